@@ -1,4 +1,4 @@
-"""What a hostile archive is to the tests: the threat, the trick, the rule that has to be named; and the proof that
+"""Describes a hostile archive for the tests: the threat, the trick, the rule that must be named; and checks that
 nothing was written."""
 
 import io
@@ -21,7 +21,7 @@ PROFILES: tuple[Profile, ...] = ("strict", "compatible")
 
 
 class Case(NamedTuple):
-    """One trick. `threat` is a key of the list in test_every_threat.py, `rules` the words that may name it."""
+    """One trick. `threat` is a key of the list in test_every_threat.py; `rules` are the rules that may refuse it."""
 
     threat: str
     trick: str
@@ -29,9 +29,9 @@ class Case(NamedTuple):
     make: Callable[[], bytes]
     limits: Limits = LIMITS
     is_only_strict: bool = False
-    """Whether the profile `compatible` may take it: it is legal and harmless."""
+    """Whether the profile `compatible` may accept it, because it is legal and harmless."""
     name: str = ""
-    """What the file is called; else nothing is said of that."""
+    """The file name; empty when the file name does not matter."""
 
     @property
     def id(self) -> str:
@@ -52,7 +52,7 @@ def parameters(cases: list[Case]) -> list[ParameterSet]:
 
 
 def below(folder: Path) -> list[str]:
-    """Everything in a folder and its folders, links not followed."""
+    """Everything below a folder, without following links."""
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
@@ -76,7 +76,7 @@ def hold_refused(case: Case, data: bytes, tmp_path: Path, profile: Profile = "st
 
 
 def rule_of(error: ArchiveRefused | ArchiveUnknown) -> str:
-    """The rule that is named, or `unknown` where the bytes are taken for no archive at all."""
+    """The rule of the refusal, or `unknown` when the bytes are not recognised as an archive."""
     return error.rule if isinstance(error, ArchiveRefused) else "unknown"
 
 

@@ -1,5 +1,5 @@
-"""Tar archives that two parsers read in two ways: PAX against ustar, global headers, GNU's records, sparse files, other
-bytes around."""
+"""Tar archives that two parsers read differently: PAX against ustar, global headers, GNU's records, sparse files,
+surrounding bytes."""
 
 from tests.archives import tars, zips
 from tests.archives.cases import Case
@@ -22,12 +22,12 @@ PLAIN = archive(file(b"a", b"first\n"), file(b"b", b"second\n"))
 
 
 def with_pax(*records: bytes | tuple[bytes, bytes]) -> bytes:
-    """A file after a PAX header of these records."""
+    """A file after a PAX header with these records."""
     return archive(pax(*records), file(b"f"))
 
 
 def with_global(*records: bytes | tuple[bytes, bytes]) -> bytes:
-    """A file after a global header of these records."""
+    """A file after a global header with these records."""
     return archive(pax(*records, kind=PAX_GLOBAL), file(b"f"))
 
 
@@ -185,7 +185,7 @@ OVERRIDE = [
 
 
 def desync(told: int, by_pax: int, behind: bytes) -> bytes:
-    """A file whose size ustar and PAX tell differently, with another archive in what only one of them skips."""
+    """A file with different sizes in ustar and PAX, and another archive in the bytes that only one of them skips."""
     return archive(pax((b"size", b"%d" % by_pax)), header(b"f", told), behind, file(b"last"))
 
 

@@ -1,5 +1,5 @@
-"""Zip archives that two parsers read in two ways: headers that differ, descriptors, Zip64, other names, other bytes
-around; and the 14 classes of ZipDiff (USENIX Security 2025), a1 to c5."""
+"""Zip archives that two parsers read differently: differing headers, descriptors, Zip64, other names, surrounding
+bytes; and the 14 classes of ZipDiff (USENIX Security 2025), a1 to c5."""
 
 import struct
 from dataclasses import replace
@@ -13,12 +13,12 @@ PACKED = Item(b"a", b"hello " * 20, DEFLATED)
 
 
 def one(item: Item = A, **rest: object) -> bytes:
-    """An archive of one entry, with other fields."""
+    """An archive of one entry, with some fields replaced."""
     return archive(replace(item, **rest))
 
 
 def whole(*items: Item, **rest: object) -> bytes:
-    """An archive with something about it that is not as usual."""
+    """An archive of these items, with something unusual in the whole."""
     return Archive(items, **rest).written()
 
 
@@ -70,7 +70,7 @@ TRUTH = DEFLATED_A.fields()
 
 
 def described(crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUTH.size, **rest: bool) -> bytes:
-    """An entry whose descriptor tells these numbers."""
+    """An entry whose descriptor has these numbers."""
     return one(DEFLATED_A, descriptor_bytes=zips.descriptor(crc, packed, size, **rest))
 
 
@@ -128,7 +128,7 @@ DESCRIPTORS = [
 
 
 def wide(local: bytes = b"", central: bytes = b"", **rest: object) -> bytes:
-    """An entry with extra fields of Zip64 in front and in the directory."""
+    """An entry with Zip64 extra fields in the local and the central header."""
     return archive(replace(A, local_extra=local, extra=central, **rest))
 
 

@@ -1,5 +1,5 @@
-"""Archives made from the grammar of their format: valid ones with what they hold, and ones with a trick of any kind put
-in anywhere."""
+"""Archives generated from the grammar of their format: valid ones with their contents, and ones with a random trick in
+a random place."""
 
 import random
 from collections.abc import Callable
@@ -15,7 +15,7 @@ MAX_GLOBAL = 8
 
 
 class Made(NamedTuple):
-    """An archive; what it holds where it is valid, and the trick that it has where it is not sure to be."""
+    """An archive with its contents when it is valid, or with its trick when it may be invalid."""
 
     data: bytes
     tree: Tree | None
@@ -23,14 +23,14 @@ class Made(NamedTuple):
 
 
 class Names:
-    """Names that no two entries share, in folders that no entry is."""
+    """Unique names for entries, in folders that have no entry."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
         self._count = 0
 
     def next(self, length: int = 0) -> str:
-        """A new name, with this many letters in a folder before it."""
+        """A new name in a folder whose name has this many letters."""
         self._count += 1
         folder = "d" + "".join(self._chance.choices(LETTERS, k=length)) + "/" if length else ""
         return f"{folder}{self._chance.choice(LETTERS)}{self._count}"

@@ -1,4 +1,4 @@
-"""Harmless archives written byte by byte, and what is in them."""
+"""Harmless archives written byte by byte, and their contents."""
 
 import lzma
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.archives.tars import GNU, PAX_GLOBAL, V7, GzipMember, base256, file, 
 from tests.archives.zips import DEFLATED, FF32, WIDE, Archive, End, End64, Item, archive, unicode_path, zip64
 
 Tree: TypeAlias = dict[str, tuple[str, bytes]]
-"""For each path its kind, and its bytes or where it points to. Folders that paths imply are left out."""
+"""For each path its kind, and its bytes or its link target; without folders that paths imply."""
 
 HELLO: Tree = {"a.txt": ("file", b"hello\n")}
 ITEM = Item()
@@ -189,7 +189,7 @@ EMPTY_NAMES = {
     "tar, empty, of 10 KiB": "empty.tar",
     "tar, an empty tar in gzip": "empty.tar.gz",
 }
-"""An empty tar is zeros, which only its name shows to be one."""
+"""An empty tar is all zeros, so only its name identifies it."""
 
 COMPATIBLE: dict[str, tuple[Callable[[], bytes], Tree]] = {
     "an old tar": (lambda: tars.archive(file(b"a.txt", magic=V7)), HELLO),
@@ -216,6 +216,6 @@ COMPATIBLE: dict[str, tuple[Callable[[], bytes], Tree]] = {
         HELLO,
     ),
 }
-"""What the profile `compatible` takes, and `strict` refuses."""
+"""Archives that the profile `compatible` accepts and `strict` refuses."""
 
 COMPATIBLE_NAMES = {"a program before a zip": "setup.zip"}

@@ -1,4 +1,5 @@
-"""Hostile compression around tar archives: bombs, windows, streams that lie, and bytes before and behind them."""
+"""Hostile compression around tar archives: bombs, windows, streams with false sizes, and bytes before and after
+them."""
 
 import lzma
 import struct
@@ -24,7 +25,7 @@ SCALED = replace(LIMITS, ratio_after_bytes=1 << 20)
 
 
 def xz_with_window(properties: int) -> bytes:
-    """An xz stream whose first block asks for a dictionary of 2 or 3 times a power of two bytes (xz format 5.3.1)."""
+    """An xz stream whose first block requests a dictionary of 2 or 3 times a power of two bytes (xz format 5.3.1)."""
     data = bytearray(lzma.compress(PLAIN))
     length = (data[12] + 1) * 4
     assert data[14] == 0x21

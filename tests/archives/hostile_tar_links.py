@@ -1,4 +1,4 @@
-"""Links of tar archives that lead out, that something is written through, or that hide bytes."""
+"""Links in tar archives that lead outside, redirect a later entry, or hide bytes."""
 
 from tests.archives import tars
 from tests.archives.cases import Case
@@ -8,8 +8,8 @@ SEGMENT = b"d" * 247
 
 
 def long_links(kind: bytes) -> bytes:
-    """CVE-2025-4517: short links stand for long folders, so that the resolved path passes PATH_MAX and is no longer
-    checked; at the end a link out and, through it, a file."""
+    """CVE-2025-4517: short links stand for long folders, so that the resolved path exceeds PATH_MAX and is no longer
+    checked; the archive ends with a link to the outside and a file through it."""
     parts, path = list[bytes](), b""
     for letter in b"abcdefghijklmnop":
         for way in (by_folder(path + SEGMENT), by_link(path + bytes([letter]), SEGMENT)):
@@ -23,12 +23,12 @@ def long_links(kind: bytes) -> bytes:
 
 
 def by_folder(name: bytes) -> bytes:
-    """A folder of a long name."""
+    """A folder with a long name."""
     return pax((b"path", name + b"/")) + folder(name[:99] + b"/")
 
 
 def by_link(name: bytes, target: bytes) -> bytes:
-    """A link of a long name to a long target."""
+    """A link with a long name and a long target."""
     return pax((b"path", name), (b"linkpath", target)) + link(name[:100], target[:100])
 
 

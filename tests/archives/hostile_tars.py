@@ -1,4 +1,4 @@
-"""Hostile tar archives: paths by each way to tell one, links, kinds, modes, sizes and numbers."""
+"""Hostile tar archives: paths in each way to write one, links, kinds, modes, sizes and numbers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,11 +10,11 @@ from tests.archives.tars import GNU, V7, archive, base256, file, folder, hard, h
 
 SEGMENT = b"d" * 247
 Told = Callable[[bytes, bytes], bytes]
-"""How a file is written whose name is the first argument."""
+"""Writes a file; the first argument is its name."""
 
 
 def by_ustar(name: bytes, data: bytes) -> bytes:
-    """In name and prefix."""
+    """The name in the fields name and prefix."""
     if len(name) <= 100:
         return file(name, data)
     cut = name.rfind(b"/", 0, 155)
@@ -22,12 +22,12 @@ def by_ustar(name: bytes, data: bytes) -> bytes:
 
 
 def by_pax(name: bytes, data: bytes) -> bytes:
-    """In a PAX header."""
+    """The name in a PAX header."""
     return pax((b"path", name)) + file(b"short", data)
 
 
 def by_gnu(name: bytes, data: bytes) -> bytes:
-    """In GNU's long name."""
+    """The name in GNU's long name record."""
     return long(name) + file(b"short", data, magic=GNU)
 
 
@@ -35,7 +35,7 @@ WAYS: dict[str, Told] = {"ustar": by_ustar, "pax": by_pax, "gnu": by_gnu}
 
 
 def fits(way: str, each: Named) -> bool:
-    """Whether the name can be told this way."""
+    """Whether the name can be written this way."""
     lengths = [len(name.encode()) for name in each.names]
     cut = [name.encode().rfind(b"/", 0, 155) for name in each.names]
     return way != "ustar" or all(
@@ -44,7 +44,7 @@ def fits(way: str, each: Named) -> bool:
 
 
 def named(each: Named, told: Told) -> bytes:
-    """Files of these names with bytes that differ."""
+    """Files with these names and different bytes."""
     return archive(*(told(name.encode(), b"%d\n" % number) for number, name in enumerate(each.names)))
 
 

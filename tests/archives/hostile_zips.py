@@ -19,12 +19,12 @@ def one(name: bytes = b"a.txt", data: bytes = b"hello\n", **rest: object) -> byt
 
 
 def linked(target: bytes, *others: Item) -> bytes:
-    """An archive of others and a link."""
+    """An archive with a link among other entries."""
     return archive(*others, link(b"l", target))
 
 
 def long_links() -> bytes:
-    """CVE-2025-4517: short links stand for long folders, so that the resolved path passes PATH_MAX and is no longer
+    """CVE-2025-4517: short links stand for long folders, so that the resolved path exceeds PATH_MAX and is no longer
     checked."""
     segment, parts, path = b"d" * 247, list[Item](), b""
     for letter in b"abcdefghijklmnop":
@@ -260,12 +260,12 @@ ENCRYPTED = [
 
 
 def named(names: Sequence[str]) -> bytes:
-    """Files of these names with bytes that differ."""
+    """Files with these names and different bytes."""
     return archive(*(Item(name.encode(), b"%d\n" % number) for number, name in enumerate(names)))
 
 
 def folders(name: str) -> bytes:
-    """A folder of the name."""
+    """A folder with this name."""
     return archive(folder(name.encode() + b"/"))
 
 

@@ -1,4 +1,5 @@
-"""Harmless archives made doubtful: bits, fields, records and parts changed by chance, for each number the same."""
+"""Harmless archives with random changes of bits, fields, records and parts; each number always makes the same
+change."""
 
 import gzip
 import lzma
@@ -32,7 +33,7 @@ PACKINGS: tuple[Callable[[bytes], bytes], ...] = (
 
 
 def seeds() -> list[bytes]:
-    """The harmless archives that are changed; those of which changing takes long are left out."""
+    """The harmless archives to change, without those that take long to change."""
     made = [make() for table in (good.ZIPS, good.TARS, good.COMPATIBLE) for make, _ in table.values()]
     return [data for data in made if len(data) < 1 << 15]
 
@@ -105,7 +106,7 @@ def _records(data: bytes) -> list[int]:
 
 
 def _zip_field(data: bytes, chance: random.Random) -> bytes:
-    """A field of a record holds another number."""
+    """Replace the number in a field of a record."""
     places = _records(data)
     if not places:
         return data
@@ -124,7 +125,7 @@ def _put(data: bytes, field: int, chance: random.Random) -> bytes:
 
 
 def _zip_both(data: bytes, chance: random.Random) -> bytes:
-    """A field of an entry holds the same other number in front and in the directory."""
+    """Replace the number in a field of both headers of an entry by the same other number."""
     directory = data.find(b"PK\x01\x02")
     if directory < 0 or len(data) < directory + 46:
         return data
@@ -140,7 +141,7 @@ def _zip_both(data: bytes, chance: random.Random) -> bytes:
 
 
 def _zip_name(data: bytes, chance: random.Random) -> bytes:
-    """A byte of a name is another one, wherever the name stands."""
+    """Replace a byte of a name in every place that has the name."""
     word, other = chance.choice((b"a.txt", b"d/x", b"inner.zip")), chance.choice(WORDS)
     place = chance.randrange(len(word))
     changed = word[:place] + other[:1] + word[place + 1 :]
@@ -148,7 +149,7 @@ def _zip_name(data: bytes, chance: random.Random) -> bytes:
 
 
 def _zip_record(data: bytes, chance: random.Random) -> bytes:
-    """A record stands twice, or is gone."""
+    """Repeat or remove a record."""
     places = _records(data)
     if len(places) < 2:
         return data
@@ -165,7 +166,7 @@ def _headers(data: bytes) -> list[int]:
 
 
 def _tar_field(data: bytes, chance: random.Random) -> bytes:
-    """A field of a header is another one; mostly the check sum is made right."""
+    """Replace a field of a header, mostly with a corrected checksum."""
     places = _headers(data)
     if not places:
         return data
@@ -189,7 +190,7 @@ def _tar_field(data: bytes, chance: random.Random) -> bytes:
 
 
 def _tar_blocks(data: bytes, chance: random.Random) -> bytes:
-    """Blocks stand twice, elsewhere, or are gone."""
+    """Repeat, move or remove blocks."""
     blocks = [data[place : place + BLOCK] for place in range(0, len(data), BLOCK)]
     if not blocks:
         return data
@@ -207,7 +208,7 @@ def _tar_blocks(data: bytes, chance: random.Random) -> bytes:
 
 
 def _tar_record(data: bytes, chance: random.Random) -> bytes:
-    """A PAX record says another thing in the same length."""
+    """Replace the value of a PAX record by another of the same length."""
     found = list(re.finditer(rb"[0-9]+ [a-zA-Z.]+=[^\n]*\n", data))
     if not found:
         return _tar_blocks(data, chance)
@@ -218,7 +219,7 @@ def _tar_record(data: bytes, chance: random.Random) -> bytes:
 
 
 def _tar_join(data: bytes, chance: random.Random) -> bytes:
-    """Entries of another archive stand before these."""
+    """Put entries of another archive before these."""
     other = chance.choice(SEEDS)
     if is_zip(other) or any(other.startswith(magic) for magic in MAGICS):
         return data

@@ -1,4 +1,4 @@
-"""Names that no entry may have, and names that may not stand beside one another; whatever the format is."""
+"""Names that no entry may have, and names that may not occur together, in every format."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ ONLY_STRICT = {
 
 
 class Named(NamedTuple):
-    """Names of files that one archive holds; the last one is what it is refused for."""
+    """Names of files in one archive; the last one causes the refusal."""
 
     threat: str
     trick: str
@@ -25,7 +25,7 @@ class Named(NamedTuple):
 
     @property
     def is_only_strict(self) -> bool:
-        """Whether the profile `compatible` may take it: it is legal and harmless."""
+        """Whether the profile `compatible` may accept it, because it is legal and harmless."""
         return (self.threat, self.trick) in ONLY_STRICT
 
 
@@ -113,4 +113,4 @@ NAMES = [
 
 UNDISKED = {"absolute-path", "unc-path", "dot-dot", "dot", "empty-name", "duplicate-name", "file-against-folder"}
 ON_DISK = [each for each in NAMES if not UNDISKED & {*each.rules.split()} and len(each.names[-1].encode()) < 256]
-"""Those that a folder on a disk of Linux can have too."""
+"""The names that a folder on a Linux disk can also contain."""

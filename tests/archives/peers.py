@@ -1,4 +1,4 @@
-"""What other parsers see in an archive: those of the standard library, and the usual programs, by what they unpack."""
+"""The contents of an archive according to other parsers: the standard library's, and what the usual programs unpack."""
 
 import gzip
 import io
@@ -26,19 +26,20 @@ MAGICS: dict[bytes, Callable[[bytes], bytes]] = {
 
 
 def is_zip(data: bytes) -> bool:
-    """Whether it begins as a zip file does."""
+    """Whether it begins like a zip file."""
     return data.startswith(b"PK")
 
 
 def _clean(name: str) -> str:
-    """The name as a path: without `./` before it, slashes behind it, and empty names within."""
+    """The name as a path: without a leading `./`, trailing slashes and empty parts."""
     while name.startswith("./"):
         name = name[2:]
     return re.sub("//+", "/", name.rstrip("/"))
 
 
 def by_zipfile(data: bytes) -> Tree:
-    """What the standard library sees in a zip, where names that are not said to be UTF-8 are told to it to be."""
+    """The contents of a zip according to the standard library, which decodes names without the UTF-8 flag as UTF-8
+    too."""
     found: Tree = {}
     with zipfile.ZipFile(io.BytesIO(data), metadata_encoding="utf-8") as archive:
         for info in archive.infolist():
@@ -51,7 +52,7 @@ def by_zipfile(data: bytes) -> Tree:
 
 
 def by_tarfile(data: bytes) -> Tree:
-    """What the standard library sees in a tar, unpacked first where it is compressed."""
+    """The contents of a tar according to the standard library, decompressed first if needed."""
     for magic, unpacked in MAGICS.items():
         if data.startswith(magic):
             data = unpacked(data)
@@ -73,7 +74,7 @@ def by_tarfile(data: bytes) -> Tree:
 
 
 def by_library(data: bytes) -> Tree:
-    """What the standard library sees."""
+    """The contents of an archive according to the standard library."""
     return by_zipfile(data) if is_zip(data) else by_tarfile(data)
 
 
@@ -84,12 +85,12 @@ PROGRAMS: dict[str, tuple[bool, tuple[str, ...]]] = {
     "unzip": (True, ("unzip", "-qqn", "ARCHIVE", "-d", "FOLDER")),
     "7z": (True, ("7z", "x", "-bd", "-y", "-snld20", "-oFOLDER", "ARCHIVE")),
 }
-"""Whether it is for zip, and the command."""
+"""Whether the program is for zip, and its command."""
 
 
 def by_program(name: str, data: bytes) -> Tree | None:
-    """What the program makes of an archive, or None when it is not for this format or not installed; that it complains
-    is left to the comparison."""
+    """The tree that the program unpacks, or None when it is not for this format or not installed; its exit code is
+    ignored, because the comparison shows errors."""
     for_zip, words = PROGRAMS[name]
     if for_zip != is_zip(data) or shutil.which(words[0]) is None:
         return None
@@ -116,7 +117,7 @@ def on_disk(folder: Path) -> Tree:
 
 
 def composed(tree: Tree) -> Tree:
-    """The tree with its paths in the form NFC, in which some programs write them."""
+    """The tree with its paths in NFC, the form in which some programs write them."""
     return {unicodedata.normalize("NFC", path): entry for path, entry in tree.items()}
 
 

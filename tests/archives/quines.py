@@ -1,6 +1,5 @@
-"""Archives that hold themselves (after Russ Cox, Zip files all the way down, 2010): a deflate stream made of two
-operations, print what follows and repeat what was printed, that prints itself with what stands before and behind it.
-"""
+"""Archives that contain themselves (after Russ Cox, Zip files all the way down, 2010). A deflate stream of two
+operations (print the following bytes, repeat printed bytes) prints itself and the bytes around it."""
 
 import struct
 import zlib
@@ -21,12 +20,13 @@ EMPTY_STORED = b"\x00\x00\x00\xff\xff"
 
 
 def printing(count: int) -> bytes:
-    """The operation that prints the next bytes: an empty stored block, then the head of one with them."""
+    """The operation that prints the next bytes: an empty stored block, then the header of a block with them."""
     return EMPTY_STORED + struct.pack("<BHH", 0, count, count ^ 0xFFFF)
 
 
 def repeating(count: int) -> bytes:
-    """The operation that prints the last bytes again: one match or two, then empty blocks up to the length of all."""
+    """The operation that prints the last bytes again: one match or two, then empty blocks up to the fixed length of an
+    operation."""
     distance = _code(DISTANCES, count, is_length=False)
     for first in range(count, 2, -1):
         parts = [part for part in (first, count - first) if part]
@@ -50,7 +50,7 @@ def _code(table: list[tuple[int, int, int]], count: int, *, is_length: bool) -> 
 
 
 def program(before: bytes, behind: bytes) -> bytes:
-    """All bytes: what stands before the stream, the stream, and what stands behind its last operation."""
+    """All bytes: those before the stream, the stream, and those after its last operation."""
     front, rest = len(before) + UNIT, len(behind) + UNIT
     four = repeating(4 * UNIT), printing(4 * UNIT)
     start = printing(front), before, printing(front), repeating(front), printing(UNIT), repeating(front)
@@ -61,7 +61,7 @@ def program(before: bytes, behind: bytes) -> bytes:
 
 
 def settled(make: Callable[[int], bytes]) -> bytes:
-    """The bytes whose check sum is the one that is written in them: it depends on that bit by bit, linearly."""
+    """The bytes that contain their own checksum, found by solving for its bits, on which it depends linearly."""
     nothing = zlib.crc32(make(0))
     rows = [(zlib.crc32(make(1 << bit)) ^ nothing ^ 1 << bit, 1 << bit) for bit in range(32)]
     wanted, found = nothing, 0

@@ -1,4 +1,5 @@
-"""Tar archives written byte by byte, so that every field can be lied about (POSIX.1-2017 pax, GNU tar's manual)."""
+"""Tar archives written byte by byte, so that every field can have a false value (POSIX.1-2017 pax, GNU tar's
+manual)."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -31,14 +32,14 @@ FIELDS = {
     "is_extended": (482, 1),
     "real_size": (483, 12),
 }
-"""Where each field stands and how long it is; the last three are of GNU's sparse files and lie over the prefix."""
+"""The offset and length of each field; the last three belong to GNU's sparse files and overlap the prefix."""
 
 Raw = Mapping[str, bytes]
-"""Fields by name whose bytes are what is given, zeros behind them."""
+"""The bytes of fields by name, to be padded with zeros."""
 
 
 def octal(number: int, width: int) -> bytes:
-    """A number as ustar writes it: zeros before it, NUL behind it."""
+    """A number as ustar writes it: with leading zeros and a trailing NUL."""
     return b"%0*o\x00" % (width - 1, number)
 
 
@@ -50,7 +51,7 @@ def base256(number: int, width: int) -> bytes:
 
 
 def padded(data: bytes) -> bytes:
-    """The data with zeros up to the next block."""
+    """The data, padded with zeros to a whole block."""
     return data + bytes(-len(data) % BLOCK)
 
 
@@ -65,7 +66,7 @@ def header(
     prefix: bytes = b"",
     raw: Raw | None = None,
 ) -> bytes:
-    """One block; `raw` wins, and the checksum is right unless it is in there."""
+    """One header block; `raw` overrides fields, and the checksum is right unless `raw` has it."""
     block = bytearray(BLOCK)
     told: dict[str, bytes] = {
         "name": name,
@@ -90,7 +91,7 @@ def header(
 
 
 def file(name: bytes, data: bytes = b"hello\n", *, size: int | None = None, **rest: object) -> bytes:
-    """A file: header and bytes; the size can be lied about."""
+    """A file: header and bytes; its size can be false."""
     return header(name, len(data) if size is None else size, **rest) + padded(data)
 
 
@@ -100,7 +101,7 @@ def link(name: bytes, target: bytes, **rest: object) -> bytes:
 
 
 def hard(name: bytes, target: bytes, **rest: object) -> bytes:
-    """A hard link to an entry before it."""
+    """A hard link to an earlier entry."""
     return header(name, kind=HARD, target=target, **rest)
 
 
@@ -110,7 +111,7 @@ def folder(name: bytes, **rest: object) -> bytes:
 
 
 def record(key: bytes, value: bytes, *, length: int | None = None) -> bytes:
-    """One PAX record, `LENGTH KEY=VALUE\\n`; the length can be lied about."""
+    """One PAX record, `LENGTH KEY=VALUE\\n`; its length can be false."""
     body = b" " + key + b"=" + value + b"\n"
     true = len(body) + 1
     while len(str(true)) + len(body) != true:
@@ -130,13 +131,13 @@ def long(text: bytes, kind: bytes = LONG_NAME) -> bytes:
 
 
 def archive(*parts: bytes, end: bytes = END, block: int = BLOCK) -> bytes:
-    """The parts and the end, filled up to whole blocks of this size."""
+    """The parts and the end, padded to whole blocks of this size."""
     whole = b"".join(parts) + end
     return whole + bytes(-len(whole) % block)
 
 
 def sparse(name: bytes, data: bytes, pieces: Sequence[tuple[int, int]], real: int) -> bytes:
-    """GNU's old sparse file: where its pieces stand, and the size that it says to have."""
+    """GNU's old sparse file: the offsets of its pieces, and its declared size."""
     told = b"".join(octal(at, 12) + octal(length, 12) for at, length in pieces)
     raw = {"sparse": told, "real_size": octal(real, 12)}
     return header(name, len(data), SPARSE, magic=GNU, raw=raw) + padded(data)
@@ -144,7 +145,7 @@ def sparse(name: bytes, data: bytes, pieces: Sequence[tuple[int, int]], real: in
 
 @dataclass(frozen=True, slots=True)
 class GzipMember:
-    """One member of a gzip file (RFC 1952), whose check sum and length can be lied about."""
+    """One member of a gzip file (RFC 1952), whose checksum and length can be false."""
 
     data: bytes
     flags: int = 0

@@ -1,4 +1,4 @@
-"""What an archive costs is bounded by its size: counted in entries that are worked on, and in bytes read again."""
+"""The cost of an archive is bounded by its size, counted in processed entries and in bytes read again."""
 
 import gzip
 import io
@@ -135,7 +135,7 @@ def test_a_chain_of_global_headers_is_refused(count: int) -> None:
 
 
 def _with_records(counts: Sequence[int]) -> bytes:
-    """A tar file of empty files, each with so many PAX records."""
+    """A tar file of empty files with these counts of PAX records."""
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for place, count in enumerate(counts):
@@ -147,7 +147,7 @@ def _with_records(counts: Sequence[int]) -> bytes:
 
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_extended_headers_cost_no_more_than_a_bound_for_each_entry(is_packed: bool) -> None:
-    """A few kB of a packed archive hold millions of records, which took minutes."""
+    """A few kB of a compressed archive contain millions of records, which took minutes."""
     data = _with_records([6_000] * 4)
     reading = read(io.BytesIO(gzip.compress(data, 1) if is_packed else data), Limits())
     taken: list[ArchiveMember] = []

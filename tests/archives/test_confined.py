@@ -1,4 +1,4 @@
-"""A confined process writes below its folder alone, reads little, reaches nothing, and ends with its parent."""
+"""A confined process writes only below its folder, reads little, has no network, and ends with its parent."""
 
 import os
 import platform
@@ -36,7 +36,7 @@ def tried(act):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder that the confined process may write to, also when it stops being root."""
+    """A folder that the confined process may write to, even after it gives up root."""
     made = tmp_path / "work"
     made.mkdir()
     if os.geteuid() == 0:
@@ -45,14 +45,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def ended(folder: Path, code: str, cpu_s: int = 20) -> subprocess.CompletedProcess[str]:
-    """How the lines end in a process that confined itself to the folder before."""
+    """How the code ends in a process that first confined itself to the folder."""
     environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-P", "-c", ENTER + textwrap.dedent(code), str(cpu_s)]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 def confined(folder: Path, code: str) -> str:
-    """What the lines print in a process that confined itself to the folder before."""
+    """The output of the code in a process that first confined itself to the folder."""
     done = ended(folder, code)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

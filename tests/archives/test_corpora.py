@@ -1,5 +1,5 @@
-"""Archives that others made to test their readers: what is taken and by which rule the rest is refused stands written
-down; and what is taken is what the others see. Sources and licences: README.md."""
+"""Archives that other projects made to test their readers: outcomes.json records which are accepted and which rule
+refuses the others; the accepted ones have the same contents for every other reader. Sources and licences: README.md."""
 
 import json
 from dataclasses import replace
@@ -15,11 +15,11 @@ from tests.archives.good import Tree
 
 CORPUS = Path(__file__).with_name("corpus")
 OUTCOMES: dict[str, tuple[str, str]] = json.loads((CORPUS / "outcomes.json").read_text())
-"""For each file what each profile does: `taken`, or the rule of the refusal."""
+"""For each file the outcome with each profile: `taken`, or the rule of the refusal."""
 
 
 def outcome(data: bytes, profile: Profile) -> tuple[str, Tree]:
-    """What the profile does, and the tree when it takes it."""
+    """The outcome with the profile, and the tree when it is accepted."""
     try:
         found = drain(data, replace(LIMITS, profile=profile))
     except (ArchiveRefused, ArchiveUnknown) as error:

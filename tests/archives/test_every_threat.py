@@ -1,4 +1,4 @@
-"""The list of what has to be defended against, and that each of it is tried in each format that can have it."""
+"""The list of threats, and a check that each is tested in each format that can have it."""
 
 import pytest
 
@@ -63,8 +63,8 @@ THREATS: dict[str, set[str]] = {
     "windows": {COMPRESSED},
     "timeout": {ZIP, TAR, COMPRESSED},
 }
-"""Each threat, and the formats in which it can be tried. Below "local and central" tar's headers that tell a thing in
-two ways; "odd methods" of zip is beyond the list."""
+"""Each threat, and the formats in which it can be tested. "local and central" includes tar headers that state a value
+twice; the "odd methods" of zip are an addition to the list."""
 
 TRIED: dict[str, list[Case]] = {
     ZIP: [*zip_bombs.CASES, *hostile_zips.CASES, *doubtful_zips.CASES],
@@ -80,7 +80,7 @@ def test_a_threat_is_tried_in_each_format_that_can_have_it(threat: str) -> None:
         tried.add(FOLDER)
 
     if threat == "nested archives":
-        tried |= {ZIP, TAR}  # taken as bytes: see test_nested.py
+        tried |= {ZIP, TAR}  # accepted as bytes: see test_nested.py
 
     assert tried >= THREATS[threat]
 

@@ -1,4 +1,4 @@
-"""Unpacking is all or nothing, keeps to its folder, and leaves what was there alone."""
+"""Unpacking writes all or nothing, stays in its folder, and changes no existing file."""
 
 import io
 import os

@@ -1,5 +1,5 @@
-"""Archives changed by chance: nothing but a refusal, nothing outside the target, and what is taken is what every other
-parser sees."""
+"""Randomly changed archives: each is refused, or accepted with the contents that every other parser reads; nothing is
+written outside the target."""
 
 import io
 import itertools
@@ -21,7 +21,7 @@ from tests.archives.mutations import mutant
 from tests.figures import Figures
 
 CASES, CASES_A_STINT, STINTS_FULL = 1_000, 5_000, 20
-"""100,000 in all: 20 stints of 5,000, so that an interrupted run goes on with the next stint."""
+"""100,000 in all: 20 stints of 5,000, so that an interrupted run continues with the next stint."""
 EXTRACT_ONE_IN, COMPARE_ONE_IN = 20, 10
 LIMITS = Limits(entries=1000, total_bytes=16 << 20, ratio_after_bytes=1 << 20, seconds=60)
 
@@ -33,7 +33,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def taken(data: bytes, limits: Limits) -> Tree | None:
-    """What the reader takes, or None when it refuses; everything else it may raise is a fault."""
+    """The tree that the reader returns, or None when it refuses; any other exception is a fault."""
     try:
         found = drain(data, limits)
     except Refused:
@@ -42,7 +42,7 @@ def taken(data: bytes, limits: Limits) -> Tree | None:
 
 
 def hold_extracted(data: bytes, tree: Tree | None, limits: Limits, folder: Path) -> None:
-    """Extraction does what reading does, below its target alone; and the target is taken away again."""
+    """Extraction has the same result as reading, writes only below its target, and the target is then removed."""
     target = folder / "target"
     try:
         extract(io.BytesIO(data), target, limits, durable=False)
@@ -58,7 +58,7 @@ def hold_extracted(data: bytes, tree: Tree | None, limits: Limits, folder: Path)
 
 
 def hold_alike(data: bytes, tree: Tree) -> Iterator[str]:
-    """Every program that reads the format unpacks the same; their names."""
+    """Every program that reads the format unpacks the same; returns their names."""
     for name in peers.PROGRAMS:
         theirs = peers.by_program(name, data)
         if theirs is not None:

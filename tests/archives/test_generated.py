@@ -1,5 +1,5 @@
-"""Archives from the grammar of their format: valid ones are read as they were meant; tricks are refused, or read as
-every other reader reads them."""
+"""Archives from the grammar of their format: valid ones are read correctly; tricks are refused, or read as every other
+reader reads them."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
 
 
 def taken(made: Made, limits: Limits) -> tuple[Tree | None, str]:
-    """What the reader takes; or None and the rule by which it refuses."""
+    """The tree that the reader returns, or None and the rule of the refusal."""
     try:
         return {path: (kind, content) for path, (kind, _, content) in drain(made.data, limits).items()}, ""
     except (ArchiveRefused, ArchiveUnknown) as refused:
@@ -48,7 +48,8 @@ def taken(made: Made, limits: Limits) -> tuple[Tree | None, str]:
 
 
 def hold_right(made: Made, tree: Tree | None, rule: str, seed: int) -> None:
-    """A valid archive is read as it was meant; what is taken, the standard library sees; a refusal has a rule."""
+    """A valid archive is read correctly; an accepted archive reads the same in the standard library; a refusal has a
+    rule."""
     if made.tree is not None:
         assert tree == made.tree, f"{seed} is valid: {rule}"
     if tree is None:
@@ -58,7 +59,7 @@ def hold_right(made: Made, tree: Tree | None, rule: str, seed: int) -> None:
 
 
 def hold_alike(made: Made, tree: Tree, seed: int) -> list[str]:
-    """Every program that is installed and reads the format unpacks the same; which ones did."""
+    """Every installed program that reads the format unpacks the same; returns their names."""
     read: list[str] = []
     for name in peers.PROGRAMS:
         theirs = peers.by_program(name, made.data)

@@ -1,4 +1,4 @@
-"""Harmless archives are taken, those written here and those of the usual tools, with exactly what is in them."""
+"""Harmless archives, written here or by the usual tools, are accepted with exactly their contents."""
 
 import io
 import zipfile
@@ -22,13 +22,13 @@ WRITTEN = {
 
 
 def read_tree(data: bytes, profile: Profile, name: str = "") -> Tree:
-    """What the reader finds."""
+    """The tree that the reader returns."""
     found = drain(data, replace(LIMITS, profile=profile), name)
     return {path: (kind, content) for path, (kind, _, content) in found.items()}
 
 
 def extracted_tree(data: bytes, target: Path, profile: Profile, name: str = "") -> Tree:
-    """What lies in the folder after extraction."""
+    """The tree in the folder after extraction."""
     told = extract(io.BytesIO(data), target, replace(LIMITS, profile=profile), name=name)
     found = peers.on_disk(target)
     kinds = [kind for kind, _ in found.values()]
@@ -38,7 +38,7 @@ def extracted_tree(data: bytes, target: Path, profile: Profile, name: str = "") 
 
 
 def without_implied(tree: Tree, wanted: Tree) -> Tree:
-    """The tree without the folders that only hold something, unless they are wanted."""
+    """The tree without folders that only contain something, unless they are wanted."""
     return {path: entry for path, entry in tree.items() if entry[0] != "folder" or path in wanted}
 
 

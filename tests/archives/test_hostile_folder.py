@@ -1,4 +1,5 @@
-"""A plain folder is read by the same rules as an archive: nothing outside is read, no name slips through."""
+"""A plain folder is read by the same rules as an archive: no file outside it is read, and no forbidden name is
+accepted."""
 
 import os
 import socket

@@ -1,5 +1,4 @@
-"""Every trick that a tar archive can try is refused by the rule that names it, plain and compressed, and nothing is
-written."""
+"""Every trick of a tar archive, plain and compressed, is refused by its rule, and nothing is written."""
 
 import gzip
 import lzma

@@ -1,4 +1,4 @@
-"""Every trick that a zip archive can try is refused by the rule that names it, and nothing is written."""
+"""Every trick of a zip archive is refused by its rule, and nothing is written."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""No symbolic link of an archive leads out of the tree, by itself or by way of others."""
+"""No symbolic link of an archive leads out of the tree, by itself or through others."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ LIMITS = Limits()
 
 
 def check(links: dict[str, str]) -> None:
-    """Judge the links as the reader does: each by itself, then all together."""
+    """Check the links as the reader does: each by itself, then all together."""
     for path, target in links.items():
         check_target(path, target, LIMITS)
     check_links(links, Budget(LIMITS, 1))
@@ -72,7 +72,7 @@ def test_a_link_that_stays_inside_is_taken(links: dict[str, str]) -> None:
 
 
 def leaves(path: str, links: Mapping[str, str]) -> bool:
-    """Whether the link leads out of the tree or passes too many others, walked name by name."""
+    """Whether the link leads out of the tree or passes too many other links, resolved name by name."""
     here, ahead, passed = path.split("/")[:-1], links[path].split("/")[::-1], 0
     while ahead:
         name = ahead.pop()
@@ -96,7 +96,7 @@ TARGETS = st.lists(st.sampled_from(["a", "b", "c", "..", "."]), min_size=1, max_
 
 @given(st.dictionaries(NAMES, TARGETS, min_size=1, max_size=6))
 def test_links_are_refused_where_a_walk_along_one_of_them_leads_out(links: dict[str, str]) -> None:
-    # No path goes through a link: the archive is refused for that before.
+    # No path goes through a link here: the reader refuses such an archive earlier.
     above = {path.rsplit("/", depth)[0] for path in links for depth in (1, 2) if path.count("/") >= depth}
     inner = {path: target for path, target in links.items() if path not in above}
 

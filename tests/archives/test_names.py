@@ -1,4 +1,4 @@
-"""No name of an archive leads elsewhere, is another name on another system, or meets another entry's."""
+"""No name in an archive leads elsewhere, changes its meaning on another system, or collides with another entry's."""
 
 from dataclasses import replace
 

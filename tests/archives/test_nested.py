@@ -1,4 +1,4 @@
-"""Archives in archives are bytes: nothing looks into them while the outer one is read, however often they repeat."""
+"""Nested archives are plain bytes: the reader does not open them, however often they repeat."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Every rule that the reader can raise is documented, and none is documented that nothing raises."""
+"""Every rule that the reader can raise is documented, and every documented rule can be raised."""
 
 import ast
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ RAISING = ("ArchiveRefused", "NameViolation")
 
 
 def words(node: ast.expr) -> Iterator[str]:
-    """The texts that an expression can be."""
+    """The texts that an expression can evaluate to."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.IfExp):
@@ -20,7 +20,7 @@ def words(node: ast.expr) -> Iterator[str]:
 
 
 def raised() -> set[str]:
-    """Every word that is given to a refusal, directly or by a name beside it."""
+    """Every rule that is passed to a refusal, directly or through a variable."""
     found: set[str] = set()
     for path in FOLDER.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

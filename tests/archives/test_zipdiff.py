@@ -1,4 +1,4 @@
-"""No archive is taken that zip parsers are known to read in two ways."""
+"""The reader accepts no archive that zip parsers are known to read differently."""
 
 from functools import cache
 
@@ -20,7 +20,7 @@ def taken(doubt: Doubt) -> Tree | None:
 
 @cache
 def all_taken(name: str) -> list[tuple[Doubt, Tree | None]]:
-    """The archives of a class, and what was taken of each."""
+    """The archives of a class, and the accepted contents of each."""
     return [(doubt, taken(doubt)) for doubt in CLASSES[name]()]
 
 

@@ -1,4 +1,4 @@
-"""The programs and libraries of others that make archives of a folder."""
+"""Other projects' programs and libraries that make an archive of a folder."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ from tests.archives.good import Tree
 
 
 class Tool(NamedTuple):
-    """One way to make an archive of `folder` in `archive`; `program` has to be installed.
+    """One way to make an archive of `folder` in `archive`; `program` must be installed.
 
     `has_links` is whether it keeps symbolic links, `says_utf8` whether it marks names that are not ASCII as UTF-8.
     """
@@ -29,7 +29,8 @@ class Tool(NamedTuple):
 
 
 def planted(folder: Path, *, links: bool, letters: bool = True) -> Tree:
-    """Fill a folder with what builds have: text, a program, empty things, a long path, a name beyond ASCII, links."""
+    """Fill a folder with typical build contents: text, a program, empty files and folders, a long path, a name beyond
+    ASCII, links."""
     long = "/".join(["a folder with quite a long name"] * 4)
     files: dict[str, tuple[int, bytes]] = {
         "readme.txt": (0o644, b"hello\n"),
@@ -57,7 +58,7 @@ def planted(folder: Path, *, links: bool, letters: bool = True) -> Tree:
 
 
 def need(program: str) -> str:
-    """The program, or the test is skipped because it is missing."""
+    """The program; the test is skipped when it is missing."""
     found = shutil.which(program)
     if found is None:
         pytest.skip(f"{program} is not installed")
@@ -65,7 +66,7 @@ def need(program: str) -> str:
 
 
 def run(*words: str | Path, within: Path, into: Path | None = None) -> None:
-    """Run a program to its end in a folder; its output may go into a file, through a pipe that cannot seek.
+    """Run a program to its end in a folder; its output may go to a file, through a pipe that cannot seek.
 
     Raises:
         subprocess.CalledProcessError: it failed.
@@ -86,7 +87,7 @@ def by(program: str, *words: str) -> Callable[[Path, Path], None]:
 
 
 def piped(program: str, *words: str) -> Callable[[Path, Path], None]:
-    """Run it in the folder; what it prints is the archive."""
+    """Run it in the folder; its output is the archive."""
 
     def make(folder: Path, archive: Path) -> None:
         run(need(program), *words, within=folder, into=archive)
@@ -95,7 +96,7 @@ def piped(program: str, *words: str) -> Callable[[Path, Path], None]:
 
 
 def by_zipfile(compression: int, *, streamed: bool = False) -> Callable[[Path, Path], None]:
-    """Python's zipfile; streamed into a pipe, it writes descriptors."""
+    """Python's zipfile; when it streams to a pipe, it writes descriptors."""
 
     def make(folder: Path, archive: Path) -> None:
         with archive.open("wb") as opened:
@@ -114,7 +115,7 @@ class Unseekable:
         self.write = write
 
     def flush(self) -> None:
-        """There is nothing to do."""
+        """Do nothing."""
 
 
 def by_tarfile(form: int, mode: str = "w") -> Callable[[Path, Path], None]:

@@ -1,4 +1,4 @@
-"""Zip archives that are bombs: by ratio, by count, by overlap, by their directory; and those that lie about sizes."""
+"""Zip bombs: by ratio, by count, by overlap, by their directory; and zip archives with false sizes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,13 +36,13 @@ def quoted(count: int) -> bytes:
 
 
 def shared(names: Sequence[bytes]) -> bytes:
-    """Full overlap: entries of the directory with one local header for all."""
+    """Full overlap: directory entries that share one local header."""
     item = Item(names[0], bytes(1 << 20), DEFLATED)
     return Archive([item], listed=[(replace(item, name=name), 0) for name in names]).written()
 
 
 def swallowed() -> bytes:
-    """An entry that stands whole within the stored bytes of another one."""
+    """An entry that is completely inside the stored bytes of another one."""
     inner = B.written()
     outer = Item(b"a.txt", inner)
     start = len(outer.written()) - len(inner)

@@ -1,5 +1,5 @@
-"""The 14 classes of archives that zip parsers read in two ways, rebuilt by hand from what ZipDiff (My ZIP isn't your
-ZIP, USENIX Security 2025) describes: a1–a5 fields told twice, b1–b4 names, c1–c5 where the records stand."""
+"""The 14 classes of archives that zip parsers read differently, rebuilt from the description of ZipDiff (My ZIP isn't
+your ZIP, USENIX Security 2025): a1–a5 fields stated twice, b1–b4 names, c1–c5 positions of the records."""
 
 import itertools
 import string
@@ -31,7 +31,7 @@ A, B, C, D = (Item(letter, letter) for letter in (b"a", b"b", b"c", b"d"))
 
 
 class Doubt(NamedTuple):
-    """An archive that has to be refused, unless what is in it is exactly `truth`; None: refused in any case."""
+    """An archive that must be refused, unless its contents are exactly `truth`; None: refused in any case."""
 
     variant: str
     data: bytes
@@ -46,7 +46,7 @@ def a1() -> Iterator[Doubt]:
 
 
 def a2() -> Iterator[Doubt]:
-    """The sizes: 0 or true, in front, in the directory, in the descriptor, in Zip64; and Zip64 twice."""
+    """The sizes: 0 or true, in the local header, the directory, the descriptor and Zip64; and Zip64 twice."""
     flags = itertools.product((0, 1), repeat=5)
     for bits, told, front, directory in itertools.product(flags, (None, *range(8)), range(4), range(4)):
         yield _sizes(bits, told, front, directory)
@@ -73,16 +73,16 @@ def _sizes(bits: tuple[int, ...], told: int | None, front: int, directory: int) 
 
 
 def _widened(told: dict[str, int], which: int) -> tuple[dict[str, int], bytes]:
-    """The numbers of which Zip64 tells instead."""
+    """The numbers that Zip64 has instead."""
     numbers = [told[name] for bit, name in ((2, "size"), (1, "packed")) if which & bit]
     moved = {name: FF32 for bit, name in ((2, "size"), (1, "packed")) if which & bit}
     return {**told, **moved}, zip64(*numbers) if numbers else b""
 
 
 def _patch(data: bytes) -> bytes:
-    """Four bytes after which the check sum of it all is 0."""
+    """Four bytes that make the checksum of all the bytes 0."""
     table = {_row(number) >> 24: (number, _row(number)) for number in range(256)}
-    # Walk back from the inner state for 0, choosing the byte whose table row ends as the state does.
+    # Go back from the inner state for 0: each step chooses the byte whose table entry has the state's high byte.
     state, indexes = 0xFFFFFFFF, list[int]()
     for _ in range(4):
         number, value = table[state >> 24]
@@ -103,7 +103,7 @@ def _row(number: int) -> int:
 
 
 def a3() -> Iterator[Doubt]:
-    """The name: in front, in the directory, in Info-ZIP's field."""
+    """The name: in the local header, in the directory, in Info-ZIP's field."""
     name = b"original"
     item = Item(name, b"test")
     yield Doubt("two names", archive(replace(item, local_name=b"lfh", name=b"cdh")))
@@ -161,7 +161,7 @@ def b2() -> Iterator[Doubt]:
 
 
 def _special(byte: int, told: dict[str, int] | None = None) -> Item:
-    """An entry with the byte in its name, which does not say to be UTF-8."""
+    """An entry with the byte in its name, without the UTF-8 flag."""
     return Item(bytes([97, byte, 98]), b"", central={"flags": 0, **(told or {})}, local={"flags": 0})
 
 
@@ -184,7 +184,7 @@ def b4() -> Iterator[Doubt]:
 
 
 def c1() -> Iterator[Doubt]:
-    """Entries that only those see who read from the front."""
+    """Entries that only a parser that reads from the front sees."""
     yield Doubt("not in the directory", Archive([A, B], listed=[(A, 0)]).written())
     yield Doubt("records between entries", _fake_records())
     yield Doubt("entries in comments", _in_comments())
@@ -220,14 +220,14 @@ def _desync(has_overlap: bool) -> bytes:
 
 
 def _deflated_twice() -> bytes:
-    """Deflated to whom the local header is asked, stored to whom the directory is asked."""
+    """Deflated according to the local header, stored according to the directory."""
     inner = zips.deflated(b"") + zips.descriptor(0, 2, 0) + B.written()
     hidden = Item(b"junk", inner, descriptor=True, local={"method": DEFLATED})
     return archive(hidden, A)
 
 
 def c2() -> Iterator[Doubt]:
-    """Which record at the end counts."""
+    """Which record at the end is valid."""
     size = len(archive(A)) + 1
     for variant in ("longer", "shorter", "versions"):
         parts = list[bytes]()
@@ -252,7 +252,7 @@ def c3() -> Iterator[Doubt]:
 
 
 def c4() -> Iterator[Doubt]:
-    """Where the directory stands: where it is told, or before the end."""
+    """Where the directory is: at its stated offset, or directly before the end."""
     yield Doubt("told or adjacent", _two_directories(End()))
 
 

@@ -1,4 +1,4 @@
-"""Zip archives written byte by byte, so that every field can be lied about (APPNOTE.TXT 6.3.10)."""
+"""Zip archives written byte by byte, so that every field can have a false value (APPNOTE.TXT 6.3.10)."""
 
 import struct
 import zlib
@@ -15,12 +15,12 @@ UNIX, DOS, MACOS = 3, 0, 19
 FILE_MODE, FOLDER_MODE, LINK_MODE = 0o100644, 0o40755, 0o120777
 
 Lies = Mapping[str, int]
-"""Fields by their names in `Fields` that hold something else than the truth."""
+"""False values of fields by their names in `Fields`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The numbers that stand in a local header, and those that stand in the central directory alone."""
+    """The numbers of a local header, and the additional ones of the central directory."""
 
     version: int = 20
     flags: int = 0
@@ -42,7 +42,7 @@ class Fields:
 
 @lru_cache(maxsize=1_024)
 def deflated(data: bytes) -> bytes:
-    """The bytes as a raw deflate stream. Most archives of the tests hold the same few files."""
+    """The bytes as a raw deflate stream, cached because most test archives contain the same few files."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     return packer.compress(data) + packer.flush()
 
@@ -54,10 +54,10 @@ def inflated_by_none(data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One entry: what it says of itself twice, and its bytes. Lies come last and win.
+    """One entry: its two headers and its bytes. False values come last and override.
 
-    `packed` is what stands behind the local header, where it is not `data` by `method`. With `descriptor` the sizes
-    stand behind the bytes and are 0 before them.
+    `packed` replaces the bytes after the local header, otherwise `data` by `method`. With `descriptor` the sizes come
+    after the bytes and are 0 before them.
     """
 
     name: bytes = b"a.txt"
@@ -75,16 +75,16 @@ class Item:
     local_extra: bytes | None = None
     descriptor_bytes: bytes | None = None
     before: bytes = b""
-    """What stands before the local header and belongs to nobody."""
+    """Bytes before the local header that belong to no entry."""
 
     def payload(self) -> bytes:
-        """The bytes behind the local header."""
+        """The bytes after the local header."""
         if self.packed is not None:
             return self.packed
         return deflated(self.data) if self.method == DEFLATED else self.data
 
     def fields(self) -> Fields:
-        """The truth."""
+        """The true values."""
         flags = self.flags | (HAS_DESCRIPTOR if self.descriptor else 0)
         return Fields(
             flags=flags if self.name.isascii() else flags | UTF8,
@@ -136,28 +136,28 @@ def central_header(told: Fields, name: bytes, extra: bytes = b"", comment: bytes
 
 
 def descriptor(crc: int, packed: int, size: int, *, signed: bool = True, wide: bool = False) -> bytes:
-    """APPNOTE 4.3.9; `wide` is that of Zip64."""
+    """APPNOTE 4.3.9; `wide` is Zip64's descriptor."""
     return (DESCRIPTOR if signed else b"") + struct.pack("<IQQ" if wide else "<III", crc, packed, size)
 
 
 def extra_field(kind: int, data: bytes, *, length: int | None = None) -> bytes:
-    """One extra field; its length can be lied about."""
+    """One extra field; its length can be false."""
     return struct.pack("<HH", kind, len(data) if length is None else length) + data
 
 
 def zip64(*numbers: int) -> bytes:
-    """The extra field with the wide numbers: size, packed size, offset, as far as given (APPNOTE 4.5.3)."""
+    """The Zip64 extra field with the given ones of size, packed size and offset (APPNOTE 4.5.3)."""
     return extra_field(0x0001, struct.pack(f"<{len(numbers)}Q", *numbers))
 
 
 def unicode_path(name: bytes, told: bytes, *, version: int = 1, crc: int | None = None) -> bytes:
-    """Info-ZIP's other name for the entry that is called `name` (APPNOTE 4.6.9)."""
+    """Info-ZIP's other name for the entry with the header name `name` (APPNOTE 4.6.9)."""
     return extra_field(0x7075, struct.pack("<BI", version, zlib.crc32(name) if crc is None else crc) + told)
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The record at the end; what is None is told truly."""
+    """The record at the end; a field that is None gets its true value."""
 
     disk: int = 0
     start_disk: int = 0
@@ -169,7 +169,7 @@ class End:
     comment_length: int | None = None
 
     def written(self, count: int, size: int, offset: int) -> bytes:
-        """APPNOTE 4.3.16, for so many entries in so many bytes at an offset."""
+        """APPNOTE 4.3.16, for this count of entries in this many bytes at an offset."""
         told = (
             self.disk,
             self.start_disk,
@@ -184,12 +184,12 @@ class End:
 
 ALL_FF = End(FF16, FF16, FF16, FF16, FF32, FF32)
 WIDE = End(here=FF16, total=FF16, size=FF32, offset=FF32)
-"""The end of a Zip64 archive: the numbers stand in the wide record."""
+"""The end of a Zip64 archive: its numbers are in the Zip64 record."""
 
 
 @dataclass(frozen=True, slots=True)
 class End64:
-    """The wide record and its locator; what is None is told truly."""
+    """The Zip64 record and its locator; a field that is None gets its true value."""
 
     here: int | None = None
     total: int | None = None
@@ -204,7 +204,7 @@ class End64:
     length: int | None = None
 
     def written(self, count: int, size: int, offset: int, at: int) -> bytes:
-        """APPNOTE 4.3.14 and 4.3.15, where the record itself begins at `at`."""
+        """APPNOTE 4.3.14 and 4.3.15, for a record that begins at `at`."""
         told = (
             44 + len(self.sector) if self.length is None else self.length,
             self.made_by,
@@ -225,22 +225,22 @@ class End64:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A whole archive. Offsets count from `shift` bytes before the first byte written here, prefix included."""
+    """A whole archive. Offsets count from `shift` bytes before its first byte, prefix included."""
 
     items: Sequence[Item] = ()
     prefix: bytes = b""
     between: bytes = b""
-    """What stands between the last entry and the central directory."""
+    """Bytes between the last entry and the central directory."""
     after_directory: bytes = b""
     suffix: bytes = b""
     end: End = End()
     end_64: End64 | None = None
     shift: int = 0
     listed: Sequence[tuple[Item, int]] | None = None
-    """The central directory, where it is not one entry for each item: entries and the offsets they tell."""
+    """The central directory when it differs from one entry for each item: entries and their offsets."""
 
     def offsets(self) -> list[int]:
-        """Where the local headers stand."""
+        """The positions of the local headers."""
         place, found = self.shift + len(self.prefix), list[int]()
         for item in self.items:
             found.append(place + len(item.before))
@@ -266,7 +266,7 @@ class Archive:
 
 
 def archive(*items: Item) -> bytes:
-    """An honest archive of the items."""
+    """An archive of the items without false values."""
     return Archive(items).written()
 
 
@@ -276,5 +276,5 @@ def link(name: bytes, target: bytes) -> Item:
 
 
 def folder(name: bytes) -> Item:
-    """A folder; its name ends in a slash."""
+    """A folder; its name ends with a slash."""
     return Item(name, b"", mode=FOLDER_MODE)

@@ -1,4 +1,4 @@
-"""What attacks are made on: the stores and clients of the store's own tests."""
+"""Fixtures for the attack tests: the stores and clients of the store's own tests."""
 
 from tests.store.conftest import (
     demo_world,

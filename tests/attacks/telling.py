@@ -1,4 +1,4 @@
-"""A process that waits to be ended, so that others can look at it."""
+"""A process that waits to be killed, so that other processes can inspect it."""
 
 import sys
 

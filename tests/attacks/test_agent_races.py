@@ -1,4 +1,4 @@
-"""Races against what ends an agent: whoever read before the end must not bind after it."""
+"""Races with the end of an agent: a request that read the agent before its end must not bind it afterwards."""
 
 import asyncio
 from contextlib import suppress
@@ -28,7 +28,7 @@ def settings(settings: Settings) -> Settings:
 
 
 async def bound_while(world: World, provider: IdentityProvider, end: asyncio.Event, read: asyncio.Event) -> None:
-    """A second registration of a known subject, which stands still between its reading and its writing."""
+    """A second registration of a known subject, which pauses between its read and its write."""
     store = world.store
     believed = await id_jag.verify(store, provider.mint(ROOT_URL, email=FUTURE, client_id="agent-2"))
     origin = AssertionOrigin(believed.issuer, believed.subject, believed.client_id)
@@ -36,7 +36,8 @@ async def bound_while(world: World, provider: IdentityProvider, end: asyncio.Eve
         person_id = await register._person(transaction, believed)
         read.set()
         if store.database.dialect == "postgres":
-            # Where a lock holds the other back, this one comes first, and is ended by it.
+            # When a lock blocks the other change, this registration finishes first, and the other change then ends the
+            # agent.
             with suppress(TimeoutError):
                 await asyncio.wait_for(end.wait(), 1)
         if person_id is not None:
@@ -44,7 +45,7 @@ async def bound_while(world: World, provider: IdentityProvider, end: asyncio.Eve
 
 
 async def known_subject(world: World, provider: IdentityProvider) -> str:
-    """A person whom the provider made, with an agent; the id."""
+    """The id of a person whom the provider created, with an agent."""
     await provider.trust(world.store)
     believed = await id_jag.verify(world.store, provider.mint(ROOT_URL, email=FUTURE))
     made = await register.register_or_await(world.store, believed, Applicant("agent", "", READING))

@@ -1,4 +1,4 @@
-"""Attacks on agents, clients that act by assertions, and the endpoints they use."""
+"""Attacks on agents, clients that authenticate with assertions, and their endpoints."""
 
 import base64
 import re
@@ -24,7 +24,7 @@ from tests.store.world import World
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Nothing that makes tests wait."""
+    """Settings without delays."""
     return asserting.unhurried(settings)
 
 
@@ -222,7 +222,7 @@ async def test_a_claim_ties_no_provider_that_the_agent_named_before_the_person(
     mallory = provider.mint(ROOT_URL, sub="mallory", email="mallory@example.com")
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": mallory}
     await world.http.post("/api/v1/auth/me", json=body)
-    # What /auth/me/complete reads first, and what has changed until it reads the attempt.
+    # What /auth/me/complete reads first, and what changes before it reads the attempt.
     read_before = await claim.registration_of_token(store, agent.claim_token)
     await agent.again("pat@example.com")
     await pat.decide(agent.other_link)

@@ -1,4 +1,4 @@
-"""Attacks with a provider's assertions: stale ones, used ones, and ties that were taken back."""
+"""Attacks with a provider's assertions: expired ones, used ones, and revoked links to an account."""
 
 import time
 
@@ -15,12 +15,12 @@ from tests.store.world import World
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Nothing that makes tests wait."""
+    """Settings without delays."""
     return asserting.unhurried(settings)
 
 
 async def claimed_by(world: World, agent: Agent, assertion: str) -> dict[str, str]:
-    """What an anonymous agent is told that presents an assertion."""
+    """The answer to an anonymous agent that presents an assertion."""
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": assertion}
     return (await world.http.post("/api/v1/auth/me", json=body)).json()
 

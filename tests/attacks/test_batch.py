@@ -1,4 +1,4 @@
-"""Batches that would have an effect nobody is told of, or hold up everybody else."""
+"""Batches that would have an unreported effect, or block all other requests."""
 
 import asyncio
 import uuid
@@ -19,7 +19,7 @@ __all__ = ["batches", "pausing", "stub"]
 
 
 async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect(batches: Batches) -> None:
-    """Long addresses make the refusals too long to be stored, so that the repeat makes the answer anew."""
+    """Long addresses make the refusals too long to be stored, so the repeated batch runs again."""
     padded = [get("/nothing/" + "\U0001f600" * 5_000) for _ in range(48)]
     operations = [post("/products", product("kept")), get("/nothing"), *padded]
     repeat = {"Idempotency-Key": str(uuid.uuid4())}
@@ -38,7 +38,7 @@ async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect
 async def test_nobody_stops_all_writes_by_asking_in_one_transaction(
     batches: Batches, pausing: tuple[asyncio.Event, asyncio.Event], who: str
 ) -> None:
-    """A free key is enough for hundreds of such batches in a minute, each of which takes seconds."""
+    """A caller with a free key may send hundreds of such batches in a minute, and each takes seconds."""
     world = batches.world
     done, may_commit = pausing
     if who == "customer":
@@ -57,7 +57,7 @@ async def test_nobody_stops_all_writes_by_asking_in_one_transaction(
 
 
 def test_no_route_lets_write_who_holds_the_writer_never() -> None:
-    """By this a batch of keys, of agents that are nobody's, and of questions needs no transaction."""
+    """Therefore a batch of keys, of anonymous agents or of questions needs no transaction."""
     agent = Caller("agent", "x", {}, queries.PRE_CLAIM)
     scoped = {each.scope for each in BATCHED if each.writes and each.path != "/batch"}
 
@@ -67,11 +67,11 @@ def test_no_route_lets_write_who_holds_the_writer_never() -> None:
 
 
 class TestModel:
-    """A model helps with questions."""
+    """The store uses a model for questions."""
 
     @pytest.fixture
     def settings(self, settings: Settings, stub: Stub) -> Settings:
-        """A model that takes its time."""
+        """The settings of a slow model."""
         stub.delay_s = 1
         return replace(settings, ask_model_url=stub.url, ask_model="tiny")
 

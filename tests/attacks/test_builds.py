@@ -1,4 +1,5 @@
-"""Attacks on builds: by what is in an artifact, by those who may have another one, and by what happens meanwhile."""
+"""Attacks on builds: through the contents of an artifact, by callers with access to another artifact, and through
+simultaneous changes."""
 
 import asyncio
 import base64
@@ -20,7 +21,7 @@ from countersign.store.releases.processing import builds, chunk_gc, draft_remova
 from countersign.store.releases.processing.builds import Build
 from countersign.updates import chunks
 from countersign.updates.api_types import ChunkPlaces
-from countersign.updates.ingest_worker import MAX_NOTED_BYTES
+from countersign.updates.ingest_worker import MAX_METADATA_BYTES
 from countersign.updates.install.validate_manifest import ManifestRefused
 from countersign.updates.worker_protocol import MetadataFile
 from tests.store.files import Shop, open_shop
@@ -39,12 +40,12 @@ async def shop(world: World) -> Shop:
 
 @pytest.fixture
 def works(shop: Shop, tmp_path: Path) -> Works:
-    """Does the shop's jobs."""
+    """The shop, with a worker for its jobs."""
     return Works(shop, tmp_path / "scratch")
 
 
 async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(works: Works) -> None:
-    """Who may have a build learns nothing of another one, though both lie in one pack."""
+    """Access to one build reveals nothing of another one, even when both are in one pack."""
     await works.built(tar({"plot": SECRET, "engine": SHARED}), "2.0.0-draft")
     await works.built(tar({"engine": SHARED}), "1.1.0")
     await works.publish("1.1.0")
@@ -59,7 +60,7 @@ async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(wo
 
 
 def _unpacked(frame: bytes) -> bytes:
-    """What a zstd frame at the beginning holds."""
+    """The contents of the zstd frame at the beginning."""
     try:
         return zstd.ZstdDecompressor().decompress(frame)
     except zstd.ZstdError:
@@ -74,7 +75,7 @@ async def built(works: Works, data: bytes) -> tuple[str, Build]:
 
 
 async def test_a_build_whose_manifest_is_lost_is_made_again(works: Works) -> None:
-    """What verification names as the remedy is one."""
+    """The remedy that verification names works."""
     artifact_id, lost = await built(works, tar({"a": SHARED}))
     (await stored_file(works.store, lost.envelope_sha256)).unlink()
     found = await works.done("artifact.verify", artifact_id)
@@ -86,7 +87,7 @@ async def test_a_build_whose_manifest_is_lost_is_made_again(works: Works) -> Non
 
 
 async def test_work_done_twice_at_once_tells_the_manifest_that_is_kept(works: Works) -> None:
-    """The result of a job names what is there; work that came too late is done again, and tells the same."""
+    """A job's result names the stored manifest; a job that finishes too late runs again and has the same result."""
     artifact_id = await works.upload(tar({"a": b"a"}))
     one = await works.outcome("build.process", artifact_id)
     other = await works.outcome("build.process", artifact_id)
@@ -111,20 +112,20 @@ async def test_work_done_twice_at_once_tells_the_manifest_that_is_kept(works: Wo
     ids=["list", "object", "unread", "header", "encoded"],
 )
 async def test_a_file_that_says_nonsense_of_its_parts_says_nothing(works: Works, name: str, text: str) -> None:
-    """It is part of the build, and does not stop it."""
+    """The file is part of the build, and does not stop its processing."""
     done = await works.built(tar({name: text.encode()}))
 
     assert done["files"] == 1
 
 
 async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: Works) -> None:
-    """They are read by the process that works on the jobs of all: two hundred of a mebibyte would take its memory."""
+    """The process that works on everybody's jobs reads them: two hundred of a mebibyte would use up its memory."""
     files = {f"{number}/package.json": _package(number, 1 << 20) for number in range(20)}
 
     done = await works.built(zipped(files), filename="game.zip")
 
     assert done["files"] == 20
-    assert done["components"] == MAX_NOTED_BYTES // (1 << 20)
+    assert done["components"] == MAX_METADATA_BYTES // (1 << 20)
 
 
 def _package(number: int, size: int) -> bytes:
@@ -133,7 +134,7 @@ def _package(number: int, size: int) -> bytes:
 
 
 def test_no_more_parts_are_gathered_than_are_told() -> None:
-    """Whatever a build says: the rest of its files is not looked at."""
+    """After the limit, the other files of a build are not read."""
     looked_at: list[int] = []
 
     def notes() -> Iterator[MetadataFile]:
@@ -150,7 +151,8 @@ def test_no_more_parts_are_gathered_than_are_told() -> None:
 
 
 async def test_a_listing_is_no_larger_than_an_answer_may_be(works: Works) -> None:
-    """Results are kept and shown many at a time: one of them is bounded, whatever the names in an archive."""
+    """Results are stored and listed many at a time, so the size of each is bounded, whatever the names in an archive
+    are."""
     path = "/".join(["n" * 250] * 4)[:1000]
     files = {f"{path}/{number:05}": b"" for number in range(2500)}
     artifact_id = await works.upload(zipped(files), filename="game.zip")
@@ -166,7 +168,7 @@ async def test_a_listing_is_no_larger_than_an_answer_may_be(works: Works) -> Non
 
 
 async def test_a_number_that_is_given_after_a_change_says_the_change(works: Works) -> None:
-    """The highest number says what the channel is at, however slow it was to come."""
+    """The highest number has the channel's current state, even when its request was slow."""
     for version in ("1.1.0", "1.2.0"):
         await works.built(tar({"version": version.encode()}), version)
     await works.publish("1.1.0")
@@ -176,7 +178,7 @@ async def test_a_number_that_is_given_after_a_change_says_the_change(works: Work
     async with works.store.database.transaction() as transaction:
         await transaction.run("UPDATE channel_statement SET expires_at = 0")
         slow = asyncio.create_task(stated(works))
-        # Time to have looked at the releases, and to wait for the row.
+        # Time to read the releases, and to wait for the row.
         await asyncio.sleep(0.5)
         await transaction.run(
             "UPDATE release SET status = 'published', published_at = $1 WHERE version = '1.2.0'", clock.now()
@@ -187,7 +189,7 @@ async def test_a_number_that_is_given_after_a_change_says_the_change(works: Work
 
 @pytest.mark.parametrize("path", [".countersign/state.json", ".Countersign/manifest.json"])
 async def test_a_build_that_no_client_would_install_is_none(works: Works, path: str) -> None:
-    """What is signed is what clients admit: a channel does not lead them where they cannot go."""
+    """The store signs only what clients accept, so that a channel never leads to a build that they refuse."""
     with pytest.raises(ManifestRefused):
         await works.built(tar({path: b"{}", "game": b"x"}))
 
@@ -199,14 +201,14 @@ async def stated(works: Works) -> dict[str, Any]:
 
 @pytest.mark.parametrize("part", ["channels/%00", "releases/%00/manifest", "releases/1.0.0/delta?from=%00"])
 async def test_a_name_with_a_zero_byte_is_only_unknown(works: Works, part: str) -> None:
-    """PostgreSQL has no text with one in it."""
+    """PostgreSQL does not store text with a zero byte."""
     answer = await works.shop.world.call("GET", f"/products/{works.shop.product_id}/{part}")
 
     assert 400 <= answer.status_code < 500
 
 
 async def test_what_builds_consist_of_is_never_collected(works: Works) -> None:
-    """Packs, signed manifests and deltas stay for as long as a build refers to them, however old they are."""
+    """Packs, signed manifests and deltas are kept as long as a build refers to them, however old they are."""
     first = await works.built(tar({"a": SHARED}), "1.1.0")
     await works.publish("1.1.0")
     second = await works.built(tar({"a": SHARED[:500_000] + b"inserted" + SHARED[500_000:]}), "1.2.0")
@@ -228,7 +230,7 @@ async def test_what_builds_consist_of_is_never_collected(works: Works) -> None:
 
 
 async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: Works) -> None:
-    """Between being found idle and being removed a build may have come to count on it."""
+    """A new build may use a chunk again between its detection as unused and its removal."""
     await works.built(tar({"a": SHARED}))
     ((org_id, name),) = await works.store.database.fetch("SELECT org_id, id FROM chunk ORDER BY id LIMIT 1")
 
@@ -237,7 +239,7 @@ async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: Works) 
 
 
 async def test_a_signed_manifest_of_another_build_is_not_believed(works: Works) -> None:
-    """That the organisation signed it does not make it this build's."""
+    """The organisation's signature alone does not make it this build's manifest."""
     artifact_id, mine = await built(works, tar({"a": b"mine"}))
     other_id = (await works.built(tar({"a": b"another"}), "1.2.0"))["artifact_id"]
     other = await builds.build(works.store.database, other_id)
@@ -252,7 +254,7 @@ async def test_a_signed_manifest_of_another_build_is_not_believed(works: Works) 
 
 
 async def test_what_is_sold_is_kept_by_no_shared_cache(works: Works) -> None:
-    """A manifest names the chunks, and with them opens the packs."""
+    """A manifest names the chunks, and the chunks give access to the packs."""
     world, shop = works.shop.world, works.shop
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
     product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
@@ -271,7 +273,7 @@ async def test_what_is_sold_is_kept_by_no_shared_cache(works: Works) -> None:
 
 
 async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_part(works: Works) -> None:
-    """Its chunks would be counted for a build that is gone."""
+    """Otherwise its chunks would be counted for a build that no longer exists."""
     artifact_id = await works.upload(tar({"a": b"a"}), "3.0.0-draft")
     artifact = await builds.artifact(works.store.database, artifact_id)
     assert artifact is not None

@@ -1,4 +1,4 @@
-"""Attacks by lists that cost much to read: filters put together so that the database walks everything."""
+"""Attacks by expensive lists: combinations of filters that make the database scan everything."""
 
 from itertools import combinations
 

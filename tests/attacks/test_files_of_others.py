@@ -1,4 +1,4 @@
-"""Attacks by another user of the same machine: what is in the data directory is for its owner alone."""
+"""Attacks by another user of the same machine: only its owner can read the data directory."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Attacks on the command line: by a server that answers with malice, and by others who write to the same folder."""
+"""Attacks on the command line: by a hostile server, and by other users who write to the same folder."""
 
 import hashlib
 import socket
@@ -36,7 +36,7 @@ PRODUCT: dict[str, object] = {
 
 
 def shop(script: Scripted) -> None:
-    """Answer what `download` asks before it asks for the bytes."""
+    """Answer the requests that `download` sends before it requests the bytes."""
     script.say(200, PRODUCT)
     script.say(200, [{"version": "1.0.0", "channel": "stable", "published_at": "x", "artifacts": [ARTIFACT]}])
 
@@ -130,7 +130,7 @@ SENT_AT_MOST = 64 << 20
 
 
 def test_a_chunk_of_minus_one_byte_is_not_all_that_is_still_to_come() -> None:
-    """An answer is as long as a command takes one to be, whatever lengths the server tells."""
+    """A command limits the length of an answer, whatever lengths the server states."""
     sent: list[int] = []
 
     def answer(listening: socket.socket) -> None:

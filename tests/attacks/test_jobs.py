@@ -1,4 +1,4 @@
-"""Attacks on jobs: on other organisations' work, on the memory of the server, and on the processes that do the work."""
+"""Attacks on jobs: on other organisations' work, on the memory of the server, and on the worker processes."""
 
 import asyncio
 import hashlib
@@ -31,13 +31,13 @@ async def shop(world: World) -> Shop:
 
 @pytest.fixture
 def works(shop: Shop, tmp_path: Path) -> Works:
-    """Does the shop's jobs."""
+    """The shop, with a worker for its jobs."""
     return Works(shop, tmp_path / "scratch")
 
 
 @pytest.mark.parametrize("kind", ASKED_FOR)
 async def test_work_on_an_artifact_is_for_its_own_publishers(works: Works, kind: str) -> None:
-    """For everybody else the artifact is not there; who may only look at it is told so."""
+    """All other callers get 404; a caller who may only read the artifact gets 403."""
     world, artifact_id = works.shop.world, await works.upload(tar({"a": b"a"}))
 
     async def asked(token: str, about: str) -> tuple[int, dict[str, Any]]:
@@ -53,7 +53,7 @@ async def test_work_on_an_artifact_is_for_its_own_publishers(works: Works, kind:
 
 
 async def test_updates_are_prepared_by_the_store_alone(works: Works) -> None:
-    """Nobody has deltas made between builds of their choice."""
+    """Callers cannot have deltas made between builds of their choice."""
     payload = {"from_artifact": ids.new_uuid(), "to_artifact": ids.new_uuid()}
 
     answer = await works.shop.world.call(
@@ -64,7 +64,7 @@ async def test_updates_are_prepared_by_the_store_alone(works: Works) -> None:
 
 
 async def test_a_page_of_jobs_with_large_results_is_small(works: Works) -> None:
-    """A hundred results that fill a mebibyte each do not come to the memory at once."""
+    """A hundred results of a mebibyte each are not in memory at once."""
     world, store = works.shop.world, works.store
     answer = await world.call("POST", "/jobs", works.shop.token, json=await _errand(works))
     job_id = answer.json()["job_id"]
@@ -85,7 +85,7 @@ async def _errand(works: Works) -> dict[str, Any]:
 
 
 async def test_nobody_follows_more_jobs_at_a_time_than_they_could_watch(works: Works) -> None:
-    """Every stream of events asks the database four times a second, for minutes: how many there are is bounded."""
+    """Every event stream queries the database four times a second, for minutes, so the count of streams is limited."""
     world, store = works.shop.world, works.store
     job_id = (await world.call("POST", "/jobs", works.shop.token, json=await _errand(works))).json()["job_id"]
     following = [asyncio.create_task(world.call("GET", f"/jobs/{job_id}/events", works.shop.token)) for _ in range(60)]
@@ -102,7 +102,7 @@ async def test_nobody_follows_more_jobs_at_a_time_than_they_could_watch(works: W
 
 
 def children(program: str) -> list[dict[str, str]]:
-    """What the system says of this process' children that run the program."""
+    """The /proc status of this process's children that run the program."""
     found: list[dict[str, str]] = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -117,12 +117,12 @@ def children(program: str) -> list[dict[str, str]]:
 
 
 def is_confined(said: dict[str, str]) -> bool:
-    """Whether a process has given up root, new rights and sockets."""
+    """Whether a process has given up root, new privileges and sockets."""
     return "0" not in said["Uid"].split() and said["NoNewPrivs"].strip() == "1" and said["Seccomp"].strip() == "2"
 
 
 async def test_strangers_bytes_are_read_by_a_process_without_rights(works: Works, tmp_path: Path) -> None:
-    """Before the first byte of an artifact is looked at."""
+    """The process gives up its rights before it reads the first byte of an artifact."""
     path = tmp_path / "game.tar"
     path.write_bytes(tar({"a": noise(9 << 20)}))
 
@@ -135,7 +135,7 @@ async def test_strangers_bytes_are_read_by_a_process_without_rights(works: Works
 
 
 async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() -> None:
-    """Before the first byte of a build is looked at."""
+    """The process gives up its rights before it reads the first byte of a build."""
     side = [File("a", 0o644, 1, hashlib.sha256(b"a").hexdigest(), chunk_id(b"a"), [])]
     other = [File("a", 0o644, 1, hashlib.sha256(b"b").hexdigest(), chunk_id(b"b"), [])]
 
@@ -146,7 +146,7 @@ async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() 
 
 
 async def test_a_process_that_reads_strangers_bytes_knows_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Secrets of the environment are not handed on."""
+    """It does not inherit secrets from the environment."""
     monkeypatch.setenv("COUNTERSIGN_MASTER_KEY", "the-secret")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "the-secret")
 

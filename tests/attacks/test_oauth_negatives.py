@@ -1,4 +1,5 @@
-"""What must not happen on the pages of sign-in and consent, each beside what does happen without the one fault."""
+"""Forbidden requests to the pages for sign-in and consent, each beside the same request without the one fault, which
+succeeds."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -41,19 +42,19 @@ FOREIGN: list[list[tuple[str, str]]] = [
 
 
 async def sessions_of(world: World) -> int:
-    """How many sign-ins there are."""
+    """The count of sessions."""
     row = await world.store.database.fetch_one("SELECT count(*) FROM session")
     assert row is not None
     return int(row[0])
 
 
 def cookie_of(visitor: Visitor) -> str:
-    """What the person's browser sends."""
+    """The cookie that the person's browser sends."""
     return "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
 
 
 async def attempts_of(world: World) -> list[Any]:
-    """Every attempt of a claim, and whose the registration is."""
+    """Every attempt of a claim, and the owner of the registration."""
     joined = "SELECT a.*, r.status, r.person_id FROM claim_attempt a JOIN registration r ON r.id = a.registration_id"
     return [tuple(row) for row in await world.store.database.fetch(f"{joined} ORDER BY a.id")]
 

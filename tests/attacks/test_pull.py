@@ -1,4 +1,4 @@
-"""Attacks on a folder that is kept up to date: by the store it comes from, and by others who write to it meanwhile."""
+"""Attacks on a folder that `pull` updates: by its store, and by other processes that write to it meanwhile."""
 
 import hashlib
 import itertools
@@ -57,7 +57,7 @@ def app(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("size", [4, 40])
 def test_a_delta_whose_digest_is_a_path_touches_no_other_file(app: Path, tmp_path: Path, size: int) -> None:
-    """A pull writes into its folder and the one beside it, whatever an unsigned answer says."""
+    """A pull writes only to its folder and the one beside it, whatever an unsigned answer contains."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
     shelf = Shelf(NEW, OLD)
@@ -83,7 +83,7 @@ def with_chunk_sizes(made: Build, *sizes: int) -> Build:
 
 @pytest.mark.parametrize("sizes", [(64 << 30,), (-1, 101), (0,), (chunks.MAX_BYTES + 1,)])
 def test_a_chunk_that_unpacks_to_more_than_any_chunk_has_is_refused(tmp_path: Path, sizes: tuple[int, ...]) -> None:
-    """A signed manifest does not decide how much memory a client takes."""
+    """A signed manifest does not decide how much memory a client uses."""
     with pytest.raises(ManifestRefused):
         pull(tmp_path / "app", Shelf(with_chunk_sizes(NEW, *sizes)))
 
@@ -92,7 +92,7 @@ def test_a_chunk_that_unpacks_to_more_than_any_chunk_has_is_refused(tmp_path: Pa
     "change", [{"mode": 0o4755}, {"mode": 0o666}, {"size": 3}, {"size": -1, "chunks": []}, {"size": 1 << 50}], ids=str
 )
 def test_a_manifest_that_contradicts_itself_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
-    """Before anything is fetched or written."""
+    """It is refused before anything is downloaded or written."""
     first, *others = NEW.manifest.files
     changed = msgspec.structs.replace(NEW.manifest, files=[msgspec.structs.replace(first, **change), *others])
 
@@ -101,7 +101,7 @@ def test_a_manifest_that_contradicts_itself_is_refused(tmp_path: Path, change: d
 
 
 def test_another_product_is_not_put_over_the_one_that_is_there(app: Path) -> None:
-    """Nothing of a folder is exchanged for something else by a mistaken name."""
+    """A wrong product name replaces nothing in the folder."""
     changed = msgspec.structs.replace(NEW.manifest, product_id="0200", product="other")
 
     with pytest.raises(WorkspaceRefused):
@@ -111,10 +111,10 @@ def test_another_product_is_not_put_over_the_one_that_is_there(app: Path) -> Non
 
 
 class Endless(Shelf):
-    """A store that does not stop sending."""
+    """A store that never stops sending."""
 
     def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
-        """The range, and what was not asked for."""
+        """The range, and more bytes than requested."""
         yield from super().read(url, offset, length)
         for _ in range(1000):
             yield bytes(1 << 20)
@@ -122,13 +122,14 @@ class Endless(Shelf):
 
 
 def test_no_more_is_taken_than_was_asked_for(app: Path) -> None:
-    """However long a store goes on sending."""
+    """The client stops reading, however long a store goes on sending."""
     with pytest.raises(ContentMismatch, match="more"):
         pull(app, Endless(NEW))
 
 
 def test_chunks_that_are_said_to_lie_in_one_another_are_refused() -> None:
-    """What is fetched at once is bounded by the bytes of the request, however many chunks are said to lie there."""
+    """The memory for a download is bounded by the requested bytes, however many chunks the store claims they
+    contain."""
     names = [f"{number:064x}" for number in range(1000)]
     pack = Pack("pack:0", 1 << 20, [(name, 0, chunks.MAX_BYTES) for name in names])
     places = ChunkPlaces([pack], "artifact:0", 1, "0" * 64, "build.tar")
@@ -138,7 +139,7 @@ def test_chunks_that_are_said_to_lie_in_one_another_are_refused() -> None:
 
 
 class Meddled(Shelf):
-    """A store that takes its time: while it answers, somebody does something."""
+    """A slow store: while it answers, another process changes something."""
 
     meddle: Callable[[], object] = staticmethod(lambda: None)
 
@@ -150,7 +151,7 @@ class Meddled(Shelf):
 
 @pytest.mark.parametrize("name", ["same.txt", "text"])
 def test_what_is_changed_while_a_pull_runs_is_found_by_the_next(app: Path, name: str) -> None:
-    """A file counts as whole by the size and time it had when it was looked at, not by those it got afterwards."""
+    """The pull records the size and time that a file had when it was checked, not later ones."""
     shelf = Meddled(NEW)
     shelf.meddle = lambda: (app / name).write_bytes(b"evil")
     pull(app, shelf)
@@ -162,7 +163,7 @@ def test_what_is_changed_while_a_pull_runs_is_found_by_the_next(app: Path, name:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may write what others own")
 def test_root_installs_nothing_into_a_folder_of_somebody_else(app: Path) -> None:
-    """Whoever owns the folder could change links in it under root's hands."""
+    """The owner of the folder could change links in it while root writes."""
     os.chown(app, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
 
     with pytest.raises(WorkspaceRefused):
@@ -187,7 +188,7 @@ except WorkspaceRefused as refused:
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="mounting takes root and unshare")
 def test_a_disk_that_is_mounted_inside_of_an_installation_is_not_emptied(app: Path, tmp_path: Path) -> None:
-    """What the user has put into the folder stays, also where it lies elsewhere."""
+    """The user's own files in the folder are kept, even when they are on another disk."""
     volume = tmp_path / "volume"
     volume.mkdir()
     (volume / "save").write_text("precious")
@@ -204,7 +205,7 @@ def test_a_disk_that_is_mounted_inside_of_an_installation_is_not_emptied(app: Pa
 
 
 def test_two_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key that was believed stays pinned: a second first time would believe anybody's."""
+    """An accepted key stays pinned: a second first use would accept any key."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     key = dsse.new_signing_key().public
     begin = threading.Barrier(8)
@@ -225,7 +226,7 @@ def test_two_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The newest statement seen of a channel is the least that is believed, whoever saw it."""
+    """The newest known state of a channel is the minimum that any pull accepts."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     key = dsse.new_signing_key().public
     release_trust.store_pin("http://store", "north", Pin(key, {"p/stable": 9, "q/stable": 3}))
@@ -259,7 +260,7 @@ def state_of(chain: list[SigningKey], signs: SigningKey) -> ChannelState:
 
 
 def test_folders_in_folders_beyond_any_use_are_refused_before_anything_is_changed(app: Path) -> None:
-    # Apart from pytest's folders, which it could not remove after a run that was killed here.
+    # Outside pytest's folders, because pytest could not remove it after a run that was killed here.
     apart = Path(tempfile.mkdtemp(prefix="countersign-deep-"))
     deep = app = Path(shutil.move(app, apart))
     try:
@@ -273,13 +274,13 @@ def test_folders_in_folders_beyond_any_use_are_refused_before_anything_is_change
         assert (deep / "mine").read_bytes() == b"mine"
         assert (app / "text").read_bytes() == OLD.contents["text"]
     finally:
-        # Some versions of Python remove no folders as deep.
+        # Some versions of Python cannot remove such deep folders.
         subprocess.run(["rm", "-r", apart], check=True)
 
 
 @pytest.fixture
 def dry_pull(run: Run, scripted: Callable[[], Scripted], tmp_path: Path) -> Callable[..., str]:
-    """Pull SIGNED by its name, without doing it; what was said of failing, nothing where it would be done."""
+    """Pull SIGNED by its name with --dry-run, and return the error, or nothing when the pull would succeed."""
     script = scripted()
 
     def pulled(state: ChannelState, by: SigningKey) -> str:
@@ -295,7 +296,7 @@ def dry_pull(run: Run, scripted: Callable[[], Scripted], tmp_path: Path) -> Call
 
 
 def test_a_key_put_before_the_pinned_one_signs_nothing(dry_pull: Callable[..., str]) -> None:
-    """Whoever pinned a key believes it and those it named, and not one that claims to have named it."""
+    """A client with a pinned key accepts it and the keys that it named, and no key that claims to have named it."""
     publisher, thief = dsse.new_signing_key(), dsse.new_signing_key()
     assert dry_pull(state_of([publisher], publisher), publisher) == ""
 
@@ -305,7 +306,7 @@ def test_a_key_put_before_the_pinned_one_signs_nothing(dry_pull: Callable[..., s
 
 
 def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Callable[..., str]) -> None:
-    """Builds are signed once: those of a key that was followed stay good."""
+    """Builds are signed once, so the builds of a replaced key remain valid."""
     first, second, third = (dsse.new_signing_key() for _ in range(3))
     assert dry_pull(state_of([first, second], second), first) == ""
 
@@ -315,7 +316,7 @@ def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Call
 
 
 def forged(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") -> bytes:
-    """A delta whose covers and runs of differences are all of the length 0."""
+    """A delta whose covers and runs of differences all have length 0."""
     lists = bytes(3 * covers), bytes(2 * runs), b"", b"x" * new_size, b""
     packed = [patch.compress(each) for each in lists]
     head = [len(old), new_size, covers, runs]
@@ -328,7 +329,7 @@ def forged(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") 
     ("covers", "runs"), [(10_000_000, 0), (0, 16_000_000), (1, 0), (0, 1)], ids=["covers", "runs", "a cover", "a run"]
 )
 def test_a_delta_has_no_more_pieces_than_bytes(covers: int, runs: int) -> None:
-    """A hundred bytes of one took a client twenty seconds."""
+    """A delta of a hundred bytes took a client twenty seconds."""
     blob = forged(100, covers, runs)
 
     with pytest.raises(DeltaRefused):
@@ -336,7 +337,7 @@ def test_a_delta_has_no_more_pieces_than_bytes(covers: int, runs: int) -> None:
 
 
 def test_a_delta_unfolds_to_no_more_than_its_files_can_hold() -> None:
-    """What cannot come out is refused before anything is made."""
+    """A delta with an impossible size is refused before anything is allocated."""
     made = apply.contents(forged(1 << 20, 0, 0), [MemoryPiece(b"old files")], [100])
 
     with pytest.raises(DeltaRefused, match="more bytes than the files have"):
@@ -344,7 +345,7 @@ def test_a_delta_unfolds_to_no_more_than_its_files_can_hold() -> None:
 
 
 def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path) -> None:
-    """Nobody signed them, and each may take a client's time."""
+    """Deltas are unsigned, and each may cost a client time."""
     old = build("1.0", {"tool": b"old " * 20_000})
     new = build("2.0", {f"file{number}": random.Random(number).randbytes(5_000) for number in range(10)})
     pull(tmp_path / "app", Shelf(old))
@@ -369,7 +370,7 @@ def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path
 def test_an_address_that_is_none_is_said_to_be_none(
     run: Run, scripted: Callable[[], Scripted], tmp_path: Path, address: str
 ) -> None:
-    """The addresses of the bytes are signed by nobody."""
+    """The addresses of the bytes are not signed."""
     script, publisher = scripted(), dsse.new_signing_key()
     offered(script, SIGNED, state_of([publisher], publisher), publisher)
     places = Shelf(SIGNED).places()

@@ -1,4 +1,4 @@
-"""The sandbox as a way to what is the service's own, or to more of it than a stranger may have."""
+"""Attacks through the sandbox: on the service's own data, or for more resources than an anonymous caller may have."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ __all__ = ["database_url", "front", "http", "original_folder", "sandbox", "stub"
 
 
 class TestModel:
-    """The operator pays for a model."""
+    """A store whose operator pays for a model."""
 
     @pytest.fixture
     def settings(self, settings: Settings, stub: Stub) -> Settings:
@@ -36,7 +36,7 @@ class TestQuota:
 
     @pytest.fixture
     def settings(self, settings: Settings) -> Settings:
-        """A quota that is soon used up."""
+        """A small quota."""
         return replace(settings, rate_person=10, rate_token=1_000)
 
     async def test_callers_made_inside_have_no_more_than_their_owner(self, sandbox: Sandbox) -> None:

@@ -1,4 +1,4 @@
-"""Attacks with a set-up link that was printed and never needed."""
+"""Attacks with a set-up link that was printed and never used."""
 
 import pytest
 from httpx import AsyncClient

@@ -1,4 +1,4 @@
-"""Attacks with what was granted once: a token that outlives its session, a capability that outlives its purpose."""
+"""Attacks with old privileges: a token that outlives its session, a capability that outlives its purpose."""
 
 import msgspec
 import pytest

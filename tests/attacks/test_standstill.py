@@ -1,4 +1,4 @@
-"""Attacks by reads that would hold up the loop that serves everybody."""
+"""Attacks by reads that would block the event loop for all requests."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from tests.store.world import World
 
 @pytest.fixture
 def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """No moment on the loop and no time at all for long reads: whatever is answered was read without a bound."""
+    """No time on the loop and no time for long reads, so that only unbounded reads would succeed."""
     monkeypatch.setattr(sqlite, "BUDGET_CHECKS", 0)
     monkeypatch.setattr(sqlite, "STEPS_BETWEEN_CHECKS", 1)
     return replace(settings, read_deadline_s=0)

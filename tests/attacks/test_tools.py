@@ -1,4 +1,4 @@
-"""Tools as a way to more than the token may have, or to more than the server can carry."""
+"""Attacks through tools: to exceed the rights of the token, or the resources of the server."""
 
 import pytest
 
@@ -27,7 +27,7 @@ async def test_a_key_is_offered_no_tool_that_is_no_keys_to_use(desk: Desk, tier:
 async def test_answers_of_a_batch_of_messages_do_not_fill_the_memory(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fifty messages, each of which may be answered with megabytes: at fifty times that the server would end."""
+    """Each of fifty messages may have an answer of megabytes; all of them at once would end the server."""
     monkeypatch.setattr(server, "BATCH_BYTES", 10_000)
     await world_of(desk).product("north", "long", description="x" * 4_000)
     messages = [tool("get_product", id="long") for _ in range(40)]

@@ -1,4 +1,4 @@
-"""Attacks with the passwords and secrets that the documentation of the demonstration tells everybody."""
+"""Attacks with the public passwords and secrets in the documentation of the demonstration."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""An archive is as it was made, or what is wrong with it is named; and no blob slips between two moments."""
+"""An archive is exactly what was written, or the damage is named; and no blob is lost between two steps."""
 
 import asyncio
 import hashlib
@@ -57,18 +57,18 @@ class Installation:
         return sha256
 
     async def remove(self, sha256: str) -> None:
-        """Refer to a blob no more, and remove it at once."""
+        """Remove the reference to a blob, and the blob at once."""
         self.database.execute("DELETE FROM blob WHERE sha256 = ?", (sha256,))
         await self.store.delete(sha256)
 
     def begun(self) -> Backup:
-        """A backup that is to be made."""
+        """A backup that is about to be made."""
         blobs = BlobSource(self.store, "distribution", LIVE)
         writing = ArchiveWriter(AgeEncryptor(self.archive.write, PASSPHRASE, work=WORK))
         return Backup(writing, self.databases, blobs, lambda what, done: None)
 
     def read(self) -> tuple[ArchiveReader, dict[str, str]]:
-        """The archive read to its end, and the digests of what it holds."""
+        """Read the archive to its end, and return the digests of its contents."""
         reading = ArchiveReader(AgeDecryptor(io.BytesIO(self.archive.getvalue()).read, PASSPHRASE), SCHEMAS)
         found: dict[str, str] = {}
         for member in reading.members():
@@ -78,7 +78,7 @@ class Installation:
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Installation:
-    """One without blobs."""
+    """An installation without blobs."""
     return Installation(tmp_path)
 
 
@@ -153,7 +153,7 @@ def test_a_store_that_ends_too_early_makes_no_archive_that_cannot_be_read(instal
         """A store that loses its large blobs halfway."""
 
         async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
-            """Half of the bytes."""
+            """Return half of the bytes."""
             async for piece in super().read(sha256, start, stop // 2):
                 yield piece
 
@@ -193,7 +193,7 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
 
 
 def damaged_places(archive: bytes) -> list[tuple[int, int]]:
-    """Where it is damaged, as `verify` finds it."""
+    """The places of the damage, as `verify` finds them."""
     try:
         reading = ArchiveReader(AgeDecryptor(io.BytesIO(archive).read, PASSPHRASE), SCHEMAS)
         for _ in reading.members():
@@ -204,7 +204,7 @@ def damaged_places(archive: bytes) -> list[tuple[int, int]]:
         found = [(error.start, error.stop)]
         with suppress(Damaged):
             found = [each[:2] for each in find_damage(io.BytesIO(archive).read, PASSPHRASE)]
-        # The nonce stands before the first chunk, which does not open without it.
+        # The nonce comes before the first chunk, which cannot be decrypted without it.
         return [(start - 16 if start == HEADER_BYTES else start, stop) for start, stop in found]
     return []
 
@@ -225,7 +225,7 @@ ABOUT_SQLITE = msgspec.json.encode(About(FORMAT, "1.0.0", "sqlite", ("distributi
 
 
 def member(name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE, size: int | None = None) -> bytes:
-    """A member of a tar file; its header may lie about the size."""
+    """A member of a tar file; its header may have a false size."""
     header = tarfile.TarInfo(name)
     header.size, header.type = len(content) if size is None else size, kind
     return header.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % 512)

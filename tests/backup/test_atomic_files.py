@@ -1,4 +1,4 @@
-"""Nothing has its name before it is whole, and what dead processes left is removed."""
+"""A file gets its final name only when it is complete, and remains of killed processes are removed."""
 
 import errno
 import os

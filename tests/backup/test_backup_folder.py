@@ -1,4 +1,4 @@
-"""Backups of a folder, by their moments."""
+"""Backups of a folder, in the order of their times."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_the_newest_are_kept_and_nothing_else_is_touched(folder: Path) -> None:
 
 
 def test_the_one_just_made_is_kept_whatever_the_others_are_called(folder: Path) -> None:
-    # As after a clock that was ahead has been set back.
+    # The clock was ahead and has been set back.
     backup_folder.remove_old(backup_folder.read_folder(folder), 1, folder / backup_folder.backup_name(FIRST))
 
     assert [each.moment for each in backup_folder.read_folder(folder).backups] == [FIRST]

@@ -1,4 +1,5 @@
-"""BlobSource on their way into another store: what differs there, is missing here, or is somebody else's, is named."""
+"""A migration of blobs to another store names each blob that differs there, is missing here, or belongs to another
+installation."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -21,7 +22,7 @@ CONTENTS = (b"one", b"two" * 1000)
 
 
 async def sealed(store: BlobStore, content: bytes) -> str:
-    """Seal the bytes: their digest."""
+    """Encrypt the bytes, and return their digest."""
 
     async def pieces() -> AsyncIterator[bytes]:
         yield content
@@ -55,7 +56,7 @@ async def test_blobs_are_copied_compared_and_told_apart(tmp_path: Path) -> None:
     await moving.begin()
     assert (moving.count, moving.bytes) == (2, 3003)
     assert await there.size(first) == 3
-    # A second run reads again what a first has brought.
+    # A second run reads again what the first one copied.
     again = BlobMigration(databases, BlobSource(here, "store", LIVE), there, lambda what, done: None)
     await again.require_own(KNOWN)
     (path,) = (tmp_path / "there").rglob(layout.sealed_name(second).rpartition("/")[2])
@@ -65,7 +66,7 @@ async def test_blobs_are_copied_compared_and_told_apart(tmp_path: Path) -> None:
         with pytest.raises(NotMovable, match=second):
             await again.begin()
 
-    # Damaged here, it is not brought at all, under any name.
+    # A blob that is damaged here is not copied at all, under any name.
     await there.delete(second)
     (path,) = (tmp_path / "here").rglob(path.name)
     path.chmod(0o600)

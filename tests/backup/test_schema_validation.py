@@ -1,4 +1,4 @@
-"""What a database of an archive consists of: what its migrations make and modules may have, and nothing else."""
+"""The database of an archive has only what its migrations create and what modules may have."""
 
 import shutil
 import sqlite3
@@ -29,13 +29,13 @@ CREATE TABLE "other" (id TEXT PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, c
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    """Each service's database as it is after its first start, to be copied."""
+    """Each service's database as it is after its first start, which tests copy."""
     folder = tmp_path_factory.mktemp("made")
     return {name: folder / f"{name}.sqlite" for name in OWN}
 
 
 async def prepare(made: Mapping[str, Path]) -> None:
-    """Make them, once."""
+    """Create the databases once."""
     for name, path in made.items():
         if path.exists():
             continue
@@ -49,7 +49,7 @@ async def prepare(made: Mapping[str, Path]) -> None:
 
 
 async def require_own(made: Mapping[str, Path], folder: Path, name: str, statements: str) -> None:
-    """Look at a database that somebody has changed by these statements."""
+    """Check a database after these statements changed it."""
     await prepare(made)
     path = Path(shutil.copy(made[name], folder))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:

@@ -1,4 +1,4 @@
-"""What an archive's statements may do: make tables, rules and indexes, and nothing else."""
+"""An archive's statements may create tables, rules and indexes, and nothing else."""
 
 import pytest
 
@@ -16,7 +16,7 @@ REFERENCES = ('ALTER TABLE lead ADD CONSTRAINT f FOREIGN KEY (id) REFERENCES rec
 
 
 def table(create: str = CREATE, finish: tuple[str, ...] = RULES, references: tuple[str, ...] = REFERENCES) -> Table:
-    """A table as an archive tells it."""
+    """A table as an archive describes it."""
     return Table("lead", create, ("id", "n", "s"), finish, references)
 
 

@@ -1,4 +1,4 @@
-"""The digest of a table is that of its rows, whatever engine holds them, in whatever order they came."""
+"""The digest of a table depends on its rows only, not on the engine or on their order."""
 
 import asyncio
 from pathlib import Path

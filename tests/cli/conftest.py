@@ -1,4 +1,4 @@
-"""Running the command line, and servers that answer it badly on purpose."""
+"""Fixtures that run the command line, and scripted servers that give it wrong answers."""
 
 import json
 import subprocess
@@ -19,13 +19,13 @@ Settings = dict[str, str]
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    """The variables of a person without any past: empty configuration and cache directories."""
+    """The environment variables of a new user: empty configuration and cache directories."""
     return {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
 @pytest.fixture
 def run(home: dict[str, str], tmp_path: Path) -> Run:
-    """Run the command line as its users do, with nothing on a terminal; `variables` go into its environment."""
+    """Run the command line as users do, without a terminal, with `variables` added to its environment."""
 
     def run(*arguments: str | Path, stdin: str = "", **variables: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
@@ -53,13 +53,13 @@ def settings(request: pytest.FixtureRequest) -> Settings:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data directory that is still to be made."""
+    """The path of a data directory that does not exist yet."""
     return tmp_path / "data"
 
 
 @dataclass
 class Seen:
-    """A request as it arrived."""
+    """A request that the scripted server received."""
 
     method: str
     path: str
@@ -69,9 +69,9 @@ class Seen:
 
 @dataclass
 class Scripted:
-    """A server that gives the next of its answers to whatever comes, and remembers what came.
+    """A server that gives the scripted answers in order and records each request.
 
-    An answer is status, headers and body; None closes the connection without one.
+    An answer has a status, headers and a body. The answer None closes the connection.
     """
 
     answers: list[tuple[int, dict[str, str], bytes] | None]
@@ -79,13 +79,13 @@ class Scripted:
     url: str = ""
 
     def say(self, status: int, value: object, **headers: str) -> None:
-        """Answer so to the next request that has no answer yet."""
+        """Add an answer for the next request that has none yet."""
         self.answers.append((status, headers, json.dumps(value).encode()))
 
 
 @pytest.fixture
 def scripted() -> Iterator[Callable[[], Scripted]]:
-    """Makes scripted servers, which end with the test."""
+    """A factory of scripted servers, which are stopped at the end of the test."""
     servers: list[ThreadingHTTPServer] = []
 
     def make() -> Scripted:
@@ -104,10 +104,10 @@ def scripted() -> Iterator[Callable[[], Scripted]]:
 
 def _handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Answers by the script."""
+        """Handle requests with the scripted answers."""
 
         def handle_any(self) -> None:
-            """Read the request, give the next answer."""
+            """Read the request and send the next answer."""
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
             headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
             script.seen.append(Seen(self.command, self.path, headers, body))
@@ -125,7 +125,7 @@ def _handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
         do_GET = do_POST = do_PUT = handle_any
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     return Handler
 

@@ -1,4 +1,4 @@
-"""The command line with one fault: whoever signs in to the records service makes its event loop stand still."""
+"""The command line with one fault: a sign-in to the records service blocks its event loop."""
 
 from countersign.cli.main import main
 from countersign.kernel.http.response import Response
@@ -7,7 +7,7 @@ from countersign.records.http import RecordsRequest
 
 
 async def spin(_: Handlers, __: RecordsRequest) -> Response:
-    """Use the processor and never give the loop a turn."""
+    """Use the processor without returning to the event loop."""
     while True:
         pass
 

@@ -1,4 +1,5 @@
-"""A setting with an address that cannot be read: every command names it and the remedy, and shows nothing of it."""
+"""Every command reports a setting with an invalid address by name and with the remedy, and shows no part of the
+address."""
 
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def test_a_move_to_such_an_address_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def require_told(name: str, said: str) -> None:
-    """The name and the remedy are said, and nothing of the password."""
+    """Require the setting's name and the remedy in the output, and no part of the password."""
     assert name in said, said
     assert "percent-encode" in said
     assert "abcde" not in said

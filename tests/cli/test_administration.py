@@ -1,4 +1,4 @@
-"""Administration of a data directory, beside the server that serves it; secrets are shown once."""
+"""The commands that administer a data directory while a server serves it; each secret is shown once."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""`countersign api` makes any call; `completion` and `version` tell of the program itself."""
+"""`countersign api` makes any API call; `completion` and `version` describe the program itself."""
 
 import json
 import os
@@ -19,7 +19,7 @@ ALICE = {"username": "alice", "password": demo.PASSWORD}
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The root of a records service with demonstration data."""
+    """The root URL of a records service with demonstration data."""
     data = tmp_path_factory.mktemp("api") / "data"
     with served(data, "--demo", service="both") as running:
         yield f"http://127.0.0.1:{running.records_port}"
@@ -69,7 +69,7 @@ def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], Scripted
     assert json.loads(second.body) == {"code": "1", "many": [1]}
     assert second.headers["authorization"] == "Bearer secret"
     assert second.headers["x-extra"] == "a"
-    # Repeated as the same call.
+    # The client repeats it as the same call.
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
 
 

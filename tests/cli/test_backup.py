@@ -1,4 +1,4 @@
-"""Backups from the command line: what is refused, what is said, and what a restored directory is."""
+"""Backups from the command line: refusals, output, and the state of a restored directory."""
 
 import io
 import json
@@ -31,12 +31,12 @@ CREATE CONSTRAINT TRIGGER late AFTER INSERT ON public.made DEFERRABLE INITIALLY 
     FOR EACH ROW EXECUTE FUNCTION public.refuse();
 CREATE EVENT TRIGGER noted ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION public.note();
 """
-"""Whoever makes a table is refused only when everything is to become durable."""
+"""A CREATE TABLE succeeds at first, and fails with `disk_full` at COMMIT."""
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with both services' databases and one organisation, to be copied."""
+    """A data directory with both services' databases and one organisation, which tests copy."""
     folder = tmp_path_factory.mktemp("template") / "data"
     prepare(folder, {})
     return folder
@@ -44,18 +44,18 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(template: Path, tmp_path: Path) -> Path:
-    """A data directory of the test's own."""
+    """A copy of the data directory for one test."""
     return shutil.copytree(template, tmp_path / "data")
 
 
 def prepare(data: Path, settings: Settings) -> None:
-    """Make both databases."""
+    """Create both databases."""
     for words in (["org", "create", "acme", "--name", "Acme"], ["modules", "apply"]):
         subprocess.run([*COMMAND, *words, "--data", data], env=environment(**settings), check=True, capture_output=True)
 
 
 def answered(done: "subprocess.CompletedProcess[str]") -> dict[str, object]:
-    """The JSON that a command has printed."""
+    """The JSON that a command printed."""
     answer = json.loads(done.stdout)
     assert isinstance(answer, dict)
     return answer
@@ -83,7 +83,7 @@ def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: 
     assert again.returncode == Exit.CONFLICT
     copy = tmp_path / "copy"
     assert (copy / "master.key").stat().st_mode & 0o777 == 0o600
-    # What the original is configured to do, a copy does not do unasked.
+    # The copy does not start any of the original's configured actions by itself.
     assert not (copy / "countersign.toml").exists()
     assert "trusted issuers and webhooks" in restored.stderr
     assert (copy / RESTORED_SETTINGS).read_text() == 'resource_name = "Ours"\n'
@@ -151,7 +151,7 @@ def test_a_series_is_kept_short_and_a_moment_is_chosen_from_it(run: Run, data: P
 
     assert len(list((tmp_path / "kept").iterdir())) == 1 + 2
     assert odd.name in chosen.stderr
-    # The name is as fine as a microsecond, the answer as a millisecond.
+    # The name is precise to a microsecond, the answer to a millisecond.
     assert answered(chosen)["moment"] == moments[1]
     assert too_early.returncode == Exit.NOT_FOUND
 
@@ -221,7 +221,7 @@ def test_a_truncated_backup_is_called_so_by_verify_as_by_restore(
 def test_damage_of_a_data_directory_is_named(run: Run, data: Path) -> None:
     records = data / "records.sqlite"
     whole = records.read_bytes()
-    # The root of a table: its kind of page.
+    # The root page of a table: its page type.
     records.write_bytes(whole[:8192] + b"\xff" + whole[8193:])
     broken = run("verify", data, "--json")
     records.write_bytes(whole)

@@ -1,4 +1,4 @@
-"""Requests are repeated safely, tokens stay with their server, refusals become exit codes."""
+"""The client repeats requests safely, sends each token only to its server, and maps refusals to exit codes."""
 
 import json
 import re
@@ -154,7 +154,7 @@ def test_the_text_of_a_server_is_shown_as_it_was_sent(run: Run, scripted: Make) 
 
 
 def known_refusals(of: type[Refused] = Refused) -> list[type[Refused]]:
-    """Every kind of refusal of both services."""
+    """All problem types of both services."""
     assert distribution.ROUTES
     assert records.SCHEMA
     return [of, *(found for each in of.__subclasses__() for found in known_refusals(each))]
@@ -272,7 +272,7 @@ def test_what_a_sign_in_never_allows_names_the_ways_that_do(run: Run, demo_store
 
 
 def issued(run: Run, store: Running, email: str, scope: str) -> dict[str, str]:
-    """The variable that lets commands act as this person."""
+    """The environment variable whose token lets commands act as this person."""
     done = run("token", "issue", email, "--scope", scope, "--data", store.data)
     assert done.returncode == Exit.OK, done.stderr
     return {"COUNTERSIGN_TOKEN": done.stdout.strip()}

@@ -1,4 +1,4 @@
-"""The operator's port when hundreds ask at once: a healthy service is never called dead."""
+"""The operator's port answers hundreds of simultaneous requests and never reports a healthy service as dead."""
 
 import socket
 from collections import Counter
@@ -14,7 +14,7 @@ CROWD = 300
 
 
 def answers(url: str, path: str) -> Counter[str]:
-    """The statuses of so many who all ask before one of them listens."""
+    """The statuses of `count` requests that are all sent before the first answer is read."""
     host, _, port = url.removeprefix("http://").partition(":")
     request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""A damaged database is told with its file and the remedy, to whoever runs the command."""
+"""A command that finds a damaged database reports its file and the remedy."""
 
 import json
 from pathlib import Path
@@ -21,8 +21,8 @@ def data(run: Run, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def spoil(file: Path, start: int) -> None:
-    """Write over the file from there on."""
+def damage(file: Path, start: int) -> None:
+    """Overwrite the file from the offset `start` on."""
     with file.open("r+b") as opened:
         opened.seek(start)
         opened.write(b"\xff" * (file.stat().st_size - start))
@@ -30,10 +30,10 @@ def spoil(file: Path, start: int) -> None:
 
 @pytest.mark.parametrize(("start", "why"), [(0, "is not a SQLite database"), (PAGE, "is damaged")])
 @pytest.mark.parametrize("words", [["serve", "distribution", "--port", "0"], ["org", "create", "b", "--name", "B"]])
-def test_a_damaged_database_is_told_with_its_file_and_the_remedy(
+def test_a_damaged_database_is_reported_with_its_file_and_the_remedy(
     run: Run, data: Path, words: list[str], start: int, why: str
 ) -> None:
-    spoil(data / "distribution.sqlite", start)
+    damage(data / "distribution.sqlite", start)
 
     done = run(*words, "--data", data)
 
@@ -46,7 +46,7 @@ def test_a_damaged_database_is_told_with_its_file_and_the_remedy(
 
 
 def test_the_doctor_names_the_file_too(run: Run, data: Path) -> None:
-    spoil(data / "distribution.sqlite", 0)
+    damage(data / "distribution.sqlite", 0)
 
     done = run("doctor", "--json", "--data", data)
 
@@ -56,7 +56,7 @@ def test_the_doctor_names_the_file_too(run: Run, data: Path) -> None:
     assert "countersign restore" in found["remedy"]
 
 
-async def test_a_caller_is_not_told_the_path(tmp_path: Path) -> None:
+async def test_a_caller_does_not_get_the_path(tmp_path: Path) -> None:
     file = tmp_path / "secret-place.db"
     file.write_bytes(b"no database" * PAGE)
 

@@ -1,4 +1,4 @@
-"""A directory becomes the same archive every time, and nothing from outside gets in."""
+"""A directory always becomes the same archive, and no file from outside it is included."""
 
 import io
 import os
@@ -14,7 +14,7 @@ from countersign.cli.output import Failure
 
 @pytest.fixture
 def build(tmp_path: Path) -> Path:
-    """A directory as a build leaves it."""
+    """A directory as a build writes it."""
     root = tmp_path / "build"
     (root / "bin").mkdir(parents=True)
     (root / "empty").mkdir()
@@ -27,7 +27,7 @@ def build(tmp_path: Path) -> Path:
 
 
 def packed(root: Path, form: Format) -> bytes:
-    """The archive's bytes."""
+    """The bytes of the archive."""
     output = io.BytesIO()
     pack(root, output, form)
     return output.getvalue()

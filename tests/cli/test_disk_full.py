@@ -1,4 +1,4 @@
-"""Commands on a full disk: it is named, with one exit code, and so is what is left of a file."""
+"""Commands on a full disk report the full disk with one exit code, and report what remains of a partly written file."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ FREE = ("--distribution-port", "0", "--records-port", "0")
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with both databases, on a disk with space."""
+    """A data directory with both databases, on a disk with free space."""
     folder = tmp_path_factory.mktemp("roomy") / "data"
     prepare(folder, {})
     return folder
@@ -26,7 +26,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A volume without a byte of space; `data` on it has both databases, `new` nothing."""
+    """A full volume: `data` on it has both databases, `new` is empty."""
     volume = tmp_path_factory.mktemp("full") / "volume"
     volumes.mount_memory(volume, 64)
     prepare(volume / "data", {"COUNTERSIGN_RESERVE_MIB": "0"})
@@ -37,7 +37,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def written_to(stdout: int, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    """Run the command line with its stdout there."""
+    """Run the command line with its standard output sent to this file."""
     command, env = [*COMMAND, *arguments], environment(**PASSPHRASE)
     return subprocess.run(
         command, env=env, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120, check=False

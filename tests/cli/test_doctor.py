@@ -1,4 +1,4 @@
-"""`countersign doctor` looks at all that both services stand on, and names what is missing with its remedy."""
+"""`countersign doctor` checks everything that both services need, and reports each missing thing with its remedy."""
 
 import json
 import re
@@ -28,7 +28,7 @@ _numbers = count(1)
 
 
 class Said(NamedTuple):
-    """What the doctor found, by the name of the check."""
+    """The results of the doctor by the name of the check."""
 
     standing: dict[str, str]
     detail: dict[str, str]
@@ -36,7 +36,7 @@ class Said(NamedTuple):
 
     @property
     def failed(self) -> list[str]:
-        """What is wrong."""
+        """The failed checks."""
         return [name for name, standing in self.standing.items() if standing == "fail"]
 
 
@@ -49,7 +49,7 @@ def data(run: Run, tmp_path: Path) -> Path:
 
 
 def asked(run: Run, data: Path, *options: str, **settings: str) -> Said:
-    """What the doctor says; its exit code agrees with it, and it says no password."""
+    """The doctor's results; its exit code must agree with them, and its output must not contain a password."""
     done = run("doctor", *options, "--json", "--data", data, **settings)
     assert PASSWORD not in done.stdout + done.stderr
     checks = json.loads(done.stdout)["checks"]
@@ -108,7 +108,7 @@ def test_a_port_that_is_taken_is_named_for_each_service_and_the_operator(run: Ru
 
 @pytest.fixture
 def guarded_redis() -> Iterator[int]:
-    """The port of a Redis that wants a password, and knows a user who may only read."""
+    """The port of a Redis server that requires a password and has a read-only user."""
     program = installed("redis-server", "redis-server")
     folder, port = Path(tempfile.mkdtemp(prefix="countersign-redis-")), free_port()
     options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--requirepass", PASSWORD]
@@ -153,7 +153,7 @@ def test_the_bucket_is_written_read_and_emptied_again(run: Run, data: Path, s3_u
 
 
 class Poor:
-    """A database and a role that may do nothing with it yet."""
+    """A database, and a role that has no rights in it yet."""
 
     def __init__(self, cluster: Cluster, url: str) -> None:
         self._cluster = cluster

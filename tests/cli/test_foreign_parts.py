@@ -1,4 +1,4 @@
-"""Databases that somebody has changed from outside: what backups, doctor and restores say of them."""
+"""What backups, the doctor and restores report about databases with foreign objects in them."""
 
 import json
 import os
@@ -27,7 +27,7 @@ EVERYTHING = """
     ORDER BY 1, 2
 """
 FOREVER = "n IS NULL OR " + " OR ".join(["n * length(hex(zeroblob(400000000))) < 0"] * 200)
-"""Takes hours and gigabytes to find out, where somebody evaluates it."""
+"""An expression that takes hours and gigabytes to evaluate."""
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_series_goes_on_and_loses_nothing_when_a_restore_will_refuse_it(data: 
 
     with subprocess.Popen(command, env=environment(**PASSPHRASE), cwd=tmp_path, stderr=subprocess.PIPE) as series:
         try:
-            # Two are there for a moment when one is removed for the next.
+            # While one object is replaced by the next, two exist for a moment.
             wait_until(lambda: series.poll() is not None or len(list((tmp_path / "kept").glob("*.backup"))) > 2)
             still_runs = series.poll() is None
         finally:
@@ -151,6 +151,6 @@ def test_postgresql_with_foreign_parts_is_not_restored(
     assert restored.returncode == Exit.FAILED, restored.stderr
     assert "from what Countersign creates" in restored.stderr or "was not created by" in restored.stderr
     assert not (tmp_path / "copy").exists()
-    # The target is as empty as it was.
+    # The target is still empty.
     target = there["COUNTERSIGN_DATABASE_URL"].rpartition("/")[2]
     assert postgres_cluster.sql(EVERYTHING, database=target) == postgres_cluster.sql(EVERYTHING, database="template1")

@@ -1,4 +1,5 @@
-"""The commands about an installation's id, and every command that refuses places of different installations."""
+"""The commands that show and change an installation's id, and every command that refuses places of different
+installations."""
 
 import asyncio
 import json
@@ -24,7 +25,7 @@ OTHER = "01a00000-0000-7000-8000-000000000000"
 
 @pytest.fixture
 def command(home: dict[str, str]) -> Command:
-    """Run a command in this process; what it answered, or how it failed."""
+    """Run a command in this process, and return its output or its error."""
 
     def command(*arguments: str | Path, **variables: str) -> Result:
         return CliRunner().invoke(commands, [str(each) for each in arguments], env={**home, **variables})
@@ -33,7 +34,7 @@ def command(home: dict[str, str]) -> Command:
 
 
 def failure(result: Result) -> Failure:
-    """How the command failed."""
+    """The error of the failed command."""
     assert isinstance(result.exception, Failure), result.output
     return result.exception
 

@@ -1,4 +1,4 @@
-"""`countersign issuers`: whom the store believes, said on the command line."""
+"""`countersign issuers` manages the issuers that the store trusts."""
 
 import json
 from pathlib import Path

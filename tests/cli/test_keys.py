@@ -1,4 +1,4 @@
-"""The master key is replaced: every stored secret is re-encrypted, and the old key may go."""
+"""When the master key is replaced, every stored secret is re-encrypted, and the old key is no longer needed."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ ENGINES = ["sqlite", "postgres"]
 
 
 def place(request: pytest.FixtureRequest, engine: str) -> dict[str, str]:
-    """The settings of an empty database but for the master key."""
+    """The settings of an empty database, without the master key."""
     if engine == "sqlite":
         return {}
     url: str = request.getfixturevalue("new_postgres_url")()
@@ -40,7 +40,7 @@ def place(request: pytest.FixtureRequest, engine: str) -> dict[str, str]:
 
 
 def fill(data: Path, where: dict[str, str]) -> None:
-    """Something of everything that is sealed, under the old key."""
+    """Write one value of every encrypted kind under the old key."""
 
     async def work() -> None:
         url = where.get("COUNTERSIGN_DATABASE_URL", "")
@@ -52,7 +52,7 @@ def fill(data: Path, where: dict[str, str]) -> None:
 
 @contextmanager
 def signing(run: Run, server: Running, settings: dict[str, str]) -> Generator[list[int]]:
-    """While the block lasts, the organisation's signing key is followed by one that it names, again and again."""
+    """Replace the organisation's signing key again and again until the block ends."""
     token = run("token", "issue", OWNER, "--data", server.data, **settings).stdout.strip()
     answers: list[int] = []
     stopping = threading.Event()
@@ -73,12 +73,12 @@ def signing(run: Run, server: Running, settings: dict[str, str]) -> Generator[li
 
 
 def keys_of(done: "subprocess.CompletedProcess[str]") -> dict[str, tuple[str, int]]:
-    """What a command says with --json of each key: its state, and how many values lie under it."""
+    """For each key in the command's --json output: its state, and the count of values that it encrypts."""
     return {each["key_id"]: (each["state"], each["values"]) for each in json.loads(done.stdout)["keys"]}
 
 
 def tables_of(done: "subprocess.CompletedProcess[str]") -> dict[str, list[str]]:
-    """What it says of each table: under which keys its values lie."""
+    """For each table in the command's output: the keys that encrypt its values."""
     tables: dict[str, list[str]] = {}
     for lot in json.loads(done.stdout)["sealed"]:
         tables.setdefault(lot["table"], []).append(lot["key_id"])
@@ -212,7 +212,8 @@ def test_a_backup_is_restored_with_all_of_its_keys_or_not_at_all(run: Run, tmp_p
 
 
 async def _seal_under_several(data: Path) -> None:
-    """The keys that a start opens under the new key, the store's webhooks under a third, the rest under the old."""
+    """Encrypt the keys that a start opens with the new key, the store's webhooks with a third key and the rest with the
+    old."""
     async with AsyncExitStack() as stack:
         both = await filled(stack, Settings(data=str(data), reserve_mib=0))
         for database, columns in both.parts:

@@ -1,4 +1,4 @@
-"""Start, migrations, ready and stop of `serve` and `worker` are JSON events in their log; SIGHUP ends neither."""
+"""`serve` and `worker` log start, migrations, ready and stop as JSON events; SIGHUP ends neither."""
 
 import json
 import os
@@ -29,12 +29,12 @@ def events(log: Path) -> list[dict[str, Any]]:
 
 
 def called(name: str, log: Path) -> list[dict[str, Any]]:
-    """The events of that name."""
+    """The events with that name."""
     return [each for each in events(log) if each["event"] == name]
 
 
 def processes(root: int) -> list[int]:
-    """The process and all that it started."""
+    """The process and its descendants."""
     listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     parents = {int(pid): int(parent) for pid, parent in map(str.split, listed.splitlines())}
     found = [root]
@@ -44,14 +44,14 @@ def processes(root: int) -> list[int]:
 
 
 def all_ignore(root: int) -> bool:
-    """Whether the process has a child by now, and all of them ignore SIGHUP."""
+    """Whether the process has a child and all its processes ignore SIGHUP."""
     found = processes(root)
     masks = [re.findall(r"^SigIgn:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in found]
     return len(found) > 1 and all(int(mask, 16) & 1 << (signal.SIGHUP - 1) for [mask] in masks)
 
 
 def hang_up(pids: Iterable[int]) -> None:
-    """Send each SIGHUP."""
+    """Send SIGHUP to each process."""
     for pid in pids:
         os.kill(pid, signal.SIGHUP)
 

@@ -1,4 +1,4 @@
-"""The lock of a data directory: whose server was killed is free as soon as the last of its processes has ended."""
+"""The lock of a data directory is released when the last process of a killed server has ended."""
 
 import json
 import os
@@ -26,7 +26,7 @@ input()
 
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A process that has the lock, which another one announced."""
+    """A process that holds the lock which another process announced."""
     (tmp_path / lock.FILE_NAME).write_text("{}")
     command = [sys.executable, "-c", HOLD, str(tmp_path / lock.FILE_NAME)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -37,7 +37,7 @@ def worker(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 def announce(folder: Path, process: int) -> None:
-    """Write down which process serves."""
+    """Record which process serves the directory."""
     (folder / lock.FILE_NAME).write_text(json.dumps({"process": process, "keys": []}))
 
 

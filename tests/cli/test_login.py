@@ -1,4 +1,4 @@
-"""A token is kept privately, once the server knows it, and printed by nothing."""
+"""`login` keeps a token in a private file after the server accepted it, and no command prints it."""
 
 import json
 import stat
@@ -147,7 +147,7 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for(run: Run, scripted: Ma
 
 
 def signed_in(run: Run, server: Scripted) -> None:
-    """Sign in to the server, which has then been asked once."""
+    """Sign in to the server, and require that it received one request."""
     server.say(200, ME)
     assert run("login", "--with-token", "--server", server.url, stdin="the-token").returncode == Exit.OK
 

@@ -1,4 +1,4 @@
-"""The outbox on the command line, newest first, its links easy to find."""
+"""The mail outbox on the command line: newest first, with its links on lines of their own."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ def data(tmp_path: Path) -> Path:
     async def fill() -> None:
         for number, to in enumerate(("ann@example.com", "eve@example.com", "ann@example.com")):
             await box.send(to, f"Größe {number}", f"Öffne:\n{LINK}{number}\n\nBis dann\x1b[2J\n")
-            await asyncio.sleep(0.002)  # The names sort by the millisecond.
+            await asyncio.sleep(0.002)  # File names sort by the millisecond.
 
     asyncio.run(fill())
     return folder

@@ -1,4 +1,5 @@
-"""`db migrate`: a furnished installation moves from SQLite to PostgreSQL and goes on there; nothing is served twice."""
+"""`db migrate` moves a complete installation from SQLite to PostgreSQL, which continues there; the old place is no
+longer served."""
 
 import json
 import shutil
@@ -20,7 +21,7 @@ from tests.servers.s3 import Bucket
 
 Settings = dict[str, str]
 FILE = b"what was uploaded" * 1000
-# Tokens name the address that they are for.
+# Tokens contain the address that they are valid for.
 PUBLIC = {
     "COUNTERSIGN_DISTRIBUTION_URL": "http://127.0.0.1:8480",
     "COUNTERSIGN_RECORDS_URL": "http://127.0.0.1:8080",
@@ -29,7 +30,7 @@ PUBLIC = {
 
 class Furnished(NamedTuple):
     """A data directory with both demonstrations, an upload, a waiting job and a pending plan, and the tokens that were
-    given out."""
+    issued."""
 
     data: Path
     publisher: str
@@ -41,7 +42,7 @@ class Furnished(NamedTuple):
 
 
 def asked(url: str, token: str = "", body: object = None) -> Any:
-    """What the address answers, as JSON."""
+    """The answer of the address, as JSON."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     verb = "GET" if body is None else "POST"
     answer = httpx.request(verb, url, headers=headers, json=body, timeout=30)
@@ -50,12 +51,12 @@ def asked(url: str, token: str = "", body: object = None) -> Any:
 
 
 def api(server: Running) -> str:
-    """The records' API."""
+    """A client of the records API."""
     return f"http://127.0.0.1:{server.records_port}/api"
 
 
 def upload(server: Running, token: str, file: Path) -> str:
-    """Upload the file to a new release of the publisher: the artifact."""
+    """Upload the file to a new release of the publisher, and return the artifact."""
     product = asked(f"{server.url}/api/v1/products?org=northwind-games&limit=1")["items"][0]["slug"]
     command: list[str | Path] = ["push", file, f"northwind-games/{product}", "--version", "9.9.9", "--no-build"]
     command += ["--json", "--platform", "linux", "--server", server.url]
@@ -66,7 +67,7 @@ def upload(server: Running, token: str, file: Path) -> str:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Furnished:
-    """A furnished installation, to be copied."""
+    """A complete installation, which tests copy."""
     data = tmp_path_factory.mktemp("template") / "data"
     file = data.parent / "tool.bin"
     file.write_bytes(FILE)
@@ -87,12 +88,12 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Furnished:
 
 @pytest.fixture
 def here(template: Furnished, tmp_path: Path) -> Furnished:
-    """A furnished installation of the test's own."""
+    """A copy of the complete installation for one test."""
     return template._replace(data=shutil.copytree(template.data, tmp_path / "data"))
 
 
 def answered(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
-    """The JSON that a command has printed."""
+    """The JSON that a command printed."""
     answer: Any = json.loads(done.stdout)
     assert isinstance(answer, dict)
     return answer
@@ -113,7 +114,7 @@ def in_bucket(bucket: Bucket) -> str:
 
 
 def require_a_day(server: Running, here: Furnished) -> None:
-    """What was begun in the old place ends in the new one, with the old tokens."""
+    """Require that work which began in the old place can be finished in the new one with the old tokens."""
     records = api(server)
     waiting = asked(f"{records}/plan/get", here.alice, {"id": here.plan})["value"]
     assert waiting["state"] == "pending"
@@ -167,7 +168,7 @@ def test_an_installation_moves_and_goes_on(
     assert answered(planned)["rows"].keys() == moved_tables.keys() == before.keys()
     assert verified.returncode == Exit.OK, verified.stdout
     after = answered(verified)["tables"]
-    # The audit has lanes there that SQLite has not, the modules indexes, and nothing is staged.
+    # The audit there has lanes that SQLite does not have, the modules have indexes, and the staging tables are empty.
     different = {name for name in after if after[name] != moved_tables[name]}
     assert different <= {"records.audit_lane", "records.module_state", "distribution.upload_part"}
     assert {path.name for path in here.data.iterdir()} - names <= {migration_marker.FILE_NAME, "serve.lock"}

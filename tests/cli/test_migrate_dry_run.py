@@ -1,4 +1,5 @@
-"""`db migrate --dry-run` tries what a move needs, the rights there and the bucket too, and leaves nothing behind."""
+"""`db migrate --dry-run` checks everything that a move needs, including the rights in the target and the bucket, and
+changes nothing."""
 
 import subprocess
 import urllib.request
@@ -31,7 +32,7 @@ def here(run: Run, tmp_path: Path) -> Path:
 
 
 class Target:
-    """A database, and a role that may do nothing in it yet."""
+    """A database, and a role that has no rights in it yet."""
 
     def __init__(self, cluster: Cluster, url: str) -> None:
         self._cluster = cluster
@@ -47,12 +48,12 @@ class Target:
 
 @pytest.fixture
 def target(postgres_cluster: Cluster, postgres_url: str) -> Target:
-    """A place to move to without rights there."""
+    """A target for the move in which the role has no rights."""
     return Target(postgres_cluster, postgres_url)
 
 
 def require_refused(done: "subprocess.CompletedProcess[str]", *words: str) -> None:
-    """The command has named the words, and no password."""
+    """Require an error that contains the words and no password."""
     assert done.returncode in (Exit.FAILED, Exit.CONFLICT, Exit.UNREACHABLE), done.stdout
     assert "Traceback" not in done.stderr
     assert PASSWORD not in done.stdout + done.stderr

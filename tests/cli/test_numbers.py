@@ -1,4 +1,4 @@
-"""What /metrics tells of a server that nothing has happened on."""
+"""The /metrics of a server that has received no request yet."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The operator's port of a served directory: what is alive, what is ready, the numbers; and what systemd is told."""
+"""The operator's port of a served directory: liveness, readiness and metrics; and the notifications to systemd."""
 
 import json
 import os
@@ -35,29 +35,30 @@ class Watched(NamedTuple):
     url: str
 
     def ask(self, path: str) -> httpx.Response:
-        """One request of the operator."""
+        """Send one request to the operator's port."""
         return httpx.get(f"{self.url}{path}", timeout=20)
 
     def failing(self) -> list[str]:
-        """The checks that fail, as /readyz tells them with its status."""
+        """The failing checks in the answer of /readyz, with its status."""
         answer = self.ask("/readyz")
         failing: list[str] = answer.json()["failing"]
         assert answer.status_code == (503 if failing else 200)
         return failing
 
     def silent(self) -> list[int]:
-        """The workers that do not answer, as /livez tells them with its status."""
+        """The workers that do not respond according to /livez, with its status."""
         answer = self.ask("/livez")
         silent: list[int] = answer.json()["silent"]
         assert answer.status_code == (503 if silent else 200)
         return silent
 
     def is_stalled(self, restarts: int = 0) -> bool:
-        """Whether the second worker does not answer, or was replaced for that: a busy machine may look too late."""
+        """Whether the second worker does not respond, or was already replaced: on a busy machine this check may run
+        late."""
         return self.silent() == [1] or self.ask("/livez").json()["processes"][1]["restarts"] > restarts
 
     def numbers(self) -> dict[str, float]:
-        """Every sample by its name with labels."""
+        """All samples by name with labels."""
         answer = self.ask("/metrics")
         assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
         lines = [line for line in answer.text.splitlines() if not line.startswith("#")]
@@ -65,7 +66,7 @@ class Watched(NamedTuple):
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
     def sum(self, name: str, *labels: str) -> float:
-        """Of the samples of this name that have all the labels."""
+        """The sum of the samples with this name and all these labels."""
         found = {key: value for key, value in self.numbers().items() if key.partition("{")[0] == name}
         return sum(value for key, value in found.items() if all(each in key for each in labels))
 
@@ -75,17 +76,17 @@ class Watched(NamedTuple):
         return process
 
     def children(self) -> list[int]:
-        """The processes that it has started, the oldest first."""
+        """Its child processes, the oldest first."""
         return children(self.parent())
 
     def workers(self) -> list[int]:
-        """The processes of the services' workers, by their numbers."""
+        """The services' worker processes by their numbers."""
         return [each["process"] for each in self.ask("/livez").json()["processes"]]
 
 
 @contextmanager
 def watched(data: Path, *options: str, service: str = "both", **settings: str) -> Iterator[Watched]:
-    """Serve with an operator's port until the block ends."""
+    """Serve the directory with an operator's port until the block ends."""
     port = free_port()
     settings = {"COUNTERSIGN_OPERATOR_PORT": str(port), **settings}
     with served(data, *options, service=service, settings=settings) as server:
@@ -94,7 +95,7 @@ def watched(data: Path, *options: str, service: str = "both", **settings: str) -
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    """Both services, with the demonstration."""
+    """A data directory with both services and the demonstration."""
     with watched(tmp_path_factory.mktemp("operator") / "data", "--demo") as each:
         yield each
 
@@ -171,7 +172,7 @@ def test_failed_sign_ins_are_counted_on_both_services(both: Watched) -> None:
 
 
 def _forget_a_migration(data: Path, service: str) -> Callable[[], None]:
-    """Take the last migration out of the ledger; what puts it back."""
+    """Remove the last migration from the ledger, and return a function that restores it."""
     with sqlite3.connect(data / f"{service}.sqlite") as database:
         row = database.execute(
             "SELECT number, name, sha256, applied_at FROM schema_migration ORDER BY number DESC LIMIT 1"
@@ -186,7 +187,7 @@ def _forget_a_migration(data: Path, service: str) -> Callable[[], None]:
 
 
 def _come_from_a_newer_version(data: Path, service: str) -> Callable[[], None]:
-    """Add a migration that only a newer version has; what takes it away."""
+    """Add a migration that only a newer version has, and return a function that removes it."""
     file = data / f"{service}.sqlite"
     with sqlite3.connect(file) as database:
         database.execute("INSERT INTO schema_migration VALUES (9999, '9999_newer', '', 0)")
@@ -199,7 +200,7 @@ def _come_from_a_newer_version(data: Path, service: str) -> Callable[[], None]:
 
 
 def _spoil_the_key(data: Path, service: str) -> Callable[[], None]:
-    """Have the database hold what another master key sealed; what puts it back."""
+    """Store a value that another master key encrypted, and return a function that restores the old value."""
     file = data / f"{service}.sqlite"
     with sqlite3.connect(file) as database:
         rows = database.execute("SELECT sealed, name FROM service_key").fetchall()
@@ -213,7 +214,7 @@ def _spoil_the_key(data: Path, service: str) -> Callable[[], None]:
 
 
 def _lose_the_blobs(data: Path, _: str) -> Callable[[], None]:
-    """Put a file where the folder of the blobs is; what puts it back."""
+    """Replace the blob folder by a file, and return a function that restores the folder."""
     folder = data / "blobs"
     folder.rename(data / "away")
     folder.touch()
@@ -226,7 +227,7 @@ def _lose_the_blobs(data: Path, _: str) -> Callable[[], None]:
 
 
 def _hold_the_database(data: Path, service: str) -> Callable[[], None]:
-    """Keep everybody else from writing; what ends that."""
+    """Block all other writers of the database, and return a function that unblocks them."""
     holding = sqlite3.connect(data / f"{service}.sqlite", isolation_level=None)
     holding.execute("BEGIN IMMEDIATE")
     return holding.close
@@ -361,7 +362,7 @@ def test_while_it_stops_it_is_not_ready_and_still_answers_the_operator(tmp_path:
 
 
 class Systemd:
-    """What a service tells systemd."""
+    """The notifications that a service sends to systemd."""
 
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -369,11 +370,11 @@ class Systemd:
         self._socket.settimeout(30)
 
     def next(self) -> str:
-        """What it says next."""
+        """The next notification."""
         return self._socket.recv(256).decode()
 
     def within(self, seconds: float) -> list[str]:
-        """All it says until it was silent for so long, or has said it twenty times."""
+        """All notifications until none came for `seconds` seconds, or twenty of them."""
         said: list[str] = []
         self._socket.settimeout(seconds)
         try:
@@ -386,13 +387,13 @@ class Systemd:
             return said
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Close the socket."""
         self._socket.close()
 
 
 @pytest.fixture
 def systemd(tmp_path: Path) -> Iterator[Systemd]:
-    """Listens at tmp_path/notify."""
+    """A socket at tmp_path/notify."""
     listening = Systemd(tmp_path / "notify")
     yield listening
     listening.close()
@@ -404,7 +405,7 @@ def test_systemd_hears_that_it_is_ready_alive_and_stopping(systemd: Systemd, tmp
         first = _next_but(systemd, "WATCHDOG=1")
         while systemd.next() != "WATCHDOG=1":
             pass
-        # One worker that stands still is the supervisor's to replace: systemd need not start all of them anew.
+        # The supervisor replaces a single blocked worker, so systemd need not restart the service.
         _stop(systemd, Watched(server, "").children()[0], is_heard=True)
         _stop(systemd, Watched(server, "").parent(), is_heard=False)
 
@@ -413,14 +414,14 @@ def test_systemd_hears_that_it_is_ready_alive_and_stopping(systemd: Systemd, tmp
 
 
 def _next_but(systemd: Systemd, beat: str) -> str:
-    """What it says next besides that it is alive."""
+    """The next notification other than the watchdog's."""
     while (said := systemd.next()) == beat:
         pass
     return said
 
 
 def _stop(systemd: Systemd, process: int, *, is_heard: bool) -> None:
-    """Stop a process for a while, in which the service says that it is alive, or says nothing."""
+    """Stop a process for a while, and require that the service keeps sending watchdog notifications, or sends none."""
     os.kill(process, signal.SIGSTOP)
     try:
         wait_until(lambda: bool(systemd.within(1.0)) is is_heard)

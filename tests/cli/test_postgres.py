@@ -1,4 +1,4 @@
-"""The same commands on PostgreSQL, whose master key must be given."""
+"""The same commands on PostgreSQL, where the master key must be set."""
 
 import json
 import shutil
@@ -45,7 +45,7 @@ def test_without_a_master_key_postgresql_is_refused(run: Run, postgres_url: str,
 
 
 def copied(data: Path) -> Path:
-    """The mark of the directory in another that is not served."""
+    """Copy moved.json of the directory to another directory that is not served."""
     copy = data.with_name("copy")
     copy.mkdir()
     shutil.copy(data / "moved.json", copy)

@@ -1,4 +1,4 @@
-"""What `push` and `publish` refuse or mention about a release, of a store that answers by a script."""
+"""What `push` and `publish` refuse or report about a release of a scripted store."""
 
 import io
 import json
@@ -25,7 +25,7 @@ PRODUCT: dict[str, Any] = {
 
 @pytest.fixture
 def store(scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch) -> Scripted:
-    """A store that answers by a script, and a token for it."""
+    """A scripted store, and a token for it."""
     monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
     return scripted()
 

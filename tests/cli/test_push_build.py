@@ -1,4 +1,4 @@
-"""What `push` says of the build: made, refused, or still waiting for a worker."""
+"""What `push` reports about the build: created, refused, or still waiting for a worker."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ def job(status: str, **members: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def server(scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch) -> tuple[Scripted, Server]:
-    """A store that says what it is told, and somebody who may ask it."""
+    """A scripted store, with a token for it."""
     monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
     monkeypatch.setattr(upload, "POLL_S", 0.01)
     store = scripted()

@@ -1,4 +1,4 @@
-"""Administration of the records service: its modules' tables, its people, its audit."""
+"""The commands that administer the records service: module tables, users, audit."""
 
 import json
 import sqlite3

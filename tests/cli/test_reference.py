@@ -1,4 +1,4 @@
-"""What docs/reference/cli.md says is what the command line does."""
+"""docs/reference/cli.md describes exactly what the command line does."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_every_exit_code_is_documented_with_its_meaning() -> None:
 
 
 def options_of(name: str, command: click.Command) -> list[tuple[str, str]]:
-    """The command's long options with the command's whole name, those of its subcommands too."""
+    """The long options of the command and its subcommands, each with the full command name."""
     if isinstance(command, click.Group):
         return [each for sub, inner in command.commands.items() for each in options_of(f"{name} {sub}", inner)]
     return [(name, option) for parameter in command.params for option in parameter.opts if option.startswith("--")]

@@ -1,4 +1,4 @@
-"""What a pull believes of a store that lies."""
+"""A pull refuses the data of a store that gives false answers."""
 
 import subprocess
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def script(
     seconds: int = 3600,
     key: SigningKey = KEY,
 ) -> None:
-    """Answer as a store whose channel names one build, and which shows another."""
+    """Script a store whose channel names one build but which shows another."""
     now = clock.now()
     times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=seconds))
     statement = ChannelStatement("toolsmith", product_id, "bench", "stable", "2.0", {"": named.sha256}, 5, *times)

@@ -1,4 +1,4 @@
-"""`countersign reset` lists all that an installation has stored, and removes it once that is confirmed."""
+"""`countersign reset` lists all data of an installation, and removes it after confirmation."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
 
 
 def prepare(data: Path, **settings: str) -> None:
-    """Both services' databases, and what a data directory has besides."""
+    """Create both services' databases and the other files of a data directory."""
     for words in (["org", "create", "acme", "--name", "Acme"], ["modules", "apply"]):
         subprocess.run([*COMMAND, *words, "--data", data], env=environment(**settings), check=True, capture_output=True)
     (data / "countersign.toml").write_text("log_requests = true\n")
@@ -34,7 +34,7 @@ def prepare(data: Path, **settings: str) -> None:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An installation on SQLite, to be copied."""
+    """An installation on SQLite, which tests copy."""
     data = tmp_path_factory.mktemp("template") / "data"
     prepare(data)
     return data
@@ -42,17 +42,17 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(template: Path, tmp_path: Path) -> Path:
-    """An installation on SQLite of the test's own."""
+    """A copy of the installation on SQLite for one test."""
     return shutil.copytree(template, tmp_path / "data")
 
 
 def names(folder: Path) -> set[str]:
-    """What is in the folder."""
+    """The names in the folder."""
     return {path.name for path in folder.iterdir()}
 
 
 def tree(folder: Path) -> set[Path]:
-    """All files and folders below."""
+    """All files and folders below the folder."""
     return set(folder.rglob("*"))
 
 
@@ -98,7 +98,7 @@ def test_everything_that_a_server_makes_in_its_data_directory_is_known(run: Run,
 
 @pytest.mark.parametrize("name", ["blobs", "blobs/sealed", "mail"])
 def test_what_a_link_leads_to_is_left_and_named(run: Run, data: Path, tmp_path: Path, name: str) -> None:
-    """A copy of a data directory has its links, which lead to the files of the original."""
+    """The links in a copied data directory lead to the files of the original."""
     volume = (data / name).rename(tmp_path / "volume")
     (data / name).symlink_to(volume)
     before = tree(volume)
@@ -125,7 +125,7 @@ def test_a_link_to_another_place_in_the_data_directory_is_emptied(run: Run, data
 
 
 async def put(blobs: BlobStore, content: bytes) -> None:
-    """One file of the store."""
+    """Store one file."""
 
     async def pieces():
         yield content
@@ -135,7 +135,7 @@ async def put(blobs: BlobStore, content: bytes) -> None:
 
 
 async def count(blobs: BlobStore) -> int:
-    """How many files the store has, and uploads in progress."""
+    """The count of stored files and of uploads in progress."""
     return len([None async for _ in blobs.sealed()]) + len([None async for _ in blobs.staged()])
 
 
@@ -174,7 +174,7 @@ def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
 
 
 class InBucket(NamedTuple):
-    """An installation with its files in a bucket."""
+    """An installation that stores its files in a bucket."""
 
     data: Path
     url: str
@@ -183,7 +183,7 @@ class InBucket(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What `--blobs` has to name."""
+        """The value for `--blobs`."""
         return self.url.removeprefix("s3://").partition("?")[0]
 
 

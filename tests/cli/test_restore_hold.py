@@ -1,4 +1,4 @@
-"""A restored installation speaks to nobody by itself until its operator says so."""
+"""A restored installation sends nothing by itself until its operator releases it."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ SAID = "deliveries are paused, since this installation was restored"
 
 
 class Hooks:
-    """A receiver of webhooks; `heard` are the types of what it was told, with the path it was told at."""
+    """A receiver of webhooks; `heard` has the type and the path of each event it received."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -33,10 +33,10 @@ def hooks() -> Iterator[Hooks]:
     made = Hooks()
 
     class Handler(BaseHTTPRequestHandler):
-        """Takes events."""
+        """Receive events."""
 
         def do_POST(self) -> None:
-            """Take one."""
+            """Receive one event."""
             event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             made.heard.append(f"{self.path} {event['type']}")
             self.send_response(200)
@@ -44,7 +44,7 @@ def hooks() -> Iterator[Hooks]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -56,7 +56,7 @@ def hooks() -> Iterator[Hooks]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def settings(request: pytest.FixtureRequest) -> dict[str, dict[str, str]]:
-    """Of the original and of its copy, on an engine."""
+    """The settings of the original and of its copy on one database engine."""
     common = {
         "COUNTERSIGN_PRIVATE_WEBHOOKS": "true",
         "COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple",
@@ -69,7 +69,7 @@ def settings(request: pytest.FixtureRequest) -> dict[str, dict[str, str]]:
 
 
 def wait_to_send(run: Run, hooks: Hooks, told: dict[str, str]) -> None:
-    """An original with an event that waits for a receiver of each service, and its backup."""
+    """Make an original with one undelivered event for a receiver of each service, and its backup."""
     run("org", "create", "acme", "--name", "Acme", "--data", "data", **told)
     run("user", "create", "alice", "--data", "data", **told)
     for at, of in (("store", ["--org", "acme"]), ("records", [])):

@@ -1,4 +1,4 @@
-"""Whoever may not read or write something is told what it is, and as whom they tried."""
+"""A command that may not read or write a file reports the file and the user it runs as."""
 
 import os
 import pwd
@@ -17,7 +17,7 @@ Bound = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def bound(tmp_path: Path) -> Bound:
-    """Run the command line as someone whom the modes of files bind: root as root without its power over them."""
+    """Run the command line as a user who is subject to file modes: root without its override capabilities."""
     setpriv = shutil.which("setpriv")
     if os.geteuid() == 0 and setpriv is None:
         pytest.skip("root is bound by modes with setpriv alone (Debian: apt install util-linux)")
@@ -38,7 +38,7 @@ def bound(tmp_path: Path) -> Bound:
 
 
 def closed(path: Path, mode: int) -> Path:
-    """The path with the mode."""
+    """Set the mode of the path, and return the path."""
     path.chmod(mode)
     return path
 

@@ -1,4 +1,4 @@
-"""A small command works on the tables that are there: it alters none, and makes none by a mistake of its caller."""
+"""A small command changes no existing table, and creates no table when its arguments are wrong."""
 
 import asyncio
 import os
@@ -163,7 +163,7 @@ async def _migrated(path: Path, package: str, *, leaving: int = 0) -> None:
 
 
 def _applied(data: Path, service: str) -> list[str]:
-    # A copy: whoever looks leaves no lock where the commands work.
+    # Inspect a copy, because reading the original would leave a lock that the commands meet.
     copy = shutil.copy(data / f"{service}.sqlite", data.with_name("looked_at"))
     database = sqlite3.connect(copy)
     rows = database.execute("SELECT name FROM schema_migration ORDER BY number").fetchall()
@@ -187,7 +187,8 @@ def test_a_command_waits_for_another_that_makes_the_first_installation(
     arguments = [*COMMAND, *command, "--data", data]
     with subprocess.Popen(arguments, env=environment(**settings), stderr=subprocess.PIPE, text=True) as waiting:
         wait_until(lambda: waiting.poll() is not None or _holds(waiting.pid, data / file))
-        # As the other does. In this process: the command gives up when nothing has changed for ten seconds.
+        # Hold the lock as the other command does, but in this process, because a command gives up after ten seconds
+        # without a change.
         asyncio.run(SERVICES[file.partition(".")[0]].upgrade(load(settings, data=str(data))))
         said = waiting.communicate()[1]
 
@@ -195,7 +196,7 @@ def test_a_command_waits_for_another_that_makes_the_first_installation(
 
 
 def _holds(process: int, file: Path) -> bool:
-    """Whether the process has the file open. A descriptor that is closed while it is looked at is another file's."""
+    """Whether the process has the file open. A descriptor that is closed during the check belongs to another file."""
     folder, target = Path(f"/proc/{process}/fd"), str(file.resolve())
     for descriptor in os.listdir(folder):
         with suppress(FileNotFoundError):

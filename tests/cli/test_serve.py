@@ -1,4 +1,4 @@
-"""serve: says how to sign in, uses a data directory alone, and stops gracefully."""
+"""`serve` prints how to sign in, uses a data directory exclusively, and stops gracefully."""
 
 import json
 import os
@@ -131,7 +131,7 @@ def _workers(server: Running) -> list[str]:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    """Wait for a condition of another process, three minutes at most: a busy machine takes its time."""
+    """Wait for a condition of another process, for at most three minutes, because the machine may be busy."""
     deadline = time.monotonic() + 180
     while not is_so():
         assert time.monotonic() < deadline

@@ -1,4 +1,5 @@
-"""The operator's port while database and blob store take connections and say nothing: a probe hears it in time."""
+"""The operator's port reports a database or a blob store that accepts connections but does not respond, before the
+probe times out."""
 
 import os
 import re
@@ -22,18 +23,18 @@ from tests.servers.s3 import Bucket
 
 ROOT = Path(__file__).parents[2]
 PROBE_S = 10
-"""What a probe of /readyz waits, in every file of deploy/ and in the guide."""
+"""The timeout of a /readyz probe in every file of deploy/ and in the guide."""
 
 
 class Between:
-    """A process that passes on to real servers, and can fall silent."""
+    """A proxy process in front of real servers, which can stop responding."""
 
     def __init__(self, process: subprocess.Popen[str], ports: dict[int, int]) -> None:
         self._process = process
         self._ports = ports
 
     def address(self, url: str) -> str:
-        """The same address by way of this process."""
+        """The same address through this proxy."""
         parts = urlsplit(url)
         assert parts.port is not None
         own = parts.netloc.replace(str(parts.port), str(self._ports[parts.port]))
@@ -41,7 +42,7 @@ class Between:
 
     @contextmanager
     def silent(self) -> Generator[None]:
-        """Until the block ends, connections are taken by the kernel, and nobody reads or answers."""
+        """Until the block ends, the kernel accepts connections but no process reads or answers."""
         os.kill(self._process.pid, signal.SIGSTOP)
         try:
             yield
@@ -51,7 +52,7 @@ class Between:
 
 @contextmanager
 def between(*urls: str) -> Generator[Between]:
-    """A process between whoever asks and these servers."""
+    """A proxy process in front of these servers."""
     ports = {urlsplit(url).port or 0: free_port() for url in urls}
     pairs = [f"127.0.0.1:{own}=127.0.0.1:{port}" for port, own in ports.items()]
     command = [sys.executable, str(relay.__file__), *pairs]

@@ -1,4 +1,5 @@
-"""A service whose event loop stands still: the other answers, it is replaced and named, and a stop ends both."""
+"""When the event loop of one service is blocked, the other still answers, the blocked one is reported and replaced, and
+a stop ends both."""
 
 import json
 import os
@@ -37,7 +38,7 @@ def stalling(tmp_path: Path) -> Iterator[Watched]:
 
 
 def stall(server: Watched) -> socket.socket:
-    """Make the records service stand still."""
+    """Block the event loop of the records service."""
     connection = socket.create_connection(("127.0.0.1", server.server.records_port), timeout=30)
     head = "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: 2"
     connection.sendall(f"{head}\r\n\r\n{{}}".encode())
@@ -68,5 +69,5 @@ def test_the_other_service_answers_the_stalled_one_is_replaced_and_a_stop_ends_b
         began_s = time.monotonic()
         os.kill(stalling.parent(), signal.SIGTERM)
         wait_until(lambda: not any(is_running(each) for each in everyone))
-    # Far from any time after which something else would have ended it.
+    # Much longer than any other timeout that could end it.
     assert time.monotonic() - began_s < GRACE_S + 10

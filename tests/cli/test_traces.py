@@ -1,4 +1,4 @@
-"""Spans at a collector of traces: a server with COUNTERSIGN_OTLP_URL, and a collector that reads what it sends."""
+"""Spans arrive at a trace collector when COUNTERSIGN_OTLP_URL is set."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    """A collector on a port of its own; skips where what sends spans is not installed."""
+    """A trace collector on a port of its own; the test is skipped when the exporter is not installed."""
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
     with collecting() as collector:
         yield collector
@@ -64,7 +64,7 @@ def test_each_request_of_both_services_is_a_span_by_its_template(collector: Coll
 
 
 def asked(tmp_path: Path, settings: Mapping[str, str], *traceparents: str) -> None:
-    """Each service is asked once with each header, by this machine."""
+    """Send one request with each header to each service."""
     with served(tmp_path / "data", service="both", settings=settings) as server:
         for each in traceparents:
             for port in (server.port, server.records_port):

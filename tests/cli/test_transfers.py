@@ -1,4 +1,4 @@
-"""push and download against a served store: cut, interrupted, continued, byte-exact."""
+"""push and download with a served store: connections that break, interruptions, continuations, exact bytes."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ SIZE = 40 * MIB
 
 @dataclass
 class Shelf:
-    """A product that the publisher may push to, the publisher's token, and a fresh version for each test."""
+    """A product that the publisher may push to, the publisher's token, and a new version for each test."""
 
     server: Running
     token: str
@@ -35,13 +35,14 @@ class Shelf:
     versions: Iterator[int]
 
     def version(self) -> str:
-        """A version that nobody has used."""
+        """An unused version."""
         return f"900.0.{next(self.versions)}"
 
 
 @pytest.fixture(scope="module")
 def shelves(demo_store: Running) -> Iterator[Shelf]:
-    """The demonstration's products, one after the other: between large builds of the same one deltas are made."""
+    """The demonstration's products one by one, because large builds of the same product would be compared for
+    deltas."""
     found = httpx.get(f"{demo_store.url}/api/v1/products", params={"org": "northwind-games", "limit": 20})
     token = demo_store.token("publisher@example.com")
     names = [f"northwind-games/{each['slug']}" for each in found.json()["items"]]
@@ -90,7 +91,8 @@ def test_a_push_whose_connection_is_cut_continues_by_itself(run: Run, shelf: She
 
 
 def await_bytes(home: dict[str, str], count: int) -> None:
-    """Wait until the server counts so many bytes of the upload that was interrupted: it may still be reading them."""
+    """Wait until the server has stored this count of bytes of the interrupted upload, because it may still be reading
+    them."""
     (remembered,) = Path(home["XDG_CACHE_HOME"]).rglob("*.json")
     address = json.loads(remembered.read_text())["upload_url"]
     while sum(last - first + 1 for first, last in httpx.get(address).json()["received"]) < count:
@@ -103,7 +105,7 @@ def test_an_interrupted_push_continues_when_run_again(
     arguments = ["push", build, shelf.name, "--version", shelf.version(), "--server", shelf.server.url]
     variables = {**home, "COUNTERSIGN_TOKEN": shelf.token}
     with cutting(shelf.server.port, up_after=25 * MIB, holds=True) as proxy:
-        # The proxy stands in for the network: http_proxy leaves the server's own address as it is.
+        # The proxy stands for the network: http_proxy does not change the server's own address.
         first = subprocess.Popen(
             [*COMMAND, *arguments],
             env=environment(**variables, http_proxy=proxy.url),
@@ -205,7 +207,7 @@ def test_a_pushed_directory_arrives_whole(run: Run, shelf: Shelf, tmp_path: Path
 
 @pytest.fixture(scope="module")
 def published(stocked: Shelf, build: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The version of a published release that holds the build."""
+    """The version of a published release that has the build."""
     version, cache = stocked.version(), tmp_path_factory.mktemp("cache")
     command = [*COMMAND, "push", build, stocked.name, "--version", version, "--publish", "--server", stocked.server.url]
     variables = environment(COUNTERSIGN_TOKEN=stocked.token, XDG_CACHE_HOME=str(cache))

@@ -1,4 +1,4 @@
-"""`unpack` writes a whole tree or nothing, and says which entry broke which rule."""
+"""`unpack` writes a complete tree or nothing, and reports which entry broke which rule."""
 
 import json
 import zipfile

@@ -1,4 +1,4 @@
-"""Folders that may not be written: the error names them and whoever may not, and is never a traceback."""
+"""For a folder that is not writable, the error names the folder and the user, and no traceback is shown."""
 
 import json
 import os
@@ -13,12 +13,12 @@ from countersign.cli.output import Exit
 from tests.servers.countersign import COMMAND, environment
 
 POWERS = "--bounding-set=-dac_override,-dac_read_search"
-"""What lets root write where its own mode forbids it."""
+"""The capabilities that let root write despite the mode of a file."""
 
 
 @pytest.fixture
 def run_plain() -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    """Run the command line as somebody to whom modes of files apply."""
+    """Run the command line as a user who is subject to file modes."""
     setpriv = shutil.which("setpriv")
     if os.geteuid() == 0 and setpriv is None:
         pytest.skip("root needs setpriv to be refused anything (Debian: apt install util-linux)")
@@ -34,7 +34,7 @@ def run_plain() -> Callable[..., "subprocess.CompletedProcess[str]"]:
 
 @pytest.fixture
 def closed(tmp_path: Path) -> Iterator[Path]:
-    """A folder in which nothing can be made."""
+    """A folder in which no file can be created."""
     folder = tmp_path / "closed"
     folder.mkdir(mode=0o555)
     yield folder

@@ -1,4 +1,4 @@
-"""Databases of every earlier migration, with rows in their tables, come up to date with all that they held."""
+"""Databases of every earlier migration are migrated to the current version with all rows."""
 
 import asyncio
 import shutil
@@ -26,7 +26,7 @@ EARLIER = [
 TABLES = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
 INDEXES = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL"
 OF_MIGRATIONS = ("schema_migration", "version")
-"""Migrations write their rows themselves."""
+"""The tables whose rows the migrations themselves write."""
 MOVED = {"download_count": "daily_count"}
 """Tables that a migration drops, each with the table that has its rows since then."""
 EIGHTH = 8
@@ -37,7 +37,7 @@ Held = dict[str, tuple[list[str], list[tuple[object, ...]]]]
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory of today with both demonstrations."""
+    """A data directory of the current version with both demonstrations."""
     data = tmp_path_factory.mktemp("today") / "data"
     with served(data, "--demo", service="both"):
         pass
@@ -45,17 +45,17 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def quoted(names: list[str]) -> str:
-    """A list of columns."""
+    """A list of columns in SQL."""
     return ", ".join(f'"{name}"' for name in names)
 
 
 def columns(database: apsw.Connection, table: str, schema: str = "main") -> list[str]:
-    """The columns of a table, none where there is no such table."""
+    """The columns of a table, or an empty list when the table does not exist."""
     return [str(row[0]) for row in database.execute("SELECT name FROM pragma_table_info(?, ?)", (table, schema))]
 
 
 def held(database: apsw.Connection, known: Held | None = None) -> Held:
-    """All rows by table, sorted; of the columns that are known already, or of all."""
+    """All rows by table, sorted; of the columns in `known`, or of all."""
     found: Held = {}
     for table in [str(row[0]) for row in database.execute(TABLES)] if known is None else known:
         names = columns(database, table) if known is None else known[table][0]
@@ -65,15 +65,15 @@ def held(database: apsw.Connection, known: Held | None = None) -> Held:
 
 
 async def of_then(service: str, number: int, path: Path) -> None:
-    """An empty database with the first so many migrations."""
+    """An empty database with the first `number` migrations."""
     database = await open_sqlite(path, reserve_bytes=0)
     await migrate.upgrade(database, PACKAGES[service], leaving=len(migrate.migrations(PACKAGES[service])) - number)
     await database.close()
 
 
 def fill(path: Path, today: Path, number: int) -> None:
-    """Put the rows of today's database into one of this earlier migration, as far as it has tables and columns for
-    them; tables of modules, which no migration makes, come as they are."""
+    """Copy the rows of the current database into a database of this earlier migration, for the tables and columns that
+    it has. Tables of modules, which no migration creates, are copied whole."""
     database = apsw.Connection(str(path))
     database.execute("ATTACH ? AS today", (f"{today}",))
     made = database.execute(TABLES.replace("sqlite_schema", "today.sqlite_schema")).fetchall()
@@ -94,7 +94,7 @@ def fill(path: Path, today: Path, number: int) -> None:
 
 
 def _undo(database: apsw.Connection, service: str, number: int) -> None:
-    """Take away the rows that a later migration makes."""
+    """Remove the rows that a later migration creates."""
     if service == "distribution" and number < EIGHTH:
         database.execute(OF_THE_EIGHTH)
 
@@ -108,14 +108,15 @@ def _made_by(package: str) -> set[str]:
 
 @pytest.fixture
 def then(template: Path, tmp_path: Path) -> Path:
-    """A data directory with today's keys and files, no database yet, and no id: earlier versions had none."""
+    """A data directory with the current keys and files, without a database and without an id, which earlier versions
+    did not have."""
     data = tmp_path / "data"
     shutil.copytree(template, data, ignore=shutil.ignore_patterns("*.sqlite*", "serve.lock", "installation.json"))
     return data
 
 
 async def require_own(path: Path, service: str, folder: Path) -> None:
-    """Insist that a restore would take the database."""
+    """Require that a restore accepts the database."""
     database = await open_sqlite(path, reserve_bytes=0)
     tables = SERVICES[service].tables
     await schema_validation.require_own(database, tables.migrations, tables.own_tables, scratch_folder=folder)
@@ -123,14 +124,14 @@ async def require_own(path: Path, service: str, folder: Path) -> None:
 
 
 def require_moved(database: apsw.Connection, tables: list[str]) -> None:
-    """Require that the tables are gone, and that those which have their rows now are not empty."""
+    """Require that the tables no longer exist, and that the tables with their rows are not empty."""
     for table in tables:
         assert columns(database, table) == []
         assert database.execute(f'SELECT count(*) FROM "{MOVED[table]}"').fetchone() > (0,)
 
 
 def moved_rows(before: Held) -> list[str]:
-    """Take the tables that a migration drops out of `before`, and return those that have rows."""
+    """Remove the tables that a migration drops from `before`, and return those that have rows."""
     return [table for table in MOVED if before.pop(table, ([], []))[1]]
 
 

@@ -1,4 +1,4 @@
-"""An upload while the server restarts, in time that passes as the test wants."""
+"""An upload while the server restarts, with a simulated clock."""
 
 import io
 import json
@@ -21,19 +21,19 @@ URL = "http://store.example/api/v1/artifacts/uploads/u"
 
 
 class Answer(io.BytesIO):
-    """A whole answer."""
+    """A complete answer."""
 
     def __init__(self, status: int, value: object) -> None:
         super().__init__(json.dumps(value).encode())
         self.status, self.length = status, 0
 
     def getheaders(self) -> list[tuple[str, str]]:
-        """None that matter."""
+        """Return no headers."""
         return []
 
 
 class Restarting:
-    """A store that keeps whole parts, and is away for `away_s` from the middle of a part on."""
+    """A store that keeps complete parts, and is unavailable for `away_s` seconds from the middle of a part on."""
 
     def __init__(self, away_s: float) -> None:
         self.now_s = 0.0
@@ -43,11 +43,11 @@ class Restarting:
         self.sent = 0
 
     def wait(self, seconds: float) -> None:
-        """Time passes in no other way."""
+        """Advance the simulated clock; nothing else does."""
         self.now_s += seconds
 
     def send(self, request: Request) -> Any:
-        """One request."""
+        """Answer one request."""
         if self.goes_s is not None and self.now_s < self.goes_s + self.away_s:
             raise Unreachable("connection refused")
         if request.method == "GET":
@@ -66,14 +66,14 @@ class Restarting:
 
 
 class NoMeter:
-    """Shows nothing."""
+    """A progress meter that shows nothing."""
 
     def at(self, done: int) -> None:
-        """Progress."""
+        """Ignore the progress."""
 
 
 def sending(store: Restarting, monkeypatch: pytest.MonkeyPatch) -> UploadSession:
-    """An upload to the store, by a push."""
+    """An upload to the store, as `push` does it."""
     monkeypatch.setattr(upload, "MIN_PART_BYTES", PART)
     monkeypatch.setattr(upload, "PIECE_BYTES", PART // 4)
     monkeypatch.setattr(clock, "monotonic_s", lambda: store.now_s)

@@ -1,4 +1,4 @@
-"""A wrong command line is exit code 2 and says what would be right."""
+"""A wrong command line ends with exit code 2 and an error that shows the correct usage."""
 
 import json
 

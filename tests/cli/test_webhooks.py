@@ -1,4 +1,4 @@
-"""What `webhooks` refuses says what would be right."""
+"""The refusals of `webhooks` describe what is valid."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Fixtures of the contract's tests: the scene is made once for each database, and each test has a copy of it."""
+"""Fixtures for the contract tests: the scene is created once for each database, and each test has a copy of it."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -28,11 +28,11 @@ from tests.store.conftest import (  # noqa: F401
 from tests.store.world import World
 
 TOKENS_LAST_S = 86_400
-"""Longer than a run."""
+"""Longer than a test run."""
 
 
 class Stage(NamedTuple):
-    """A store in which the scene is: its directory, the name of its PostgreSQL database, the callers' tokens."""
+    """A store with the scene: its directory, the name of its PostgreSQL database, the callers' tokens."""
 
     data: Path
     database: str
@@ -41,13 +41,13 @@ class Stage(NamedTuple):
 
 @cache
 def stage(cluster: Cluster | None) -> Stage:
-    """The scene on PostgreSQL, or on SQLite where there is no cluster; nobody works in it."""
+    """The scene on PostgreSQL, or on SQLite when there is no cluster; tests only copy it."""
     made, tokens = original("stage", cluster, lambda wanted: tokens_of(replace(wanted, token_ttl_s=TOKENS_LAST_S)))
     return Stage(*made, tokens)
 
 
 async def tokens_of(wanted: Settings) -> dict[str, str | None]:
-    """Make the scene in an empty store; its callers' tokens."""
+    """Create the scene in an empty store, and return its callers' tokens."""
     async with distribution.open_store(wanted, ROOT_URL, is_loopback=True) as opened:
         transport = httpx.ASGITransport(distribution.create(opened), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
@@ -59,14 +59,14 @@ async def tokens_of(wanted: Settings) -> dict[str, str | None]:
 
 @pytest.fixture
 def postgres_url(request: pytest.FixtureRequest, new_postgres_url: PostgresFactory, postgres_cluster: Cluster) -> str:
-    """The address of a PostgreSQL database of the test's own: with the scene where it is asked for, else empty."""
+    """The address of a PostgreSQL database for one test: with the scene when the test uses it, else empty."""
     on_stage = "scene" in request.fixturenames
     return new_postgres_url(stage(postgres_cluster).database if on_stage else migrated(postgres_cluster))
 
 
 @pytest.fixture
 async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[Store]:  # noqa: F811
-    """A store: with the scene where it is asked for, else empty."""
+    """A store: with the scene when the test uses it, else empty."""
     data = Path(settings.data)
     if "scene" in request.fixturenames:
         shutil.copytree(stage_of(request, settings).data, data, ignore=shutil.ignore_patterns("counters.*"))
@@ -77,7 +77,7 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
 
 
 def stage_of(request: pytest.FixtureRequest, wanted: Settings) -> Stage:
-    """The scene that the store of these settings is a copy of."""
+    """The scene of which the store with these settings is a copy."""
     return stage(request.getfixturevalue("postgres_cluster") if wanted.database_url else None)
 
 

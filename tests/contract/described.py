@@ -1,4 +1,4 @@
-"""The store's own description, as openapi.json gives it."""
+"""The store's own description of its API, from openapi.json."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ DESCRIPTION: dict[str, Any] = json.loads(
 
 
 def resolved(part: dict[str, Any]) -> dict[str, Any]:
-    """What the part refers to, or itself."""
+    """The part, or what its reference points to."""
     if "$ref" not in part:
         return part
     found: Any = DESCRIPTION

@@ -1,4 +1,4 @@
-"""The tables of the API document, word for word, and what they say."""
+"""Parses the tables of the API document."""
 
 import re
 from collections.abc import Callable
@@ -82,21 +82,21 @@ OTHERS = """
 | batch response | results* array of result |
 """
 PARTS = {("ProductList", "items"): "Product", ("batch response", "results"): "result"}
-"""What the items of a member are."""
+"""The type of the items of a member."""
 
 Form = tuple[frozenset[str], str | None, frozenset[str] | None]
-"""The types, the format and the values of a member; of an array, those of its items are a member `name[]`."""
+"""The types, format and values of a member; the items of an array are described as a member `name[]`."""
 
 
 class Member(NamedTuple):
-    """A member of an object as the document has it."""
+    """A member of an object in the document."""
 
     form: Form
     is_required: bool
 
 
 class Parameter(NamedTuple):
-    """A parameter as the document has it; None where it says nothing."""
+    """A parameter in the document; None for what the document omits."""
 
     place: str
     type: str

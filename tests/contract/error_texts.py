@@ -1,4 +1,4 @@
-"""Every text of an error that the source can send, read from the source itself, and the words none of them may have."""
+"""Collects every error text from the source, and the words that none of them may contain."""
 
 import ast
 import re
@@ -23,18 +23,18 @@ INTERNALS = re.compile(
 RIDDLES = re.compile(
     r"\b(?:nobody|somebody|whoever)\b|stands? twice|is nobody|\bis no [a-z]+'s\b|digest is another|made meanwhile"
 )
-"""Phrases that a reader has to guess at."""
+"""Vague phrases."""
 
 
 def complaint(text: str) -> str | None:
-    """The first word in the text of an error that callers should not meet; None where there is none."""
+    """The first forbidden word in an error text, or None."""
     found = INTERNALS.search(text) or RIDDLES.search(text)
     return found.group() if found else None
 
 
 @cache
 def error_names() -> frozenset[str]:
-    """The classes of errors that reach a caller, by name, and the functions that make one."""
+    """The names of the error classes that reach a caller, and of the functions that create errors."""
     names, parents = set(BASES), dict[str, set[str]]()
     for source in sources():
         for node in source.nodes:
@@ -48,7 +48,7 @@ def error_names() -> frozenset[str]:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Each text with its place. What is filled in at run time reads as "…"."""
+    """Each text with its location. Values that are filled in at run time read as "…"."""
     for source in sources():
         for node in source.nodes:
             for line, text in _texts_of(node):

@@ -1,4 +1,4 @@
-"""A served store for schemathesis: demonstration data, callers, and the values that lead to what there is."""
+"""A served store for schemathesis: demonstration data, callers, and the ids of existing things."""
 
 import io
 import json
@@ -37,7 +37,7 @@ SETTINGS: Mapping[str, str] = {
     "COUNTERSIGN_JOB_WORKERS": "1",
     "COUNTERSIGN_SECURITY_CONTACT": "security@example.com",
 }
-# Refusals that the check for accepted invalid input does not think of by itself.
+# Refusals that schemathesis's check for accepted invalid input does not know.
 REFUSING = [400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 416, 422, 424, 428, 429, 431]
 MOSTLY = 0.7
 METHODS = {"get", "post", "put", "patch", "delete"}
@@ -46,7 +46,7 @@ DRAFT = "9.9.9"
 
 @dataclass
 class Fuzzed:
-    """The served store, the headers of each caller, and what is known of it by parameter."""
+    """The served store, the headers of each caller, and known values by parameter."""
 
     running: Running
     callers: dict[str, dict[str, str] | None] = field(default_factory=dict[str, dict[str, str] | None])
@@ -56,8 +56,8 @@ class Fuzzed:
     def run(
         self, caller: str, folder: Path, *, phases: str, examples: int, seed: int, at_most_s: int = 0, every: int = 1
     ) -> dict[str, Any]:
-        """Run these phases as the caller; the run's report. With `at_most_s` they are repeated until the time is up;
-        with `every` 3, every third operation is called."""
+        """Run these phases as the caller, and return the run's report. With `at_most_s` they are repeated until the
+        time is over; with `every` 3, every third operation is called."""
         chosen = self._operations()[::every] if every > 1 else []
         config, report, log = folder / "schemathesis.toml", folder / "report.json", folder / "log.txt"
         config.write_text(self._config())
@@ -84,12 +84,12 @@ class Fuzzed:
         return found
 
     def _operations(self) -> list[str]:
-        """The names of all operations, as schemathesis has them."""
+        """The names of all operations in schemathesis's form."""
         paths = httpx.get(f"{self.running.url}/openapi.json", timeout=60).json()["paths"]
         return sorted(f"{method.upper()} {path}" for path, item in paths.items() for method in METHODS & item.keys())
 
     def _config(self) -> str:
-        """What is known goes into most of the requests: chance alone would never name a product."""
+        """Use known values in most requests, because random values would never name a product."""
         lines = [
             "[generation]",
             "with-security-parameters = false",
@@ -106,7 +106,7 @@ class Fuzzed:
 
 @contextmanager
 def serving(data: Path) -> Iterator[Fuzzed]:
-    """Serve the demonstration, with an upload, a job, a batch of codes and a picture under way."""
+    """Serve the demonstration, with an upload, a job, a batch of codes and an image."""
     with served(data, "--demo", settings=SETTINGS) as running:
         people = {"player": demo.PLAYER, "publisher": demo.PUBLISHER}
         tokens = {name: running.token(email) for name, email in people.items()}
@@ -123,7 +123,7 @@ def serving(data: Path) -> Iterator[Fuzzed]:
 
 
 def _look_around(fuzzed: Fuzzed, http: httpx.Client) -> None:
-    """Learn what there is, and begin what would take several calls."""
+    """Collect existing ids, and begin operations that take several calls."""
     own, others = _products(http, "northwind-games"), _products(http, "openfield")
     ids = [each["id"] for each in own]
     releases = _releases(http, ids)
@@ -154,12 +154,12 @@ def _products(http: httpx.Client, org: str) -> list[dict[str, Any]]:
 
 
 def _releases(http: httpx.Client, products: Sequence[str]) -> list[dict[str, Any]]:
-    """The four newest of each."""
+    """The four newest releases of each product."""
     return [each for product in products for each in http.get(f"/products/{product}/releases").json()[:4]]
 
 
 def _secrets(url: str, http: httpx.Client, product: str) -> dict[str, Sequence[str]]:
-    """What opens something: codes, a client, and an agent that has registered."""
+    """Secrets that give access: codes, a client, and a registered agent."""
     batch = _made(http.post("/codes", json={"kind": "promo", "products": [product], "count": 5, "max_uses": 9}))
     agent = _made(http.post("/auth/register", json={"type": "anonymous"}, headers={"Authorization": ""}))
     return {
@@ -177,7 +177,8 @@ def _secrets(url: str, http: httpx.Client, product: str) -> dict[str, Sequence[s
 
 
 def _uploads(http: httpx.Client, product: str) -> Sequence[str]:
-    """The secrets of uploads to a draft, of as many bytes as `null` has: what a body without a schema often is."""
+    """The secrets of uploads to a draft, each of four bytes, the length of `null`, which bodies without a schema often
+    are."""
     _made(http.post(f"/products/{product}/releases", json={"version": DRAFT, "channel": "beta"}))
     path = f"/products/{product}/releases/{DRAFT}/artifacts"
     urls = [_made(http.post(path, json={"filename": name, "size": 4}))["upload_url"] for name in ("a", "b", "c")]
@@ -190,7 +191,7 @@ def _job(http: httpx.Client, kind: str, artifact: str) -> httpx.Response:
 
 
 def _picture(http: httpx.Client, product: str) -> str:
-    """The digest of a picture of the product."""
+    """The digest of an image of the product."""
     drawn = io.BytesIO()
     Image.new("RGB", (8, 8), "red").save(drawn, "PNG")
     size = len(drawn.getvalue())

@@ -21,7 +21,7 @@ SLUGS = {
 }
 PRODUCT: dict[str, Any] = {"slug": "written", "title": "Written", "kind": "tool", "platforms": ["linux"]}
 
-# A body that each route takes, by method and path. `signup` routes of pages are forms.
+# A body that each route accepts, by method and path. `signup` routes of pages take forms.
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/products"): PRODUCT,
     ("PUT", "/products/{id}"): PRODUCT,
@@ -71,7 +71,7 @@ _BELOW = {route.path for route in ROUTES if not route.at_root}
 
 
 def key(route: Route[Store]) -> tuple[str, str]:
-    """How the tables name a route; those that are offered at the root as well are told apart."""
+    """The name of a route in the tables; routes that also exist at the root have their own names."""
     return route.method, f"ROOT{route.path}" if route.at_root and route.path in _BELOW else route.path
 
 
@@ -80,7 +80,7 @@ BY_KEY: dict[tuple[str, str], Route[Store]] = {key(route): route for route in RO
 
 @dataclass
 class Scene:
-    """The world with its callers' tokens, by what they are called in the tables."""
+    """The world with its callers' tokens, by their names in the tables."""
 
     world: World
     tokens: dict[str, str | None] = field(default_factory=lambda: dict[str, str | None]())
@@ -143,14 +143,14 @@ def written(**changes: Any) -> ProductWrite:
 
 
 async def everything(store: Store) -> dict[str, list[str]]:
-    """Every row of every table but what counts requests and remembers answers."""
+    """Every row of every table, except tables that count requests or store answers."""
     if store.database.dialect == "sqlite":
         names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
     else:
         names = "SELECT tablename FROM pg_tables WHERE schemaname = 'distribution' ORDER BY tablename"
     passing = ("idempotency", "schema_migration", "session")
     tables = [name for (name,) in await store.database.fetch(names) if name not in passing]
-    # Most of them are empty, which one statement finds out.
+    # Most tables are empty; one statement finds those that are not.
     filled = " UNION ALL ".join(f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name})" for name in tables)
     found: dict[str, list[str]] = {name: [] for name in tables}
     for (name,) in await store.database.fetch(filled):

@@ -1,4 +1,4 @@
-"""What schemathesis is told of the store beside its description: a media type, and jobs that can be done.
+"""Schemathesis hooks that add to the store's description: a media type, and jobs that can be done.
 
 Loaded by its command line in a process of its own (SCHEMATHESIS_HOOKS).
 """
@@ -14,25 +14,25 @@ JOB_TYPES = ("build.process", "archive.extract", "artifact.verify", "delta.make"
 
 @schemathesis.serializer("application/secevent+jwt")
 def as_it_is(_context: Any, value: Any) -> bytes:
-    """Security events are sent as the text that was made."""
+    """Security events are sent as text without encoding."""
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
 
 @schemathesis.hook.apply_to(path="/", method="GET")
 def map_headers(_context: Any, headers: Any) -> Any:
-    """Ask the root for its JSON: it answers a page to whoever takes anything."""
+    """Request JSON from the root path, which otherwise answers with a page."""
     return {**(headers or {}), "Accept": "application/json"}
 
 
 @schemathesis.hook
 def filter_case(_context: Any, case: Any) -> bool:
-    """Leave out what asks the root for anything else than JSON."""
+    """Leave out requests to the root path for other media types than JSON."""
     return case.path != "/" or dict(case.headers or {}).get("Accept") == "application/json"
 
 
 @schemathesis.hook.apply_to(path="/api/v1/jobs", method="POST")
 def map_body(_context: Any, body: Any) -> Any:
-    """Of the valid types and payloads, make every other one that of a job on an artifact there is."""
+    """Replace the type and payload of every other valid job body by those of a job on an existing artifact."""
     if not isinstance(body, dict):
         return body
     kind, payload = body.get("type"), body.get("payload")

@@ -1,4 +1,4 @@
-"""What is really answered has the members that the API document's tables name, of their types and formats."""
+"""Real answers have the members, types and formats of the API document's tables."""
 
 import re
 import uuid
@@ -47,7 +47,7 @@ def _has_format(value: str, form: str | None) -> bool:
 
 
 def assert_conforms(body: Any, name: str) -> None:
-    """The body has the required members of the document's object, and every member that it names is of its form."""
+    """The body has the required members of the document's object, and each documented member has its form."""
     for member, expected in OBJECTS[name].items():
         bare = member.removesuffix("[]")
         if bare not in body:

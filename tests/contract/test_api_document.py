@@ -1,5 +1,5 @@
-"""The API document is a part of what the store describes: the same parameters, statuses and objects; all else is
-marked as an addition."""
+"""The API document is a part of the store's own description: parameters, statuses and objects are the same, and
+everything else is marked as an addition."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,8 +12,8 @@ from tests.contract.described import DESCRIPTION, resolved
 from tests.contract.documented import Form, Member, Row
 
 GENERAL = {401, 403, 429}
-"""What the document's section on errors says of every endpoint."""
-# What the decisions narrow: a page has one item at least.
+"""The statuses that the document's section on errors gives for every endpoint."""
+# A restriction by a later decision: a page has at least one item.
 NARROWED = {("/products", "limit"): {"minimum": 1}}
 
 OBJECTS = documented.objects()
@@ -32,7 +32,7 @@ served = pytest.mark.parametrize("row", SERVED, ids=lambda row: f"{row.method} {
 
 
 def operation(row: Row) -> dict[str, Any]:
-    """The operation of a served row, its answers looked up."""
+    """The operation of a served row, with its references resolved."""
     found = _operation(row)
     assert found is not None
     answers = {status: resolved(answer) for status, answer in found["responses"].items()}
@@ -40,7 +40,7 @@ def operation(row: Row) -> dict[str, Any]:
 
 
 def form(schema: dict[str, Any]) -> Form:
-    """The types, format and values of a schema, its additions left out."""
+    """The types, format and values of a schema without its additions."""
     kinds: set[str] = set()
     values: list[str] | None = None
     formats: set[str] = set()
@@ -54,7 +54,7 @@ def form(schema: dict[str, Any]) -> Form:
 
 
 def members(schema: dict[str, Any]) -> Iterator[tuple[str, Member]]:
-    """The members that are no additions, those of arrays of texts as `name[]`."""
+    """The members of a schema without additions; those of arrays of texts as `name[]`."""
     for name, member in schema["properties"].items():
         if "x-addition" in member:
             continue
@@ -122,7 +122,7 @@ def test_bodies_have_the_members_of_the_document(row: Row) -> None:
 
 
 def assert_same(schema: dict[str, Any], name: str) -> None:
-    """The schema has the members of the document's object, and so have its parts."""
+    """The schema and its parts have the members of the document's objects."""
     assert dict(members(schema)) == OBJECTS[name], name
     for (outer, member), inner in documented.PARTS.items():
         if outer == name:

@@ -1,4 +1,5 @@
-"""Whatever is sent wrong is refused by name, and changes nothing: derived from each route's own declaration."""
+"""Wrong input, derived from each route's declaration, is refused with the name of the wrong field and changes
+nothing."""
 
 import os
 import shutil
@@ -29,8 +30,8 @@ JSON_BODIES = sorted(
     name for name, route in BY_KEY.items() if route.body is not None and not route.form and not route.oauth
 )
 WRITES = sorted(name for name, route in BY_KEY.items() if route.writes)
-# OAuth parameters that are unknown are ignored (RFC 6749 §3.2); uploads and forms have tests of their own.
-# Unknown parameters of an authorization request are ignored, as RFC 6749 §3.1 asks.
+# Unknown OAuth parameters are ignored (RFC 6749 §3.2), those of an authorization request too (RFC 6749 §3.1); uploads
+# and forms have tests of their own.
 LENIENT = ("GET", "/auth/authorize")
 STRICT_QUERIES = sorted(name for name, route in BY_KEY.items() if not route.oauth and name != LENIENT)
 
@@ -40,7 +41,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest.fixture(params=["sqlite", "postgres"], scope="module")
 def staged_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """The settings of a store with the scene in it, of this file's own."""
+    """The settings of a store with the scene, for this file only."""
     cluster: Cluster | None = request.getfixturevalue("postgres_cluster") if request.param == "postgres" else None
     made = stage(cluster)
     data = tmp_path_factory.mktemp("refusing") / "data"
@@ -55,7 +56,7 @@ def staged_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scene(staged_settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
-    """The scene, which all tests of this file share: what is refused changes nothing."""
+    """The scene, which all tests of this file share, because refused requests change nothing."""
     cluster: Cluster | None = request.getfixturevalue("postgres_cluster") if staged_settings.database_url else None
     async with distribution.open_store(staged_settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
@@ -70,12 +71,12 @@ def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def alternatives(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """The schema's possibilities, null left out."""
+    """The schema's alternatives without null."""
     return [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
 
 
 def wrong_values(schema: dict[str, Any]) -> Iterator[Any]:
-    """Values of a wrong type, out of range, too long, or none of the choices."""
+    """Values of a wrong type, out of range, too long, or outside the choices."""
     options = alternatives(schema)
     kinds = {option.get("type", "string" if "enum" in option else None) for option in options}
     yield {"an": "object"}
@@ -90,7 +91,7 @@ def wrong_values(schema: dict[str, Any]) -> Iterator[Any]:
 
 
 def out_of_range(option: dict[str, Any]) -> Iterator[Any]:
-    """Values beyond each limit the schema names."""
+    """Values beyond each limit of the schema."""
     if "minimum" in option:
         yield option["minimum"] - 1
     if "maximum" in option:
@@ -112,11 +113,11 @@ def out_of_range(option: dict[str, Any]) -> Iterator[Any]:
 
 
 def bad_bodies(route: Route[Store]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Bodies with one thing wrong, and the pointer that must be named."""
+    """Bodies with one error each, and the pointer that must be named."""
     assert route.body is not None
     good = BODIES[key(route)]
     schema = schema_of(route.body)
-    # Agents speak dialects: what one of them does not know is ignored (agent-auth 7.4).
+    # Agents may send unknown members, which are ignored (agent-auth 7.4).
     if route.body.__struct_config__.forbid_unknown_fields:
         yield {**good, "no_such_member": 1}, "/no_such_member"
     for name in schema.get("required", []):

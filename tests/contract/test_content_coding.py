@@ -1,4 +1,4 @@
-"""Public answers are compressed for anonymous callers, once for each change, and nothing else ever is."""
+"""Public answers to anonymous callers are compressed once for each change; no other answer is compressed."""
 
 import gzip
 import random
@@ -31,7 +31,7 @@ PRIVATE = (
 
 
 async def raw(world: World, path: str, method: str = "GET", **headers: str) -> tuple[httpx.Response, bytes]:
-    """The answer with its body as it was sent, to a request with these headers alone; the third of its kind."""
+    """The answer with its body as sent, to the third request with these headers alone."""
     sent = {"Accept-Encoding": "identity", **{name.replace("_", "-"): value for name, value in headers.items()}}
     for _ in range(3):
         async with world.http.stream(method, path, headers=sent) as answer:
@@ -140,7 +140,7 @@ def test_a_body_is_encoded_once_and_the_least_recently_used_goes(monkeypatch: py
 
 
 def answers(encoded: EncodingCache, body: bytes, coding: str) -> Response:
-    """The answer of this body to a request that takes the coding."""
+    """The answer with this body to a request that accepts the coding."""
     given = Response(200, body, etag=f'"{hash(body)}"')
     return encoded.answer(given, Headers([(b"accept-encoding", coding.encode())]))
 
@@ -155,7 +155,7 @@ def test_a_body_above_the_limit_is_not_encoded_and_pushes_out_no_other(
 
     assert answers(encoded, big, coding).body == big
     assert UNPACK[coding](answers(encoded, noise, coding).body) == noise
-    # What is encoded from here on fails.
+    # Every compression after this line fails.
     monkeypatch.setattr(response_cache.gzip, "compress", None)
     monkeypatch.setattr(response_cache.zstd, "compress", None)
     assert answers(encoded, small, coding) == packed
@@ -182,7 +182,7 @@ async def test_without_room_for_pages_documents_are_encoded_once_and_the_catalog
 
 
 def noted(made: list[bytes], compress: Callable[..., bytes], body: bytes, *arguments: Any, **options: Any) -> bytes:
-    """Compress, and note what."""
+    """Compress the body, and record it."""
     made.append(body)
     return compress(body, *arguments, **options)
 

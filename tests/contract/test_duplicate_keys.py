@@ -1,4 +1,4 @@
-"""A body with a duplicate key is refused wherever JSON is read."""
+"""A body with a duplicate key is refused in every route that reads JSON."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ BODY_ROUTES = [key(each) for each in ROUTES if each.body is not None]
 
 
 def doubled(body: dict[str, Any]) -> str:
-    """The body as JSON whose last key is given twice, with equal values; one key of its own where it has none."""
+    """The body as JSON with its last key repeated with the same value; a body without keys gets two."""
     last = list(body)[-1] if body else "a"
     return f"{json.dumps(body or {'a': 1})[:-1]}, {json.dumps(last)}: {json.dumps((body or {'a': 1})[last])}}}"
 

@@ -1,4 +1,4 @@
-"""No error shows Python's words, a library's name or a riddle to its reader."""
+"""No error text contains Python's words, a library's name or a vague phrase."""
 
 import datetime
 import json

@@ -1,4 +1,5 @@
-"""Rate limits: what is counted for whom, what every answer tells, and what is left when nothing is."""
+"""Rate limits: which requests count for which caller, the headers of every answer, and the answer when the limit is
+reached."""
 
 import re
 from dataclasses import replace
@@ -22,35 +23,35 @@ PRODUCT = {"slug": "made", "title": "Made", "kind": "tool", "platforms": ["linux
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """Requests are counted beside the database, so one kind of it will do."""
+    """Requests are counted outside the database, so one kind of database is enough."""
     return f"sqlite:///{tmp_path}/test.db"
 
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Quotas that a test can use up, each another."""
+    """Different small quotas that a test can use up."""
     proxies = "10.0.0.1, 10.0.0.2, 10.42.0.0/16, fd00:7::/64"
     return replace(settings, rate_anonymous=4, rate_person=6, rate_token=3, rate_documents=5, trusted_proxies=proxies)
 
 
-def at(store: Store, address: str) -> httpx.AsyncClient:
+def client_from(store: Store, address: str) -> httpx.AsyncClient:
     """A client that connects from another address."""
     transport = httpx.ASGITransport(distribution.create(store), client=(address, 4321))
     return httpx.AsyncClient(transport=transport, base_url=ROOT_URL)
 
 
-def standing(answer: httpx.Response) -> tuple[int, ...]:
-    """Limit, remaining and reset as the answer tells them."""
+def rate_headers(answer: httpx.Response) -> tuple[int, ...]:
+    """Limit, remaining and reset in the answer's headers."""
     return tuple(int(answer.headers[name]) for name in LIMITS)
 
 
 def assert_limited(answer: httpx.Response) -> None:
-    """The documented 429, with the headers that tell when to come back."""
+    """The documented 429, with headers that say when to retry."""
     problem: dict[str, Any] = answer.json()
     assert (answer.status_code, problem["code"]) == (429, "rate_limit_exceeded")
     assert problem["type"] == f"{ROOT_URL}/problems/rate-limit-exceeded"
     assert 1 <= int(answer.headers["retry-after"]) <= 60
-    assert standing(answer)[1] == 0
+    assert rate_headers(answer)[1] == 0
     assert len(answer.headers.get_list("ratelimit-limit")) == 1
 
 
@@ -63,8 +64,8 @@ def test_the_defaults_are_the_documented_ones() -> None:
     assert load({"COUNTERSIGN_RATE_ANONYMOUS": "7"}).rate_anonymous == 7
 
 
-async def test_every_answer_tells_how_many_are_left_until_none_are(world: World) -> None:
-    told = [standing(await world.call("GET", "/products")) for _ in range(4)]
+async def test_every_answer_has_the_remaining_count_until_it_is_zero(world: World) -> None:
+    told = [rate_headers(await world.call("GET", "/products")) for _ in range(4)]
     limited = await world.call("GET", "/products")
 
     assert [(limit, left) for limit, left, _ in told] == [(4, 3), (4, 2), (4, 1), (4, 0)]
@@ -93,7 +94,7 @@ async def test_answers_of_every_status_are_counted_and_say_so(
     answers = [await world.call(method, path, **options) for _ in range(5)]
 
     assert [answer.status_code for answer in answers] == [status] * 4 + [429]
-    assert [standing(answer)[:2] for answer in answers[:4]] == [(4, 3), (4, 2), (4, 1), (4, 0)]
+    assert [rate_headers(answer)[:2] for answer in answers[:4]] == [(4, 3), (4, 2), (4, 1), (4, 0)]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ async def test_documents_problem_pages_and_keys_have_a_quota_of_their_own(world:
 
     assert_limited(catalog)
     assert [answer.status_code for answer in answers] == [status] * 5 + [429]
-    assert [standing(answer)[:2] for answer in answers] == [(5, left) for left in (4, 3, 2, 1, 0, 0)]
+    assert [rate_headers(answer)[:2] for answer in answers] == [(5, left) for left in (4, 3, 2, 1, 0, 0)]
 
 
 def test_the_quota_of_documents_and_the_keys_an_hour_are_settings() -> None:
@@ -150,7 +151,7 @@ async def test_people_and_clients_have_each_a_quota_of_their_own(world: World) -
 
     for token in (ann, bob, client):
         answers = [await world.call("GET", "/info", token) for _ in range(7)]
-        assert [standing(answer)[:2] for answer in answers[:6]] == [(6, left) for left in (5, 4, 3, 2, 1, 0)]
+        assert [rate_headers(answer)[:2] for answer in answers[:6]] == [(6, left) for left in (5, 4, 3, 2, 1, 0)]
         assert_limited(answers[6])
 
 
@@ -194,7 +195,7 @@ async def test_forged_credentials_do_not_escape_the_quota_of_their_address(world
 
 
 async def test_every_worker_counts_the_same(world: World) -> None:
-    async with at(world.store, "127.0.0.1") as other:
+    async with client_from(world.store, "127.0.0.1") as other:
         for worker in (world.http, other, world.http, other):
             assert (await worker.get("/api/v1/info")).status_code == 200
         for worker in (world.http, other):
@@ -206,12 +207,12 @@ async def test_addresses_are_counted_apart(world: World) -> None:
         last = await world.call("GET", "/info")
     assert_limited(last)
 
-    async with at(world.store, "192.0.2.7") as other:
+    async with client_from(world.store, "192.0.2.7") as other:
         assert (await other.get("/api/v1/info")).status_code == 200
 
 
 async def test_a_stranger_cannot_name_another_address(world: World) -> None:
-    async with at(world.store, "192.0.2.7") as stranger:
+    async with client_from(world.store, "192.0.2.7") as stranger:
         answers = [
             await stranger.get("/api/v1/info", headers={"X-Forwarded-For": f"198.51.100.{number}"})
             for number in range(5)
@@ -222,7 +223,7 @@ async def test_a_stranger_cannot_name_another_address(world: World) -> None:
 
 @pytest.mark.parametrize("proxy", ["10.42.3.9", "fd00:7::9"])
 async def test_a_proxy_of_a_network_that_is_believed_is_believed(world: World, proxy: str) -> None:
-    async with at(world.store, proxy) as ingress:
+    async with client_from(world.store, proxy) as ingress:
         forwarded = [
             await ingress.get("/api/v1/info", headers={"X-Forwarded-For": f"203.0.113.{number}, 10.42.200.1"})
             for number in range(5)
@@ -233,7 +234,7 @@ async def test_a_proxy_of_a_network_that_is_believed_is_believed(world: World, p
 
 @pytest.mark.parametrize("outside", ["10.43.0.1", "fd00:8::9"])
 async def test_a_neighbour_of_that_network_is_not(world: World, outside: str) -> None:
-    async with at(world.store, outside) as stranger:
+    async with client_from(world.store, outside) as stranger:
         answers = [
             await stranger.get("/api/v1/info", headers={"X-Forwarded-For": f"203.0.113.{number}"})
             for number in range(5)
@@ -243,8 +244,8 @@ async def test_a_neighbour_of_that_network_is_not(world: World, outside: str) ->
 
 
 async def test_a_proxy_names_the_address_it_was_called_from(world: World) -> None:
-    async with at(world.store, "10.0.0.1") as proxy:
-        # What the client itself wrote stands on the left, and is not believed.
+    async with client_from(world.store, "10.0.0.1") as proxy:
+        # The client's own values come first in the header, and are not trusted.
         forged = [
             await proxy.get("/api/v1/info", headers={"X-Forwarded-For": f"203.0.113.{number}, 192.0.2.7, 10.0.0.2"})
             for number in range(5)
@@ -278,7 +279,7 @@ OWN_LIMITS = {"keys": (_keys, 5), "sign-in": (_sign_in, 5), "register": (_regist
 async def test_a_429_of_an_address_or_a_lesser_key_says_how_a_key_raises_the_limit(settings: Settings) -> None:
     low = replace(settings, rate_anonymous=2, rate_community=2, rate_agent=9, rate_person=2, trusted_proxies="")
     async with distribution.open_store(low, ROOT_URL, is_loopback=True) as store:
-        world = World(store, at(store, "198.51.100.7"))
+        world = World(store, client_from(store, "198.51.100.7"))
         await world.org("north")
         community = (await world.call("GET", "/api/keys")).json()["api_key"]
         callers = {"nobody": None, "a key": community, "a person": await world.person("ann@example.com")}
@@ -299,7 +300,7 @@ async def test_a_429_of_an_address_or_a_lesser_key_says_how_a_key_raises_the_lim
 async def test_a_429_does_not_name_a_key_that_raises_nothing(settings: Settings) -> None:
     equal = replace(settings, rate_anonymous=2, rate_agent=2, trusted_proxies="")
     async with distribution.open_store(equal, ROOT_URL, is_loopback=True) as store:
-        world = World(store, at(store, "198.51.100.7"))
+        world = World(store, client_from(store, "198.51.100.7"))
         answers = [await world.call("GET", "/info") for _ in range(3)]
 
     assert_limited(answers[2])
@@ -318,13 +319,13 @@ async def test_a_429_carries_the_numbers_of_the_limit_that_was_reached(settings:
 
     assert 429 not in [answer.status_code for answer in answers[:limit]]
     assert answers[limit].status_code == 429, answers[limit].text
-    assert standing(answers[limit])[:2] == (limit, 0)
-    assert standing(answers[limit])[2] == int(answers[limit].headers["retry-after"])
+    assert rate_headers(answers[limit])[:2] == (limit, 0)
+    assert rate_headers(answers[limit])[2] == int(answers[limit].headers["retry-after"])
     assert len(answers[limit].headers.get_list("ratelimit-limit")) == 1
 
 
 def test_every_refusal_of_status_429_is_made_with_the_numbers_of_its_limit() -> None:
-    """A new limit cannot forget them: the class asks for them, or the line that raises it names them."""
+    """A new limit must have them too: the class requires them, or the line that raises it names them."""
     source = Path(distribution.__file__).parent
     named = {
         name

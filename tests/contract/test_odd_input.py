@@ -1,4 +1,4 @@
-"""Input that is well-formed enough to get past a parser, and must go no further: it is refused, never a 500."""
+"""Odd input that parsers accept is refused, and never causes a 500."""
 
 from typing import Any
 

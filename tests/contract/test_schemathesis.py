@@ -1,7 +1,7 @@
-"""Schemathesis against the served store: whatever the description allows or forbids, no caller meets a 5xx, an
-undocumented status, header or answer, or invalid input that is accepted.
+"""Schemathesis against the served store: no caller gets a 5xx, or an undocumented status, header or answer, and no
+invalid input is accepted.
 
-With --full 20,000 cases and more, a line of figures for each caller and phase; else a sample.
+With --full it runs 20,000 cases or more and prints figures for each caller and phase; otherwise it runs a sample.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.figures import Figures
 SEED = 8480
 CALLERS = ("anonymous", "key", "player", "publisher")
 FULL = {"examples,coverage": (1, 3_000, 0), "fuzzing": (45, 2_800, 0), "stateful": (100, 300, 60)}
-"""Examples of each operation, the least number of cases they make, and seconds until which they are repeated: with
+"""Examples of each operation, the least number of cases they make, and the seconds for which they are repeated: with
 four callers well over 20,000 cases."""
 SAMPLE = {
     "anonymous": ("fuzzing,stateful", 2),
@@ -24,7 +24,7 @@ SAMPLE = {
     "player": ("fuzzing,stateful", 2),
     "publisher": ("examples,coverage", 12),
 }
-"""The phases of each caller, with one example, and whether every operation is called or every so many."""
+"""The phases of each caller with one example, and 1 to call every operation or n for every nth."""
 LEAST_SAMPLE = 50
 
 
@@ -37,7 +37,7 @@ def sampled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
 
 @pytest.fixture
 def fuzzed(tmp_path: Path) -> Iterator[Fuzzed]:
-    """A served store of the test's own, which nobody has changed yet."""
+    """A served store for one test, with unchanged data."""
     with serving(tmp_path / "data") as running:
         yield running
 
@@ -82,7 +82,7 @@ def _require(fuzzed: Fuzzed, caller: str) -> None:
 
 
 def assert_clean(report: dict[str, Any]) -> None:
-    """The run was whole, and nothing was found."""
+    """The run was complete, and found nothing."""
     told = "\n".join(line[:400] for line in report["log"].splitlines())
     assert (report["failures"], report["errors"]) == ([], []), told[-12_000:]
     assert report["complete"]

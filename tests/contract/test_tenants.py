@@ -1,4 +1,4 @@
-"""Every route against every kind of caller and every kind of object: who may, who may not, who must not know."""
+"""Every route with every kind of caller and every kind of object: allowed, forbidden, or hidden."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from countersign.store.app import ROUTES
 from tests.contract.scenes import BY_KEY, OBJECTS, QUERIES, SCOPES, SLUGS, Scene, everything, key
 
 SANDBOX = ("", "/api/v1/health", "/api/v1/telemetry")
-# Anyone may call these; what they show to whom is tested with the catalog and the artifacts.
+# All callers may use these; the tests of the catalog and the artifacts check what each caller sees.
 PUBLIC = {
     ("GET", "/api/v1"),
     ("GET", "/health"),
     ("GET", "/info"),
-    # Each operation as if it came alone: tested with the batch.
+    # Each operation is checked like a single request: tested with the batch.
     ("POST", "/batch"),
     ("GET", "/healthz"),
     ("GET", "/products"),
@@ -43,9 +43,9 @@ PUBLIC = {
     ("GET", "/auth/reset"),
     *(("GET", f"{where}/sandbox{path}") for where in ("", "ROOT") for path in SANDBOX),
 }
-# Anyone may take a key, a few in an hour; tested with the keys.
+# All callers may get a key, a few in an hour; tested with the keys.
 KEYS = {(method, f"{where}/api/keys") for method in ("GET", "POST") for where in ("", "ROOT")}
-# The address itself, a form's contents, or the session cookie is what lets a caller in.
+# The address itself, a form's contents, or the session cookie gives access.
 OWN_CREDENTIALS = {
     ("GET", "/"),
     ("PUT", "/media/uploads/{token}"),
@@ -63,7 +63,7 @@ OWN_CREDENTIALS = {
     ("GET", "/auth/claim"),
     ("POST", "/auth/claim"),
     ("POST", "/healthz"),
-    # Each message as its tool's own request: tested with the tools.
+    # Each message is checked like its tool's own request: tested with the tools.
     ("POST", "/mcp"),
     ("GET", "/auth/authorize"),
     ("POST", "/auth/authorize"),
@@ -127,7 +127,7 @@ OF_AN_ORGANISATION = {
     ("GET", "/org/webhooks/{webhook_id}/deliveries"): "admin:org",
     ("POST", "/org/webhooks/{webhook_id}/deliveries/{event_id}/replay"): "admin:org",
 }
-# Whose jobs are whose is tested with the jobs.
+# The ownership of jobs is tested with the jobs.
 OF_THE_CALLER = {
     ("GET", "/library"): "read:library",
     ("PATCH", "/library/{id}"): "read:library",
@@ -146,7 +146,7 @@ OF_THE_CALLER = {
     ("GET", "/me/notifications"): "read:library",
     ("POST", "/me/notifications/seen"): "read:library",
     ("POST", "/redeem"): "read:library",
-    # Read by people with a role, and by tokens with admin:org: tested with the statistics.
+    # For people with a role, and for tokens with admin:org: tested with the statistics.
     ("GET", "/org/stats"): None,
     ("GET", "/org/stats.csv"): None,
     ("GET", "/auth/me"): None,
@@ -179,7 +179,7 @@ def test_every_route_has_its_place_in_the_tables() -> None:
 
 
 def like(answer: Any) -> dict[str, Any]:
-    """What an answer says, but for the address it was asked at."""
+    """An answer without the address of its request."""
     body = answer.json()
     body.pop("instance", None)
     named = ("x-request-id", "ratelimit-remaining", "ratelimit-reset", "content-length")

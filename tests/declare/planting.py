@@ -1,4 +1,4 @@
-"""Small modules for the tests of the declaration: a nursery's plants beside an engine with users alone."""
+"""Small modules for the tests of the declaration: plants of a nursery, beside an engine that has only users."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, cast
@@ -18,7 +18,7 @@ BASE = Module("base", version="1.0.0", models=(User,))
 
 
 def model(class_name: str, attributes: Mapping[str, Field | Workflow], **options: object) -> type[Model]:
-    """A model as its class statement would make it."""
+    """A model as its class statement would create it."""
     return cast("type[Model]", type(class_name, (Model,), dict(attributes), **options))
 
 
@@ -29,7 +29,7 @@ def nursery(
     settings: tuple[Setting, ...] = (),
     kinds: tuple[type[Field], ...] = (),
 ) -> Module:
-    """A module of these models."""
+    """A module with these models."""
     return Module("nursery", version="1.0.0", models=models, needs=needs, roles=roles, settings=settings, kinds=kinds)
 
 
@@ -39,7 +39,7 @@ def registry(*models: type[Model], roles: tuple[Role, ...] = ()) -> Registry:
 
 
 class Case(NamedTuple):
-    """Modules that break one rule: the place its complaint names behind the file, and its remedy."""
+    """Modules that break one rule: the expected place in the error, without the file, and the expected remedy."""
 
     rule: Rule
     modules: tuple[Module, ...]
@@ -53,6 +53,6 @@ def broken(rule: Rule, place: str, remedy: str, *models: type[Model], roles: tup
 
 
 def field(rule: Rule, remedy: str, wrong: Field, *, name: str = "height", roles: tuple[Role, ...] = ()) -> Case:
-    """A case of one model with a wrong field among right ones."""
+    """A case of one model with a wrong field beside valid ones."""
     plant = model("Plant", {"title": Text(), name: wrong})
     return broken(rule, f"plant.{name}", remedy, plant, roles=roles)

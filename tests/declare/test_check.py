@@ -1,4 +1,4 @@
-"""Every rule about declarations is broken once in each way, and its complaint tells the author what to do."""
+"""Every rule about declarations is broken once in each way, and its error gives the author the remedy."""
 
 import re
 from pathlib import Path

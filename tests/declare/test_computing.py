@@ -1,4 +1,4 @@
-"""Computed fields are made in the order they need each other in, and empty where a source is."""
+"""Computed fields are calculated in the order of their dependencies, and are empty when a source is empty."""
 
 import pytest
 
@@ -18,11 +18,11 @@ def described(double: int, title: str) -> str:
 
 
 def halved(base: int) -> float:
-    """What no field can hold."""
+    """A value that no field accepts."""
     return base / 2
 
 
-# Declared before what it is made from.
+# Declared before its sources.
 PLANT = model(
     "Plant",
     {"text": Text(computed=described), "double": Number(computed=doubled), "title": Text(), "base": Number()},

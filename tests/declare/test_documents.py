@@ -1,4 +1,4 @@
-"""How to write a module is told by the example's own code, and tells every word of the language."""
+"""The guide to writing a module uses the example's own code, and explains every word of the language."""
 
 import inspect
 import re
@@ -14,11 +14,11 @@ PAGE = (docs.ROOT / "docs/how-to/write-a-module.md").read_text()
 KINDS_PAGE = (docs.ROOT / "docs/how-to/add-a-field-kind.md").read_text()
 
 ENGINE_ALONE = {"ADMINISTRATOR", "BadValue", "DeclarationError", "Declared", "Field", "Moment", "Structure", "Where"}
-"""What a module's author never writes."""
+"""Names that a module's author never writes."""
 
 
 def code(language: str) -> Iterator[str]:
-    """The lines of the page's code in the language, empty ones aside."""
+    """The lines of the page's code in the language, without empty ones."""
     for block in re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
         yield from filled(block)
 
@@ -38,7 +38,7 @@ def test_the_page_tells_every_word_of_the_language() -> None:
     for word in (declare.Module, declare.Role, declare.Grant, declare.Move, declare.Number, declare.Text, declare.Ref):
         words |= inspect.signature(word).parameters.keys()
     words |= {name for name in vars(declare.Work) if not name.startswith("_")}
-    # What stands without its name: the target of a ref, the states and the grants.
+    # Arguments without keywords: the target of a ref, the states and the grants.
     words -= {"target", "sources", "grants", "options"}
 
     assert not [word for word in sorted(words) if not re.search(rf"\b{word}\b", PAGE + KINDS_PAGE)]

@@ -1,4 +1,4 @@
-"""The example of a module, installed from its own package, works end to end: table, commands, masking, permissions."""
+"""The example module, installed from its own package, works end to end: table, commands, masking, permissions."""
 
 import os
 import re
@@ -22,7 +22,8 @@ MODULES = "party,crm,billing,helpdesk,equipment"
 
 
 def install(folder: Path) -> Path:
-    """Build and install the package of the folder, as pip does it, without a network; where it lies then."""
+    """Build and install the package of the folder, as pip does it, without a network; the path of the installed
+    package."""
     site = folder.with_name("site")
     options = ("--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", site)
     subprocess.run([sys.executable, "-m", "pip", "install", *options, folder], check=True, capture_output=True)
@@ -30,12 +31,12 @@ def install(folder: Path) -> Path:
 
 
 def copied(folder: Path) -> Path:
-    """A copy of the example, so that building leaves nothing behind in the repository."""
+    """A copy of the example, so that the build leaves no files in the repository."""
     return Path(shutil.copytree(EXAMPLE, folder / "package"))
 
 
 class Caller(NamedTuple):
-    """Somebody with a token."""
+    """A caller with a token."""
 
     url: str
     token: str
@@ -46,13 +47,13 @@ class Caller(NamedTuple):
         return httpx.post(f"{self.url}/api/{command.replace('.', '/')}", json=body, headers=headers)
 
     def value(self, command: str, **body: object) -> Any:
-        """What the command answers."""
+        """The result of the command."""
         answer = self.call(command, **body)
         assert answer.status_code == 200, answer.text
         return answer.json()["value"]
 
     def get(self, path: str) -> Any:
-        """What an address tells."""
+        """The body of the answer to a GET request."""
         return httpx.get(f"{self.url}{path}", headers={"Authorization": f"Bearer {self.token}"}).json()
 
     def agent(self, *scopes: str) -> "Caller":
@@ -71,13 +72,13 @@ def person(url: str, name: str) -> Caller:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example, installed."""
+    """The folder with the installed example."""
     return install(copied(tmp_path_factory.mktemp("example")))
 
 
 @pytest.fixture(scope="module")
 def url(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A demonstration with the example, in which bob, a clerk, is a storekeeper too."""
+    """A demonstration with the example, in which the clerk bob is also a storekeeper."""
     data = tmp_path_factory.mktemp("office") / "data"
     settings = {"PYTHONPATH": f"{site}{os.pathsep}{SOURCE}", "COUNTERSIGN_MODULES": MODULES}
     with served(data, "--demo", service="records", settings=settings) as running:
@@ -89,7 +90,7 @@ def url(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def lent(keeper: Caller, contact: str) -> Any:
-    """A thing in somebody's hands."""
+    """A thing that is lent to a contact."""
     party = keeper.value("party.list", limit=1)[0]["id"]
     made = keeper.value("equipment.create", title=f"Camera for {contact}")
     return keeper.value("equipment.lend", id=made["id"], borrower=party, contact=contact, due="2026-12-01")

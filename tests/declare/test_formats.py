@@ -1,4 +1,4 @@
-"""Formats: what fits is stored in one form, what does not fit is refused, and no text takes long."""
+"""Formats: valid text is stored in one form, invalid text is refused, and no text takes long."""
 
 import sys
 
@@ -63,7 +63,7 @@ def test_any_text_is_refused_or_has_one_form_that_stays(name: Format, text: str)
 
 
 def stays(name: Format, text: str) -> None:
-    """What the format makes of the text it makes of that again."""
+    """The normal form of a text stays the same when it is normalised again."""
     try:
         stored = FORMATS[name](text)
     except BadValue:

@@ -1,4 +1,4 @@
-"""What a class says of a model, and what follows where it says nothing."""
+"""What a class declares about a model, and the defaults."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How options, measures and actions are presented when a declaration says little."""
+"""How options, measures and actions are presented by default."""
 
 from countersign.declare import Model, Move, Option, Select, Text, Workflow
 from countersign.records import modules

@@ -1,4 +1,5 @@
-"""What follows from all modules together: who refers to whom, what counts into what, which labels tokens have."""
+"""Facts derived from all modules together: which models refer to which, what each total counts, which labels tokens
+have."""
 
 from countersign.declare import Grant, Module, Money, Ref, Role, Text
 from countersign.declare.registry import Registry

@@ -1,4 +1,4 @@
-"""Conditions are written with exactly one operator."""
+"""Each condition has exactly one operator."""
 
 from typing import Any
 

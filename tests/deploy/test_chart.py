@@ -1,4 +1,4 @@
-"""The Helm chart: what it makes, and what it refuses to make."""
+"""The resources that the Helm chart renders, and the values that it refuses."""
 
 import shutil
 import subprocess
@@ -130,7 +130,7 @@ def test_a_name_that_is_no_value_is_refused() -> None:
 
 
 def volumes(pod: dict[str, Any]) -> dict[str, Any]:
-    """By where they are mounted."""
+    """The volumes by their mount paths."""
     (container,) = pod["containers"]
     sources = {each["name"]: each for each in pod["volumes"]}
     return {each["mountPath"]: sources[each["name"]] for each in container["volumeMounts"]}

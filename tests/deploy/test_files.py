@@ -1,4 +1,5 @@
-"""What is in deploy/ names settings that exist, and is well formed as far as this machine's programs can tell."""
+"""The files in deploy/ name only existing settings, and are well formed as far as the programs on this machine can
+check."""
 
 import re
 import shutil
@@ -108,11 +109,11 @@ class Made(NamedTuple):
     folder: Path
 
     def again(self) -> subprocess.CompletedProcess[str]:
-        """Run it."""
+        """Run it again."""
         return subprocess.run([self.folder / "secrets.sh"], capture_output=True, text=True, check=False, timeout=30)
 
     def environment(self, service: str) -> dict[str, str]:
-        """What the files that a service names put into its environment."""
+        """The environment variables from the files that a service names."""
         files = compose()["services"][service]["env_file"]
         lines = [line for name in files for line in (self.folder / name).read_text().splitlines()]
         return dict(line.split("=", 1) for line in lines)
@@ -124,7 +125,7 @@ class Made(NamedTuple):
 
 @pytest.fixture
 def secrets(tmp_path: Path) -> Made:
-    """Run for the first time."""
+    """A folder after the first run."""
     shutil.copy(COMPOSE / "secrets.sh", tmp_path)
     made = Made(tmp_path)
     first = made.again()

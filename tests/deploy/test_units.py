@@ -1,4 +1,4 @@
-"""The systemd units: systemd reads them without a word, and both services are held as tightly."""
+"""The systemd units: systemd accepts them without a warning, and both services have the same restrictions."""
 
 import re
 import shutil
@@ -32,7 +32,8 @@ def analyze(*arguments: str, unit: Path) -> str:
 
 
 def here(name: str, tmp_path: Path) -> Path:
-    """The unit with a program that is on every machine: whether ours is installed is not asked."""
+    """The unit with a program that exists on every machine, because the test does not require an installed
+    countersign."""
     unit = tmp_path / name
     unit.write_text((UNITS / name).read_text().replace(PROGRAM, "/bin/true"))
     return unit
@@ -96,7 +97,7 @@ def test_all_are_held_as_tightly() -> None:
 
 
 def rights(unit: Path) -> dict[str, list[str]]:
-    """What a unit says of rights, by key."""
+    """The sandboxing settings of a unit, by key."""
     section = unit.read_text().partition("[Service]")[2].partition("[Install]")[0]
     found: dict[str, list[str]] = {}
     for line in section.splitlines():

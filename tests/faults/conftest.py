@@ -1,4 +1,4 @@
-"""What every fault test may ask for: a store that is killed and started again."""
+"""Fixtures for all fault tests: a store that is killed and started again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.faults.places import Place
 
 @pytest.fixture
 def lives(tmp_path: Path) -> Iterator[Lives]:
-    """A store that is not started yet, in a directory of its own; nothing of it outlives the test."""
+    """A store that is not started yet, in a directory of its own; its processes end with the test."""
     made = Lives(tmp_path / "data")
     yield made
     made.kill()
@@ -20,5 +20,5 @@ def lives(tmp_path: Path) -> Iterator[Lives]:
 
 @pytest.fixture(params=["distribution", "records"])
 def place(request: pytest.FixtureRequest) -> Place:
-    """A filled data directory of each service on SQLite, to be copied."""
+    """A filled data directory of each service on SQLite, which tests copy."""
     return places.to_copy(request.param)

@@ -1,4 +1,4 @@
-"""Many hands at once that do errands at a served service, whatever becomes of it meanwhile."""
+"""Many clients that run errands against a served service at once, while the service fails and restarts."""
 
 import asyncio
 import itertools
@@ -16,7 +16,7 @@ from tests.faults.wire import Answer
 
 REST_S = 0.01
 AGAIN = 0.3
-"""How often an errand that is finished is looked at again before another is begun."""
+"""How often a finished errand is checked again before the next one begins."""
 
 
 def over_the_wire(port: int) -> Say:
@@ -32,7 +32,7 @@ def over_the_wire(port: int) -> Say:
 
 
 def errand_of(place: Place) -> Callable[[Hand, int], Awaitable[None]]:
-    """What is done at the place."""
+    """The errand for the service at this place."""
     if place.service == "distribution":
         trade = Trade(*place.tokens)
         return lambda hand, number: store_errand.publish_and_sell(hand, trade, number)
@@ -41,7 +41,7 @@ def errand_of(place: Place) -> Callable[[Hand, int], Awaitable[None]]:
 
 
 class Crowd:
-    """Hands that do one errand after another, each to its end, with a pause between them, until told to stop."""
+    """Clients that run one errand after the other, each to its end, with a pause in between, until they are stopped."""
 
     def __init__(self, lives: Lives, place: Place, seed: int, pause_s: float = 0) -> None:
         self.about = Errands(place.service, lives.data, place.tokens, place.database_url)
@@ -54,7 +54,7 @@ class Crowd:
         self._pause_s = pause_s
 
     async def work(self) -> None:
-        """One pair of hands."""
+        """Run errands as one client."""
         while not self.is_over:
             await asyncio.sleep(self._pause_s)
             if self._finished and self._chance.random() < AGAIN:
@@ -66,7 +66,7 @@ class Crowd:
             self._finished.append(number)
 
     async def try_once(self) -> Turned | None:
-        """One errand up to the first refusal to write, which is given back."""
+        """Run one errand until a write is refused, and return that refusal."""
         number = next(self._numbers)
         self.about.ledgers[number] = Ledger()
         try:
@@ -76,11 +76,11 @@ class Crowd:
         return None
 
     async def do(self, number: int) -> None:
-        """The errand to its end, or from its beginning once more."""
+        """Run the errand to its end, and restart it after a failure."""
         await self._errand(Hand(self._say, self.about.ledgers[number], _rest), number)
 
     async def look_at_all(self) -> None:
-        """Everything that was ever heard, once more."""
+        """Check again every answer that was ever received."""
         for number in self.about.ledgers:
             await self.do(number)
 

@@ -1,4 +1,4 @@
-"""An installation under load, and what was acknowledged when: the oracle of backups."""
+"""An installation under load, and what it acknowledged when: the oracle of the backup tests."""
 
 import asyncio
 import hashlib
@@ -39,14 +39,14 @@ KINDS = ("lead", "product", "artifact")
 
 @dataclass(frozen=True)
 class Place:
-    """A data directory, and the settings by which its database and its files may be elsewhere."""
+    """A data directory, with settings for a database and files elsewhere."""
 
     data: Path
     settings: dict[str, str]
 
     @classmethod
     def of(cls, data: Path, postgres_url: str = "", bucket: Bucket | None = None, prefix: str = "here") -> "Place":
-        """The place with this database (empty: SQLite) and this bucket (None: a folder)."""
+        """The place with this database (SQLite when empty) and this bucket (a folder when None)."""
         settings: dict[str, str] = {}
         if postgres_url:
             settings |= {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
@@ -68,11 +68,11 @@ class Place:
         return done
 
     def environment(self) -> dict[str, str]:
-        """The environment of its commands."""
+        """The environment variables of its commands."""
         return environment(COUNTERSIGN_BACKUP_PASSPHRASE=PASSPHRASE, **self.settings)
 
     def told(self, *arguments: str | Path) -> dict[str, object]:
-        """What a command answers with --json."""
+        """The output of a command with --json."""
         answer = json.loads(self.run(*arguments, "--json").stdout)
         assert isinstance(answer, dict)
         return answer
@@ -82,7 +82,7 @@ class Place:
         return self.run("token", "issue", PUBLISHER, "--data", self.data).stdout.strip()
 
     def fill(self) -> None:
-        """Make the demonstration there without its products, whose files many a test has no use for."""
+        """Write the demonstration there without its products, whose files many tests do not need."""
         shutil.copytree(demonstration("records"), self.data)
         asyncio.run(_add_people(self.data))
         if "COUNTERSIGN_DATABASE_URL" in self.settings:
@@ -96,7 +96,7 @@ class Place:
             yield running
 
     def has(self, kind: str) -> set[str]:
-        """What of this kind the databases hold."""
+        """The entries of this kind in the databases."""
         return asyncio.run(self._has(kind))
 
     async def _has(self, kind: str) -> set[str]:
@@ -132,7 +132,7 @@ HELD = {
 
 @dataclass
 class Load:
-    """Writers of every kind, each of which writes again a pause after its answer; what was acknowledged, and when."""
+    """Writers of every kind, each of which pauses after an answer and writes again; what was acknowledged, and when."""
 
     running: Running
     publisher: str
@@ -144,7 +144,7 @@ class Load:
     stopping: bool = False
 
     async def write(self) -> None:
-        """Write until told to stop."""
+        """Write until stopped."""
         base = {"slug": "drill", "title": "Drill", "kind": "tool", "platforms": ["linux"]}
         await self._post("/api/v1/products", base)
         await self._post("/api/v1/products/drill/releases", {"version": "1.0.0", "channel": "stable"})
@@ -188,7 +188,7 @@ class Load:
 
 
 async def sign_in(port: int) -> str:
-    """A session of a person of the demonstration's."""
+    """A session of a person of the demonstration."""
     body = json.dumps({"username": "alice", "password": demo.PASSWORD}).encode()
     answer = await wire.call(port, "POST", "/api/auth/login", body=body)
     assert answer.status == 200, answer
@@ -196,14 +196,15 @@ async def sign_in(port: int) -> str:
 
 
 async def status(port: int, path: str, token: str, body: bytes = b"") -> int:
-    """What a call with the token is answered with."""
+    """The status of the answer to a call with the token."""
     return (await wire.call(port, "POST" if body else "GET", path, token=token, body=body)).status
 
 
 async def backed_up(
     place: Place, running: Running, pause_s: float, *options: str | Path
 ) -> tuple[Load, dict[str, object]]:
-    """Write, make a backup meanwhile, write on for a moment; the load, and what the backup answered."""
+    """Make a backup while writers write, let them write a little longer, and return the load and the output of the
+    backup."""
     load = Load(running, await asyncio.to_thread(place.publisher), await sign_in(running.records_port), pause_s)
     writing = asyncio.create_task(load.write())
     while not all(load.acknowledged.values()):
@@ -222,7 +223,7 @@ async def backed_up(
 
 
 def lost(load: Load, place: Place, before: str) -> list[str]:
-    """What was acknowledged before the moment and is not in the restored place."""
+    """What was acknowledged before this time but is missing in the restored place."""
     moment = time_of(before)
     return [
         name

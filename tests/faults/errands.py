@@ -1,7 +1,8 @@
-"""Errands: what a caller asks of a service step by step, and a ledger of what it was told, by which every loss shows.
+"""Errands: a caller's requests to a service step by step, and a ledger of the answers, which shows every loss.
 
-A step that was begun and not answered is in doubt. It is asked about (`find`) or sent again with its Idempotency-Key,
-and has then happened exactly once. A step that was answered must be found, or be answered the same, for ever after.
+A step that was begun and not answered is in doubt. The caller looks for its result (`find`) or sends it again with its
+Idempotency-Key, and then it must have happened exactly once. A step that was answered must always be found again, or
+get the same answer again.
 """
 
 import json
@@ -17,7 +18,7 @@ FULL = 507
 
 
 class Request(NamedTuple):
-    """One request of a step; with a key it may be sent again."""
+    """One request of a step. A request with a key can be sent again."""
 
     method: str
     path: str
@@ -27,7 +28,7 @@ class Request(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """An answer, and when it came (seconds of this machine's steady clock, which all its processes share)."""
+    """An answer, and when it came (seconds of the monotonic clock, which all processes of this machine share)."""
 
     status: int
     text: str
@@ -40,7 +41,7 @@ class Heard(NamedTuple):
 
 
 class Lost(AssertionError):
-    """Something acknowledged is not there, or not the same."""
+    """Something acknowledged is missing or has changed."""
 
 
 class Doubled(AssertionError):
@@ -48,21 +49,21 @@ class Doubled(AssertionError):
 
 
 class Turned(Exception):
-    """The service could not write (503, 507), and the caller does not wait for better times."""
+    """The service could not write (503, 507), and the caller does not retry."""
 
     step = ""
 
 
 Say = Callable[[Request], Awaitable[Answer]]
-"""Sends a request once. Raises OSError or EOFError where the answer is not whole."""
+"""Sends a request once. Raises OSError or EOFError when the answer is incomplete."""
 
 Find = Callable[[Any], Awaitable[Any]]
-"""What the step left behind, or None; given its answer where there was one."""
+"""Finds the result of the step, or None; gets the step's answer when there was one."""
 
 
 @dataclass
 class Ledger:
-    """What was begun and what was heard of one errand, by step."""
+    """The begun steps of one errand and their answers."""
 
     begun: set[str] = field(default_factory=set[str])
     heard: dict[str, Heard] = field(default_factory=dict[str, Heard])
@@ -71,18 +72,18 @@ class Ledger:
     note: Callable[[str, Heard | None], None] = lambda step, heard: None
 
     def begin(self, step: str) -> None:
-        """The step's request is about to be sent."""
+        """Record that the step's request is about to be sent."""
         self.begun.add(step)
         self.note(step, None)
 
     def hear(self, step: str, status: int, text: str) -> Heard:
-        """The step was answered."""
+        """Record the answer to the step."""
         heard = self.heard[step] = Heard(status, text, time.monotonic())
         self.note(step, heard)
         return heard
 
     def doubt(self, since_s: float) -> int:
-        """Forget what was heard from this moment on; how many answers that were."""
+        """Forget the answers that came after this time, and return their count."""
         late = [step for step, heard in self.heard.items() if heard.at_s >= since_s]
         for step in late:
             del self.heard[step]
@@ -91,19 +92,19 @@ class Ledger:
 
 @dataclass
 class Hand:
-    """Does errands. `rest` is waited for between two tries; without it the first refusal to write is `Turned`."""
+    """A client that runs errands. It waits `rest` between two tries; without `rest` the first refused write raises
+    `Turned`."""
 
     say: Say
     ledger: Ledger
     rest: Callable[[], Awaitable[None]] | None = None
 
     async def step(self, name: str, request: Request, find: Find | None = None, *, until: str = "") -> Any:
-        """Have it done once, and give the body of its answer. What was answered before is looked at again, unless the
-        step `until`, which takes it back, has been begun.
+        """Run the step exactly once, and return the body of its answer. An answer from before is checked again, unless
+        the step `until`, which reverses it, has begun.
 
         Raises:
-            Lost: it was acknowledged, and is not there.
-            Turned: see above.
+            Lost: it was acknowledged, and is missing. Turned: the service could not write.
         """
         first = self.ledger.heard.get(name)
         if first is not None:
@@ -130,13 +131,13 @@ class Hand:
             is_in_doubt = True
 
     async def ask(self, request: Request) -> Answer:
-        """The answer to a request that may be sent as often as need be."""
+        """The answer to a request that may be sent any number of times."""
         while (answer := await self._try(request)) is None:
             pass
         return answer
 
     async def _try(self, request: Request) -> Answer | None:
-        """The answer, or None where there was none that tells the outcome."""
+        """The answer, or None when no answer shows the outcome."""
         try:
             answer = await self.say(request)
         except (OSError, EOFError) as error:

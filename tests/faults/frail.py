@@ -1,4 +1,4 @@
-"""A frail disk (frail.c) under processes of ours, and what was heard of them before they ended."""
+"""Processes on a disk that fails on purpose (frail.c), and the answers that they recorded before they ended."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from tests.servers.countersign import SOURCE, environment
 
 @dataclass
 class Life:
-    """How a process ended: "killed", or with this exit code; what it counted, if it came that far."""
+    """How a process ended: "killed", or with this exit code; and its count of disk changes, if it got that far."""
 
     ended: object = None
     changes: int = 0
@@ -28,7 +28,7 @@ class Life:
 
 @dataclass
 class Errands:
-    """Errands at one service in one data directory, over several lives; `database_url` where it is PostgreSQL's."""
+    """Errands at one service in one data directory, over several lives; `database_url` is set for PostgreSQL."""
 
     service: str
     data: Path
@@ -38,23 +38,23 @@ class Errands:
 
     @property
     def heard(self) -> int:
-        """How many steps were answered."""
+        """The count of answered steps."""
         return sum(len(each.heard) for each in self.ledgers.values())
 
     @property
     def in_doubt(self) -> int:
-        """How many steps were begun and not answered."""
+        """The count of begun steps without an answer."""
         return sum(len(each.begun - each.heard.keys()) for each in self.ledgers.values())
 
 
 class Frail:
-    """A process that has loaded everything, and forks another one for each life."""
+    """A process that has loaded all modules and forks a child for each life."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def live(self, about: Errands, mode: int = 0, at: int = 0) -> Life:
-        """Do what is left of the errands, on a disk that fails as told; the ledgers take what is heard."""
+        """Run the remaining errands on a disk that fails in this mode, and record the answers in the ledgers."""
         told = {number: {"begun": list(each.begun), "heard": each.heard} for number, each in about.ledgers.items()}
         order = {
             "service": about.service,
@@ -93,7 +93,7 @@ class Frail:
 
 @contextmanager
 def frail(library: Path, under: Path) -> Iterator[Frail]:
-    """A process whose disk is frail below the folder."""
+    """A process whose disk fails below the folder."""
     variables = environment(LD_PRELOAD=str(library), FRAIL_UNDER=str(under))
     variables["PYTHONPATH"] = f"{SOURCE}:{SOURCE.parent}"
     process = subprocess.Popen(

@@ -1,8 +1,8 @@
-"""A process on a frail disk: for each order, a line of JSON, it forks a child that opens a service and does errands.
+"""A process on a failing disk: for each order, a line of JSON, it forks a child that opens a service and runs errands.
 
-LD_PRELOAD=frail.so FRAIL_UNDER=FOLDER python -m tests.faults.frail_worker
+    LD_PRELOAD=frail.so FRAIL_UNDER=FOLDER python -m tests.faults.frail_worker
 
-A child says what it begins and what it hears, a line of JSON each; when it has ended, however, this process says so.
+The child prints each request and each answer as a line of JSON. This process prints how the child ended.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ Errand = Callable[[Hand, int], Awaitable[None]]
 
 
 def say(**members: object) -> None:
-    """One line, at once: nothing of it may stay in a process that is killed."""
+    """Print one line without buffering, because a killed process would lose its buffer."""
     os.write(1, json.dumps(members).encode() + b"\n")
 
 
@@ -76,7 +76,7 @@ def inside(client: httpx.AsyncClient) -> Say:
 
 
 def ledger_of(number: int, told: dict[str, Any]) -> Ledger:
-    """What is known of an errand, which tells every step from now on."""
+    """The ledger of an errand, which prints every step from now on."""
     ledger = Ledger(set(told["begun"]), {step: Heard(*heard) for step, heard in told["heard"].items()})
 
     def note(step: str, heard: Heard | None) -> None:
@@ -87,7 +87,7 @@ def ledger_of(number: int, told: dict[str, Any]) -> Ledger:
 
 
 async def work(order: dict[str, Any]) -> int:
-    """Open the service, arm the disk, do the errands all at once; an exit code."""
+    """Open the service, make the disk fail, run all errands at once, and return an exit code."""
     wanted = settings(order["data"])
     if order["service"] == "distribution":
         trade = Trade(*order["tokens"])
@@ -103,7 +103,7 @@ async def work(order: dict[str, Any]) -> int:
 
 
 async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
-    """Do the errands all at once, each until the first refusal to write."""
+    """Run all errands at once, each until the first refused write."""
     frail = ctypes.CDLL(None)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ROOT_URL) as client:
         hands = {
@@ -121,7 +121,7 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
 
 
 def outcome(results: Sequence[BaseException | None]) -> int:
-    """The exit code of errands; whatever ended one but a refusal to write is raised."""
+    """The exit code of the errands; any error except a refused write is raised."""
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, Turned):
             raise result
@@ -129,7 +129,7 @@ def outcome(results: Sequence[BaseException | None]) -> int:
 
 
 async def still_writes(hand: Hand, errand: Errand) -> bool:
-    """Whether one more errand is begun, after all."""
+    """Whether another errand can still begin."""
     try:
         await errand(hand, ONE_MORE)
     except Turned:
@@ -138,16 +138,16 @@ async def still_writes(hand: Hand, errand: Errand) -> bool:
 
 
 def child(order: dict[str, Any]) -> int:
-    """The child's whole life; its exit code."""
+    """Run one life in the child, and return its exit code."""
     try:
         return asyncio.run(work(order))
-    except Exception:  # the process edge: told to whoever ordered
+    except Exception:  # the process edge: reported to the parent
         say(wrong=traceback.format_exc()[-4000:])
         return WRONG
 
 
 def main() -> None:
-    """Take orders until there are no more."""
+    """Take orders until the input ends."""
     gc.freeze()
     for line in sys.stdin:
         order = json.loads(line)

@@ -1,4 +1,4 @@
-"""A worker process whose jobs note when they are begun, and whose effect is a row."""
+"""A worker process whose jobs record their beginning, and whose effect is a row."""
 
 import asyncio
 import os
@@ -31,17 +31,17 @@ AWAKE = "INSERT INTO awake (pid) VALUES ($1)"
 
 
 class Chore(msgspec.Struct):
-    """How long to be at it."""
+    """How long the job takes."""
 
     seconds: float
 
 
 class Done(msgspec.Struct):
-    """Nothing more to say."""
+    """The empty result of a job."""
 
 
 async def run(store: Store, work: JobContext[Chore]) -> Outcome:
-    """Note the beginning, be at it, and have a row written with the end."""
+    """Record the beginning, wait, and write a row as the job ends."""
     async with store.database.transaction() as transaction:
         await transaction.run(BEGUN, work.job_id, os.getpid(), time.time())
     await asyncio.sleep(work.payload.seconds)
@@ -54,14 +54,14 @@ async def run(store: Store, work: JobContext[Chore]) -> Outcome:
 
 
 async def make_tables(database: Database) -> None:
-    """Make the tables in which the jobs leave their traces."""
+    """Create the tables in which the jobs record their work."""
     async with database.transaction() as transaction:
         await transaction.run(in_dialect(TABLES, database.dialect))
 
 
 @asynccontextmanager
 async def opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncIterator[Store]:
-    """The store, once this process has said that it is there."""
+    """The store, after this process has reported that it is ready."""
     async with app.open_store(settings, root_url, is_loopback=is_loopback) as store:
         async with store.database.transaction() as transaction:
             await transaction.run(AWAKE, os.getpid())
@@ -69,7 +69,7 @@ async def opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncI
 
 
 def main() -> None:
-    """Work on chores until killed."""
+    """Work on jobs until killed."""
     worker_process.run_worker_process(opened, (JobType("chore", Chore, run),))
 
 

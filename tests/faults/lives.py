@@ -11,7 +11,7 @@ from tests.servers.process import START_S, answers, children, free_port, is_runn
 
 
 class Lives:
-    """A service of a data directory, one process after the other. `settings` may be changed before a start."""
+    """The processes that serve one data directory, one after the other. `settings` may change before a start."""
 
     def __init__(self, data: Path, service: str = "distribution") -> None:
         self.data = data
@@ -21,14 +21,14 @@ class Lives:
         self.settings = {
             "COUNTERSIGN_MASTER_KEY": MASTER_KEY,
             "COUNTERSIGN_JOB_WORKERS": "0",
-            # Counters of requests would make tests depend on how fast they are.
+            # Request counters would make tests depend on their speed.
             **{f"COUNTERSIGN_RATE_{kind}": "100000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN")},
         }
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def root_url(self) -> str:
-        """The address of every life."""
+        """The address, the same for every process."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
@@ -44,7 +44,7 @@ class Lives:
         return worker
 
     def begin(self, *options: str) -> None:
-        """Start a process; it does not answer yet. It dies with the tests (Linux)."""
+        """Start a process without waiting for it. It ends with the tests (Linux)."""
         command = [*COMMAND, "serve", self.service, "--data", str(self.data), "--port", str(self.port), *options]
         setpriv = shutil.which("setpriv")
         with self.log.open("ab") as log:
@@ -71,29 +71,29 @@ class Lives:
             time.sleep(0.02)
 
     def require_alive(self) -> None:
-        """Raises RuntimeError with the end of the log when the process ended by itself."""
+        """Raise RuntimeError with the end of the log when the process ended by itself."""
         if self._process is None or self._process.poll() is not None:
             raise RuntimeError(f"the store ended by itself:\n{self.log.read_text(errors='replace')[-4000:]}")
 
     def stop(self) -> int:
-        """Ask the process to end; its exit code."""
+        """Stop the process, and return its exit code."""
         assert self._process is not None
         self._process.terminate()
         return self._process.wait(timeout=20)
 
     def end(self) -> int:
-        """Wait until the process has ended by itself; its exit code."""
+        """Wait until the process has ended by itself, and return its exit code."""
         assert self._process is not None
         return self._process.wait(timeout=START_S)
 
     def kill(self) -> None:
-        """End the processes at this very moment (SIGKILL)."""
+        """Kill the processes with SIGKILL."""
         if self._process is not None:
             workers = children(self._process.pid)
             self._process.kill()
             self._process.wait()
             deadline_s = time.monotonic() + START_S
-            # The threads of a process that is gone may hold its port for a moment.
+            # The threads of a killed process may hold its port for a moment.
             while any(is_running(each) for each in workers) or answers(self.port):
                 if time.monotonic() > deadline_s:
                     raise RuntimeError("a worker has outlived its supervisor")
@@ -105,7 +105,7 @@ class Lives:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def rss_kib(self, kind: str = "VmRSS") -> int:
-        """The process's resident memory; the most it ever was with VmHWM."""
+        """The process's resident memory, or its peak with VmHWM."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith(kind + ":"):
                 return int(line.split()[1])

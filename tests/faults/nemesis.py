@@ -1,4 +1,4 @@
-"""What kills a store at chosen moments of its lives, and starts it again."""
+"""Kills a store at chosen times of its lives, and starts it again."""
 
 import asyncio
 import random
@@ -9,11 +9,11 @@ from tests.faults.lives import Lives
 
 WITHIN_S = (0.05, 0.35)
 LEAD_S = (0.0, 0.05)
-"""How long before the kill the crowd is let in: long enough to be at work then, too short to be done."""
+"""How long before the kill the clients begin: long enough for them to be at work, too short for them to finish."""
 
 
 class Nemesis:
-    """Kills the store at chosen moments of its lives, and starts it again."""
+    """Kills the store at chosen times of its lives, and starts it again."""
 
     def __init__(self, lives: Lives, seed: int) -> None:
         self.lives = lives
@@ -39,7 +39,7 @@ class Nemesis:
             return
 
     async def strike(self, before: Callable[[], None]) -> None:
-        """Let the life go on for a random while, do something shortly before its end, kill it, start the next."""
+        """Wait for a random time, call `before` shortly before the end, kill the store and start it again."""
         lead_s = self.chance.uniform(*LEAD_S)
         await asyncio.sleep(self.chance.uniform(*WITHIN_S) - lead_s)
         before()

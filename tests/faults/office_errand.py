@@ -15,14 +15,14 @@ AUDITED = "SELECT command, count(*) FROM audit_entry WHERE record_id = $1 GROUP 
 
 
 class Desk(NamedTuple):
-    """Who does errands at the office: bearer tokens of a person and of an agent of that person's."""
+    """The clients of an errand at the records service: bearer tokens of a person and of an agent of that person."""
 
     person: str
     agent: str
 
 
 async def write_and_decide(hand: Hand, desk: Desk, number: int) -> None:
-    """All steps; those that were heard before are looked at again.
+    """Run all steps, and check the answers of earlier steps again.
 
     Raises:
         Lost, Doubled, Turned: see Hand.step.
@@ -31,7 +31,7 @@ async def write_and_decide(hand: Hand, desk: Desk, number: int) -> None:
 
 
 async def require_intact(service: RecordsService) -> None:
-    """Nobody's hands but the service's were at the audit.
+    """Only the service has changed the audit.
 
     Raises:
         Lost: an entry is missing, or was changed.
@@ -42,7 +42,7 @@ async def require_intact(service: RecordsService) -> None:
 
 
 async def open_desk(service: RecordsService, person: str) -> Desk:
-    """The person by its token, with an agent that may do all of that."""
+    """The person's token, with an agent that has all rights of the person."""
     transport = httpx.ASGITransport(app.create(service))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         bearer = {"Authorization": f"Bearer {person}"}
@@ -52,10 +52,10 @@ async def open_desk(service: RecordsService, person: str) -> Desk:
 
 
 async def require_audited_once(service: RecordsService, ledger: Ledger) -> None:
-    """Each thing that was done with the records of a finished errand stands in the audit once.
+    """Each change that a finished errand made to the records is in the audit exactly once.
 
     Raises:
-        Doubled, Lost: it does not.
+        Doubled, Lost: it is not.
     """
     heard = {step: each.value for step, each in ledger.heard.items()}
     lead, activity = heard["create"]["value"]["id"], heard["activity"]["value"]["id"]

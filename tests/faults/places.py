@@ -1,4 +1,4 @@
-"""Services with somebody to do errands in them: filled once for the run, copied for every life."""
+"""Services with accounts that can run errands: filled once for the test run, copied for every life."""
 
 import asyncio
 import shutil
@@ -20,8 +20,8 @@ from tests.servers.countersign import MASTER_KEY, move_to_postgres
 
 
 class Place(NamedTuple):
-    """A service's filled data directory (and PostgreSQL database, where there is an address), and the bearer tokens of
-    those who do errands."""
+    """A service's filled data directory (and PostgreSQL database, if it has a URL), and the bearer tokens for
+    errands."""
 
     service: str
     data: Path
@@ -54,14 +54,14 @@ _folders: list[TemporaryDirectory[str]] = []
 
 @cache
 def to_copy(service: str) -> Place:
-    """A filled data directory on SQLite, made once for the run."""
+    """A filled data directory on SQLite, made once for the test run."""
     folder = TemporaryDirectory()
     _folders.append(folder)
     return filled(service, Path(folder.name) / "data")
 
 
 def served(lives: Lives, database_url: str = "") -> Place:
-    """Fill the data directory of the lives, and an empty database; quotas are out of the way."""
+    """Fill the data directory of the lives and an empty database, with quotas too large to be reached."""
     if lives.service == "records":
         url = database_url if database_url.startswith("postgres") else ""
         place = to_copy("records")._replace(data=lives.data, database_url=url)
@@ -69,7 +69,7 @@ def served(lives: Lives, database_url: str = "") -> Place:
         if url:
             move_to_postgres(lives.data, {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY})
     else:
-        # The store's tokens name the address that it is reached by.
+        # The store's tokens contain the address that they are valid for.
         place = filled(lives.service, lives.data, database_url, lives.root_url)
     lives.settings["COUNTERSIGN_DATABASE_URL"] = place.database_url
     lives.settings["COUNTERSIGN_RESERVE_MIB"] = "0"
@@ -78,13 +78,13 @@ def served(lives: Lives, database_url: str = "") -> Place:
 
 
 def copied(place: Place, data: Path, count: int) -> Errands:
-    """That many errands, none of them begun, in a copy of the place."""
+    """`count` errands, none of them begun, in a copy of the place."""
     shutil.copytree(place.data, data)
     return Errands(place.service, data, place.tokens, ledgers={number: Ledger() for number in range(count)})
 
 
 def require_sound(about: Errands) -> None:
-    """The database is one.
+    """The database is consistent.
 
     Raises:
         Lost: it is damaged.

@@ -1,4 +1,4 @@
-"""Libraries that come between a process and its C library (LD_PRELOAD), made from the C files of this folder."""
+"""Libraries that intercept a process's calls of the C library (LD_PRELOAD), built from the C files of this folder."""
 
 import atexit
 import shutil
@@ -14,13 +14,13 @@ HERE = Path(__file__).parent
 
 
 def compiled(name: str, folder: Path) -> Path:
-    """The library of `name`.c, copied to the folder; the test is skipped where it cannot be made."""
+    """The library of `name`.c, copied to the folder; the test is skipped when it cannot be compiled."""
     return Path(shutil.copy(_made(name), folder))
 
 
 @cache
 def _made(name: str) -> Path:
-    """The library, made once for the run."""
+    """The library, compiled once for the test run."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if sys.platform != "linux" or compiler is None:
         pytest.skip(f"{name}.c needs Linux and a C compiler: install gcc to run this test")

@@ -1,4 +1,4 @@
-"""A store's database filled straight through its own functions, before or beside the processes that serve it."""
+"""Fills a store's database through the store's own functions, before or beside the processes that serve it."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ ALL_SCOPES = "read:products write:products read:releases write:releases read:lib
 
 @asynccontextmanager
 async def opened(lives: Lives, database_url: str = "") -> AsyncIterator[Store]:
-    """The store that the lives serve, in this process."""
+    """The store that the lives serve, opened in this process."""
     url = database_url if database_url.startswith("postgres") else ""
     settings = Settings(data=str(lives.data), database_url=url, database_pool=3, master_key=MASTER_KEY, reserve_mib=0)
     if url:
@@ -30,13 +30,13 @@ async def opened(lives: Lives, database_url: str = "") -> AsyncIterator[Store]:
 
 
 async def organisation(store: Store) -> str:
-    """The one organisation; its id."""
+    """The id of the only organisation."""
     async with store.database.transaction() as transaction:
         return (await organisations.create_organisation(transaction, ORG, ORG.title())).id
 
 
 async def persons(store: Store, count: int) -> dict[str, str]:
-    """New customers: the owner each stands for, and a bearer token."""
+    """New customers: the owner id of each, and a bearer token."""
     made: dict[str, str] = {}
     async with store.database.transaction() as transaction:
         for number in range(count):
@@ -62,13 +62,13 @@ async def product(store: Store, org_id: str, slug: str) -> str:
 
 
 async def promo(store: Store, org_id: str, product_id: str, text: str, uses: int) -> None:
-    """A valid code with this text, for the product."""
+    """A valid code with this text for the product."""
     async with store.database.transaction() as transaction:
         await codes.add_known(transaction, org_id, "promo", [product_id], [text], uses)
 
 
 async def standing(store: Store, text: str, product_id: str) -> tuple[int, Sequence[str], Sequence[str]]:
-    """The code's uses, who redeemed it, and who is entitled to the product."""
+    """The code's uses, the owners who redeemed it, and the owners entitled to the product."""
     reader = store.database
     used = await reader.fetch_one("SELECT uses FROM code WHERE code_hash = $1", codes.digest(text))
     redeemed = await reader.fetch("SELECT owner FROM redemption WHERE code_hash = $1", codes.digest(text))

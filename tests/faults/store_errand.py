@@ -1,4 +1,4 @@
-"""The store's errand: a publisher makes, uploads, sells, changes and removes; a customer redeems."""
+"""The store's errand: a publisher creates, uploads, sells, changes and removes; a customer redeems."""
 
 import hashlib
 import json
@@ -33,11 +33,11 @@ SELECT
     (SELECT count(*) FROM oauth_client WHERE name = $1)
 """
 ONCE = (1, 1, 2, 2, 1, 2, 1, 1, 1, 1)
-"""What STANDING gives when every step of the errand has happened once."""
+"""The result of STANDING when every step of the errand has happened once."""
 
 
 class Trade(NamedTuple):
-    """Who does errands at the store: bearer tokens of a publisher and of a customer."""
+    """The clients of an errand at the store: bearer tokens of a publisher and of a customer."""
 
     publisher: str
     customer: str
@@ -56,7 +56,7 @@ def content(number: int) -> bytes:
 
 
 async def publish_and_sell(hand: Hand, trade: Trade, number: int) -> None:
-    """All steps; those that were heard before are looked at again.
+    """Run all steps, and check the answers of earlier steps again.
 
     Raises:
         Lost, Turned: see Hand.step.
@@ -87,7 +87,7 @@ class _Errand:
         self._product = f"{API}/products/{self._slug}"
 
     async def run(self) -> None:
-        """Make, upload, publish, sell, change, remove."""
+        """Create, upload, publish, sell, change, remove."""
         made = {"slug": self._slug, "title": f"Errand {self._number}", "kind": "game", "platforms": ["linux"]}
         await self._publish("product", "POST", f"{API}/products", {**made, "status": "public"})
         first = {"version": "1", "channel": "stable", "notes_only": True}
@@ -129,7 +129,7 @@ class _Errand:
         return Request(method, path, self._trade.customer, raw, key)
 
     async def _uploaded(self, first: Any) -> Any:
-        """The file as its publisher sees it, once it is whole."""
+        """The file as its publisher sees it, when its upload is complete."""
         files: list[Any] = []
         for kind in ("drafts", "releases"):
             answer = await self._hand.ask(Request("GET", f"{self._product}/{kind}", self._trade.publisher))
@@ -144,7 +144,7 @@ class _Errand:
         return ready[0]
 
     async def _opens(self, first: Any) -> Any:
-        """The key, where it was told and opens; what was made and not told is of no use to anybody."""
+        """The key, when it was returned and is accepted; a key that was created but never returned cannot be used."""
         if first is None:
             return None
         answer = await self._hand.ask(Request("GET", f"{API}/products?limit=1", first["api_key"]))

@@ -1,4 +1,4 @@
-"""Backups and restores that are killed at any moment leave nothing half under a name, and are simply made again."""
+"""Backups and restores that are killed at any time leave no partial result under a final name, and can be repeated."""
 
 import random
 import shutil
@@ -15,7 +15,7 @@ KILLS, KILLS_FULL = 2, 50
 
 
 def killed(place: Place, command: list[str | Path], after_s: float) -> bool:
-    """Run the command, and kill it after so long; whether it was still running."""
+    """Run the command, kill it after `after_s` seconds, and return whether it was still running."""
     process = subprocess.Popen(
         [*COMMAND, *command], env=place.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -50,7 +50,7 @@ def test_a_killed_backup_or_restore_leaves_nothing_half(tmp_path: Path, is_full:
             place.run("restore", archive, "--to", copy)
         place.run("verify", copy)
 
-    # What the killed ones left goes with the next.
+    # The next run removes the remains of the killed ones.
     place.run("backup", tmp_path / "two.backup", "--data", place.data)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "data", "one.backup", "two.backup"]
     assert not list(place.data.glob(".countersign-*"))

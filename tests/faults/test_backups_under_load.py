@@ -1,4 +1,4 @@
-"""Backups of a served installation: nothing acknowledged is missing, and what is restored serves."""
+"""Backups of a served installation: no acknowledged write is missing, and a restored installation serves."""
 
 import asyncio
 import hashlib
@@ -20,14 +20,14 @@ KINDS = ("sqlite", "postgres", "sqlite", "postgres and s3")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A drill on each database and one that holds writes, or with --full twenty of all."""
+    """A drill on each database and one that blocks writes, or with --full twenty of all."""
     if "number" in metafunc.fixturenames:
         numbers = range(DRILLS_FULL) if metafunc.config.getoption("--full") else SAMPLE
         metafunc.parametrize(("kind", "number"), [(KINDS[number % len(KINDS)], number) for number in numbers])
 
 
 def places(kind: str, request: pytest.FixtureRequest, folder: Path) -> tuple[Place, Place]:
-    """Where the original is, and an empty place like it: SQLite, PostgreSQL, files in folders or in a bucket."""
+    """The original's place, and an empty place like it: SQLite, PostgreSQL, files in folders or in a bucket."""
     if kind == "sqlite":
         return Place.of(folder / "original"), Place.of(folder / "copy")
     new_url: PostgresFactory = request.getfixturevalue("new_postgres_url")
@@ -70,7 +70,7 @@ def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
 
 
 async def a_day_after(running: Running, copy: Place, load: Load) -> None:
-    """What was signed in is not any more; whoever signs in again reads, writes and fetches files."""
+    """Old sessions are no longer valid; a person who signs in again can read, write and download."""
     lead = json.dumps({"title": "after the restore"}).encode()
     assert await drill.status(running.records_port, "/api/lead/create", load.person, lead) == 401
     assert await drill.status(running.port, "/api/v1/org", load.publisher) == 401

@@ -1,4 +1,4 @@
-"""Atomic batches, and a server that is killed in the middle of them: each is there whole, or not at all."""
+"""Atomic batches on a server that is killed in the middle of them: each is applied completely or not at all."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ ROWS = "SELECT p.slug, r.status FROM product p LEFT JOIN release r ON r.product_
 
 @dataclass
 class Sent:
-    """One batch: what it was answered, if anything."""
+    """One batch, and its answer, if there was one."""
 
     number: int
     key: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -43,7 +43,7 @@ class Sent:
 
 
 async def send(lives: Lives, token: str, batch: Sent) -> None:
-    """Send the batch as soon as somebody listens, once; a cut connection leaves it unanswered."""
+    """Send the batch once, as soon as the server accepts connections; a broken connection leaves it unanswered."""
     headers = {"Idempotency-Key": batch.key}
     while True:
         try:
@@ -53,14 +53,14 @@ async def send(lives: Lives, token: str, batch: Sent) -> None:
             continue
         except (OSError, EOFError):
             return
-        # 409: the first try of the key still runs, as far as the database knows.
+        # 409: according to the database the first try of the key still runs.
         if answer.status == 200:
             batch.statuses = [each["status"] for each in json.loads(answer.body)["results"]]
         return
 
 
 async def kept(store: Store) -> dict[int, list[str | None]]:
-    """The releases' statuses of the products that there are, by the number of their batch."""
+    """The statuses of the releases of the existing products, by the number of their batch."""
     found: dict[int, list[str | None]] = {}
     for slug, status in await store.database.fetch(ROWS):
         found.setdefault(int(slug.split("-")[1]), []).append(status)
@@ -68,8 +68,8 @@ async def kept(store: Store) -> dict[int, list[str | None]]:
 
 
 async def play(store: Store, nemesis: Nemesis, token: str, kills: int) -> list[Sent]:
-    """Let clients send batches one after another, each once, until the kills are done; after each, what is there is
-    whole."""
+    """Let clients send batches one after another, each once, until all kills are done, and check after each kill that
+    every batch is complete."""
     batches: list[Sent] = []
     is_over = False
 
@@ -90,7 +90,7 @@ async def play(store: Store, nemesis: Nemesis, token: str, kills: int) -> list[S
 
 
 async def repeat(lives: Lives, token: str, batches: list[Sent]) -> None:
-    """Send those without an answer again; then all have taken effect."""
+    """Send the unanswered batches again; after that, all must have been applied."""
     for each in batches:
         while each.statuses is None:
             await send(lives, token, each)

@@ -1,4 +1,4 @@
-"""Large files go in and out while the server's memory stays where it was."""
+"""Large uploads and downloads do not increase the server's memory."""
 
 import asyncio
 import hashlib
@@ -22,7 +22,7 @@ PART_MIB = 24
 
 
 class Publisher(NamedTuple):
-    """Somebody who may announce files of one release, and its address."""
+    """A client that may announce files of one release, and its address."""
 
     lives: Lives
     token: str
@@ -59,7 +59,7 @@ def publisher(lives: Lives) -> Publisher:
 
 
 def pieces(first: int, stop: int) -> Iterator[bytes]:
-    """The mebibytes number `first` up to `stop` of an endless file that repeats nowhere."""
+    """The mebibytes number `first` up to `stop` of an endless file without repetitions."""
     for number in range(first, stop):
         yield number.to_bytes(8, "big") + PIECE[8:]
 
@@ -79,7 +79,7 @@ def put(port: int, path: str, first: int, stop: int, size_mib: int) -> tuple[int
 
 
 def send(publisher: Publisher, way: str, size_mib: int) -> bytes:
-    """Upload the file in one go, or in parts in any order; the last answer's body."""
+    """Upload the file in one request, or in parts in any order, and return the last answer's body."""
     path = publisher.announce(size_mib * MIB, f"{way}.bin")
     stride = size_mib if way == "whole" else PART_MIB
     starts = list(range(0, size_mib, stride))
@@ -92,7 +92,7 @@ def send(publisher: Publisher, way: str, size_mib: int) -> bytes:
 
 
 def download_digest(publisher: Publisher, artifact_id: str) -> str:
-    """The SHA-256 of what a download brings, of which no more than a piece is held."""
+    """The SHA-256 of the downloaded file, which is read piece by piece."""
     digest = hashlib.sha256()
     address = f"{publisher.lives.root_url}/api/v1/artifacts/{artifact_id}"
     with httpx.stream("GET", address, headers={"Authorization": f"Bearer {publisher.token}"}) as answer:

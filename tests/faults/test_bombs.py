@@ -1,4 +1,5 @@
-"""Requests made to be too much, on real connections to both services: refused by a status, and kept nowhere."""
+"""Requests that are too large in some way, on real connections to both services: each is refused with a status, and
+none of it is stored."""
 
 import gzip
 import socket
@@ -11,7 +12,7 @@ from tests.faults.lives import Lives
 from tests.figures import Figures
 
 TAKES_JSON = {"distribution": "/api/v1/ask", "records": "/api/auth/login"}
-"""Where anybody may send JSON."""
+"""A path that accepts JSON from anonymous callers."""
 
 GROWTH_KIB = 20 << 10
 PATIENCE_S = 30
@@ -24,11 +25,11 @@ EXPECTED = {
     "a path of 1 MB": "431",
     "100,000 parameters": "431",
 }
-"""All others are no JSON that means anything: 400."""
+"""All others are not valid JSON of the expected form: 400."""
 
 
 def bombs(path: str) -> dict[str, tuple[bytes, bytes]]:
-    """By name a request, and what is sent after it again and again for as long as the service listens."""
+    """By name a request, and the bytes to repeat after it for as long as the service reads."""
 
     def post(*headers: str, body: bytes = b"") -> bytes:
         lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", *headers]
@@ -55,7 +56,7 @@ def bombs(path: str) -> dict[str, tuple[bytes, bytes]]:
 
 
 def answer_to(lives: Lives, bomb: tuple[bytes, bytes]) -> str:
-    """The status of the answer; as much is sent as the service takes."""
+    """The status of the answer, after sending as much as the service reads."""
     first, again = bomb
     said = b""
     with socket.create_connection(("127.0.0.1", lives.port), timeout=PATIENCE_S) as connection:
@@ -72,7 +73,7 @@ def answer_to(lives: Lives, bomb: tuple[bytes, bytes]) -> str:
 
 
 def _is_answered(connection: socket.socket) -> bool:
-    """Whether there is something to read, which is left there."""
+    """Whether there is something to read; it is not consumed."""
     connection.setblocking(False)
     try:
         connection.recv(1, socket.MSG_PEEK)

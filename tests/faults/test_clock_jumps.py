@@ -1,4 +1,4 @@
-"""A machine whose time of day is set anew, forward and back, while many write: nothing is lost, nothing done twice."""
+"""While many clients write, the wall clock of the machine jumps forward and back: nothing is lost or done twice."""
 
 import asyncio
 import random
@@ -20,18 +20,18 @@ HANDS, HANDS_FULL = 3, 8
 PAUSE_S, PAUSE_S_FULL = 0.6, 0.0
 JUMPS, JUMPS_FULL = 6, 100
 AHEAD_S = {
-    # A token counts from when it was issued, give or take a minute: no further back than that.
+    # A token is valid from its issue on, with a tolerance of a minute, so the clock must not go back further.
     "distribution": (-30, 600, 1_800, 30, 1_200, -30),
     "records": (-43_200, -3_600, -30, 30, 600, 1_800),
 }
-"""No jump, from the last to the first either, outlasts what tokens and repeats of requests are good for: an hour ahead
-of when they were made, a day."""
+"""No jump, including the one from the last to the first, exceeds the validity of tokens (an hour) and of
+Idempotency-Keys (a day)."""
 WITHIN_S = (0.1, 0.5)
 SEEN_S, NEAR_S = 20, 10
 
 
 class Wound:
-    """A served service whose clock is set by what is written to a file."""
+    """A served service that reads the offset of its clock from a file."""
 
     def __init__(self, lives: Lives, folder: Path) -> None:
         self._lives = lives
@@ -40,16 +40,16 @@ class Wound:
         lives.settings |= {"LD_PRELOAD": str(compiled("wound", folder)), "WOUND_BY": str(self._file)}
 
     def set(self, ahead_s: int) -> None:
-        """From now on the service takes it to be that much later."""
-        # In place: what is mapped is this file, not its name.
+        """Move the clock of the service ahead by this much from now on."""
+        # Write in place: the process has mapped this file, not its name.
         with self._file.open("r+b" if self._file.exists() else "wb") as file:
             file.write(struct.pack("=q", ahead_s))
 
     async def jump(self, ahead_s: int) -> None:
-        """Set the clock, and wait until the service's answers say so; they keep their Date for a second.
+        """Set the clock, and wait until the service's answers show it; they keep their Date for a second.
 
         Raises:
-            TimeoutError: they never do.
+            TimeoutError: they never show it.
         """
         self.set(ahead_s)
         async with asyncio.timeout(SEEN_S):
@@ -70,7 +70,7 @@ def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lives]:
 
 
 async def wind(wound: Wound, crowd: Crowd, ahead_s: Sequence[int], hands: int) -> None:
-    """Set the clock again and again while the hands work; all errands are finished then, and were looked at again."""
+    """Set the clock again and again while the clients work, then finish and check all errands."""
     chance = random.Random(len(ahead_s))
     async with asyncio.TaskGroup() as group:
         for _ in range(hands):

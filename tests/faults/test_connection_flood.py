@@ -1,4 +1,4 @@
-"""More connections than the service may have files: it outlives them, and answers again as soon as they are gone."""
+"""More connections than the service may open files: it survives them, and answers again as soon as they are closed."""
 
 import asyncio
 import resource
@@ -14,11 +14,11 @@ from tests.faults.wire import call
 from tests.figures import Figures
 
 ANSWERED = {"distribution": ("/api/v1/products", 200), "records": ("/api/meta", 401)}
-"""What a polite client asks each service for, and what it is answered."""
+"""The path that a well-behaved client requests from each service, and the expected answer."""
 
 SAMPLE = (256, 400)
 FLOOD = (4096, 5000)
-"""How many files the service may open, and how many connect."""
+"""The service's limit of open files, and the count of connections."""
 
 POLITE = 10
 PATIENCE_S = 60
@@ -63,7 +63,7 @@ def test_a_flood_of_connections_is_outlived(service: str, tmp_path: Path, is_ful
 
 
 def _wait_for_the_last_file(lives: Lives, limit: int) -> None:
-    """Until the service has no file left to open, so that the next connection cannot be accepted."""
+    """Wait until the service cannot open another file, so that it cannot accept the next connection."""
     deadline_s = time.monotonic() + PATIENCE_S
     while len(list(Path(f"/proc/{lives.pid}/fd").iterdir())) < limit - 1:
         lives.require_alive()
@@ -72,7 +72,7 @@ def _wait_for_the_last_file(lives: Lives, limit: int) -> None:
 
 
 async def _patient(lives: Lives, path: str) -> int:
-    """The status of a request that is tried until it is answered."""
+    """The status of a request that is repeated until it is answered."""
     deadline_s = time.monotonic() + PATIENCE_S
     while True:
         try:

@@ -1,4 +1,5 @@
-"""A worker that is cut off from the database in the middle of a job: another ends it, and its effect happens once."""
+"""A worker that loses the database in the middle of a job: another worker finishes the job, and its effect happens
+once."""
 
 import asyncio
 from asyncio.subprocess import PIPE, Process
@@ -26,7 +27,7 @@ CUTS, CUTS_FULL = 1, 10
 LEASE_S = 3
 AT_WORK_S = 1.0
 PATIENCE_S = 120
-"""How long anything that must happen may take on a busy machine."""
+"""The timeout of every wait, long enough for a busy machine."""
 
 
 @asynccontextmanager
@@ -48,21 +49,21 @@ async def working(machine: Machine, store: Store, data: Path, url: str) -> Async
 
 
 async def number(store: Store, statement: str, *values: str) -> int:
-    """What a statement counts."""
+    """The count that a statement returns."""
     row = await store.database.fetch_one(statement, *values)
     assert row is not None
     return int(row[0])
 
 
 async def until(store: Store, statement: str, wanted: int, *values: str) -> None:
-    """Wait until a statement counts as many."""
+    """Wait until a statement returns this count."""
     async with asyncio.timeout(PATIENCE_S):
         while await number(store, statement, *values) < wanted:
             await asyncio.sleep(0.05)
 
 
 async def asked(store: Store, org_id: str) -> str:
-    """One more job."""
+    """Add one job."""
     async with store.database.transaction() as transaction:
         return await queries.enqueue(transaction, store, "chore", Chore(AT_WORK_S), org_id=org_id, created_by="x")
 
@@ -118,7 +119,8 @@ async def test_a_job_whose_worker_is_cut_off_is_ended_by_another_and_has_its_eff
 async def cut_off_at_work(
     store: Store, pair: tuple[Machine, Machine], manner: str, org_id: str, place: tuple[Path, str]
 ) -> None:
-    """Cut the first machine off while it works on a job; the other ends it, and on the first jobs are done again."""
+    """Disconnect the first machine while it works on a job; the other finishes the job, and the first works again
+    later."""
     first, second = pair
     folder, url = place
     async with working(first, store, folder / "first", url) as worker:
@@ -133,7 +135,7 @@ async def cut_off_at_work(
         ended = asyncio.create_task(worker.wait())
         await asyncio.wait({done, ended}, return_when=asyncio.FIRST_COMPLETED)
         if not done.done():
-            # It could not get rid of what it was at: whoever keeps it starts another.
+            # It could not cancel its job and ended, so its supervisor starts another.
             assert worker.returncode == processes.RESTART_CODE
             async with working(first, store, folder / "first", url):
                 await done

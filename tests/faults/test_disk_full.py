@@ -1,4 +1,5 @@
-"""A volume without room: what does not fit is refused whole, reads go on, and room is all that it takes to go on."""
+"""A full volume: a write that does not fit is refused completely, reads go on, and writes go on as soon as there is
+space."""
 
 import asyncio
 import time
@@ -53,7 +54,7 @@ class Shop:
         assert made.status_code == 201, made.text
 
     def call(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """One request as the publisher."""
+        """Send one request as the publisher."""
         return self.http.request(method, path, headers={"Authorization": f"Bearer {self.publisher}"}, **options)
 
     def announce(self, size: int, filename: str) -> str:
@@ -69,7 +70,7 @@ class Shop:
         return self.http.post("/redeem", json={"code": "PROMO"}, headers=bearer)
 
     def library(self, owner: str) -> list[str]:
-        """What the customer owns."""
+        """The products that the customer owns."""
         answer = self.http.get("/library", headers={"Authorization": f"Bearer {self.owners[owner]}"})
         assert answer.status_code == 200, answer.text
         return [product["id"] for product in answer.json()]
@@ -84,7 +85,7 @@ class Shop:
         return found
 
     def kept(self) -> list[Path]:
-        """Every file in the folder of the blobs but the marker with the installation's id."""
+        """Every file in the blob folder except the marker with the installation's id."""
         return [path for path in (self.lives.data / "blobs").rglob("*") if path.is_file() and path.name != MARKER]
 
 
@@ -97,7 +98,7 @@ def store(volume: Path, lives: Lives) -> Iterator[Shop]:
 
 
 def require_full(answer: httpx.Response) -> None:
-    """The documented refusal."""
+    """Require the documented refusal."""
     assert answer.status_code == 507, answer.text
     assert answer.headers["content-type"].startswith("application/problem+json")
     assert answer.json()["code"] == "insufficient_storage"
@@ -125,12 +126,12 @@ def test_an_upload_that_does_not_fit_leaves_nothing_behind(
             break
 
     require_full(answers[-1])
-    # A part that was acknowledged stays, so that the upload can go on; of the refused one nothing does.
+    # An acknowledged part is kept, so that the upload can continue; a refused part is not.
     acknowledged = (len(answers) - 1) * PART if in_parts else 0
     assert sum(path.stat().st_size for path in store.kept()) == acknowledged
     states = [artifact["status"] for release in store.releases() for artifact in release["artifacts"]]
     assert states == ["receiving"]
-    # A smaller file goes in at once, without a restart, and comes out.
+    # A smaller file can be uploaded at once, without a restart, and downloaded.
     small = store.http.put(store.announce(MIB, "small.bin"), content=b"y" * MIB)
     assert small.status_code == 201, small.text
     assert store.call("GET", f"/artifacts/{small.json()['id']}").content == b"y" * MIB
@@ -166,7 +167,7 @@ def test_writes_on_a_full_volume_are_refused_and_none_that_was_acknowledged_is_l
     for owner in owners[20:40]:
         answer = store.redeem(owner)
         if answer.status_code == 200:
-            # Pages of the log that were there already hold a few more.
+            # Pages that the log already has can take a few more.
             acknowledged.append(owner)
         else:
             require_full(answer)
@@ -184,7 +185,7 @@ def test_writes_on_a_full_volume_are_refused_and_none_that_was_acknowledged_is_l
     assert all(store.redeem(owner).status_code == 200 for owner in [*refused, *owners[40:]])
     assert store.lives.pid == pid
     store.lives.require_alive()
-    # What was acknowledged is in the file as well, not only in the memory of the process.
+    # Acknowledged data is also in the file, not only in the memory of the process.
     store.lives.kill()
     store.lives.start()
     lost = [owner for owner in owners if store.library(owner) != [store.product_id]]
@@ -200,10 +201,10 @@ def test_writes_on_a_full_volume_are_refused_and_none_that_was_acknowledged_is_l
 
 
 def until_redeemed(store: Shop, owner: str) -> float:
-    """How long it takes, now that there is room, until the customer can redeem.
+    """How long it takes, after space was freed, until the customer can redeem.
 
     Raises:
-        AssertionError: longer than the promised second and a bit.
+        AssertionError: longer than the documented second and a tolerance.
     """
     began_s = time.monotonic()
     while (answer := store.redeem(owner)).status_code != 200:

@@ -1,4 +1,5 @@
-"""A volume without room under each service: writes are refused as documented, reads go on, and room is all it takes."""
+"""A full volume under each service: writes are refused as documented, reads go on, and writes go on as soon as there is
+space."""
 
 import asyncio
 import time
@@ -23,7 +24,7 @@ READS = {
 
 
 class Site:
-    """A service on a small volume, and hands there."""
+    """A service on a small volume, and its clients."""
 
     def __init__(self, service: str, volume: Path) -> None:
         self.volume = volume
@@ -32,17 +33,17 @@ class Site:
         self.crowd = Crowd(self.lives, places.served(self.lives), 0)
 
     async def refused(self, tries: int) -> list[object]:
-        """What each of so many errands was refused with, if it was."""
+        """The refusal of each of `tries` errands, if it was refused."""
         turned = [await self.crowd.try_once() for _ in range(tries)]
         return [each.args[0] for each in turned if each is not None]
 
     async def reads(self) -> list[int]:
-        """The statuses of reading."""
+        """The statuses of reads."""
         say, token = over_the_wire(self.lives.port), self.crowd.about.tokens[0]
         return [(await say(each._replace(token=token))).status for each in READS[self.lives.service]]
 
     async def until_it_writes(self) -> float:
-        """How long it takes, now that there is room, until an errand is done."""
+        """How long it takes, after space was freed, until an errand succeeds."""
         began_s = time.monotonic()
         while await self.refused(1):
             assert time.monotonic() < began_s + AGAIN_WITHIN_S
@@ -71,7 +72,7 @@ def test_writes_on_a_full_volume_are_refused_and_go_on_when_there_is_room(
     pid = site.lives.pid
 
     ballast = volumes.fill(site.volume)
-    # Pages of the log that are there already hold a few more.
+    # Pages that the log already has can take a few more.
     refused = asyncio.run(site.refused(TRIES))
     read = asyncio.run(site.reads())
     ballast.unlink()
@@ -82,7 +83,7 @@ def test_writes_on_a_full_volume_are_refused_and_go_on_when_there_is_room(
     asyncio.run(site.crowd.look_at_all())
     assert site.lives.pid == pid
     site.lives.require_alive()
-    # What was acknowledged is in the file as well, not only in the memory of the process.
+    # Acknowledged data is also in the file, not only in the memory of the process.
     site.lives.kill()
     site.lives.start()
     asyncio.run(site.crowd.look_at_all())

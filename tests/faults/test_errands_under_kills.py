@@ -1,4 +1,4 @@
-"""Everything that both services let be changed, by many at once, and a server that is killed again and again."""
+"""Many clients make every kind of change at both services, while the server is killed again and again."""
 
 import asyncio
 import statistics
@@ -16,7 +16,7 @@ from tests.figures import Figures
 HANDS, HANDS_FULL = 6, 12
 PAUSE_S, PAUSE_S_FULL = 0.05, 0.0
 KILLS, STINTS_FULL, KILLS_A_STINT = 3, 5, 50
-"""1,000 kills in all: 5 stints of 50 of each service on each database, so that an interrupted run goes on."""
+"""1,000 kills in all: 5 stints of 50 of each service on each database, so that an interrupted run can continue."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -34,7 +34,7 @@ def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lives]:
 
 
 async def torment(lives: Lives, crowd: Crowd, hands: int, kills: int, seed: int) -> Nemesis:
-    """Let the hands work until the kills are done; all errands are finished then, and were looked at again."""
+    """Let the clients work until all kills are done, then finish and check all errands."""
     nemesis = Nemesis(lives, seed)
     await nemesis.restart()
     async with asyncio.TaskGroup() as group:

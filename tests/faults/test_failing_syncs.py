@@ -1,4 +1,5 @@
-"""A sync that fails: whoever waited for it is refused, nothing is written any more, and the next start has it all."""
+"""When a sync fails, every write that waited for it is refused, no further write is accepted, and the next start has
+all acknowledged data."""
 
 import asyncio
 import random
@@ -31,7 +32,7 @@ HANDS = (1, 6)
 
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[Frail]:
-    """A process whose disk is frail below the test's folder."""
+    """A process whose disk fails below the test's folder."""
     with frail(compiled("frail", tmp_path), tmp_path) as made:
         yield made
 
@@ -50,7 +51,7 @@ def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_wha
         life = worker.live(about, frail_worker.SYNC_FAILS, 1 + run * syncs // runs)
 
         assert life.ended in (frail_worker.DONE, frail_worker.TURNED), life.wrong
-        # An upload whose own bytes could not be made durable is refused alone.
+        # When only an upload's own bytes could not be synced, only that upload is refused.
         if set(life.turned) - {"upload"}:
             assert len(life.turned) == len(about.ledgers)
             assert not life.still_writes
@@ -109,7 +110,7 @@ def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_g
 
 
 async def worked(store: Store, until: Callable[[], Awaitable[bool]], **variables: str) -> int:
-    """Have a process work on jobs until then, or until it ends by itself; its exit code."""
+    """Let a process work on jobs until this time, or until it ends by itself, and return its exit code."""
     worker = await asyncio.create_subprocess_exec(*job_worker.COMMAND, stdin=PIPE, env=environment(**variables))
     assert worker.stdin is not None
     worker.stdin.write(worker_process.worker_config(store) + b"\n")

@@ -1,4 +1,5 @@
-"""A stop under load: what was under way is answered, whoever waits or follows is told, and the process ends soon."""
+"""A stop under load: running requests are answered, waiting and streaming clients are informed, and the process ends
+soon."""
 
 import asyncio
 import itertools
@@ -21,15 +22,15 @@ from tests.figures import Figures
 
 HANDS = 12
 STOPS, STINTS_FULL, STOPS_A_STINT = 1, 5, 5
-"""25 of each service in all; more at one place, and what was left half done would be too much for one agent."""
+"""25 of each service in all; more at one place would leave too many unfinished plans for one agent."""
 ANSWERED_FIRST = 60
 WAIT_S = 25
 LATER = 4 * 10**15
-"""When no plan was changed yet, in microseconds since 1970."""
+"""A time before any change of a plan, in microseconds since 1970."""
 
 
 class Site:
-    """A served place, and what became of the requests to it."""
+    """A served place, and the outcome of the requests to it."""
 
     def __init__(self, lives: Lives, place: Place) -> None:
         self.lives = lives
@@ -41,14 +42,14 @@ class Site:
         self._say = over_the_wire(lives.port)
 
     async def say(self, request: Request) -> Answer:
-        """Send the request; anything but an answer or a refused connection is a failure."""
+        """Send the request; any outcome except an answer or a refused connection is a failure."""
         try:
             answer = await self._say(request)
         except ConnectionRefusedError:
             raise
         except (OSError, EOFError) as error:
             if isinstance(error, ConnectionResetError) and "Connect call failed" in str(error):
-                # The listening socket was closed before it took the connection.
+                # The listening socket was closed before it accepted the connection.
                 raise ConnectionRefusedError(str(error)) from error
             self.failed.append(f"{request.method} {request.path}: {error!r}")
             raise
@@ -58,13 +59,13 @@ class Site:
         return answer
 
     async def work(self) -> None:
-        """One errand after the other until nobody listens any more."""
+        """Run one errand after the other until the server no longer accepts connections."""
         with suppress(Turned):
             while True:
                 await self._errand(Hand(self.say, Ledger()), next(self.numbers))
 
     async def first(self) -> Ledger:
-        """One errand, done."""
+        """Run one errand."""
         ledger = Ledger()
         await self._errand(Hand(self.say, ledger), next(self.numbers))
         return ledger
@@ -79,7 +80,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
 
 
 async def waiting(site: Site) -> list[asyncio.Task[Answer]]:
-    """Requests that wait for what will not happen: by REST and MCP, or for a job that nobody works on."""
+    """Requests that wait for an event that never comes: by REST and MCP, or for a job that no worker takes."""
     person, agent = site.place.tokens
     port = site.lives.port
     if site.place.service == "records":
@@ -117,7 +118,7 @@ async def stopped(site: Site) -> float:
     took_s = time.monotonic() - began_s
     assert code == 0
     await asyncio.gather(*hands)
-    # A stream or a wait that was cut off has no whole answer.
+    # A stream or a wait that was cut off has no complete answer.
     answers = await asyncio.gather(*told)
     assert [answer.status for answer in answers] in ([200, 200], [200, 202]), answers
     return took_s

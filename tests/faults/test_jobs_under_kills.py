@@ -1,4 +1,5 @@
-"""Jobs whose workers are killed at random moments: every job ends, each effect happens once, nothing waits for long."""
+"""Jobs whose workers are killed at random times: every job ends, each effect happens once, and no job waits for
+long."""
 
 import asyncio
 import random
@@ -29,12 +30,12 @@ from tests.servers.countersign import MASTER_KEY
 JOBS, JOBS_FULL = 100, 1_000
 WORKERS, ORGANISATIONS = 3, 6
 LIVES_S = (0.05, 5.0)
-"""How long a worker lives once it is ready to work: sometimes too short for any job."""
+"""How long a worker lives after it is ready: sometimes too short for any job."""
 KILLED_UNTIL = 0.9
-"""The part of the jobs that must have ended before the killing ends."""
+"""The share of the jobs that must have ended before the kills stop."""
 MAX_WAIT_S = 30
 NOTED_WITHIN_S = 2.0
-"""How long after it was taken up a job may note that it is begun, on a busy machine."""
+"""The maximum time between the start of a job and its record of that, on a busy machine."""
 
 
 class Life(NamedTuple):
@@ -45,8 +46,8 @@ class Life(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """How long a job waited after its worker was killed, and how many jobs were begun before it though its lease had
-    ended: where it waited long and there were none, nobody was there to begin anything."""
+    """How long a job waited after its worker was killed, and how many other jobs began in that time although its lease
+    had ended. A long wait without any other job means that no worker was running."""
 
     seconds: float
     begun_before_it: int
@@ -54,7 +55,7 @@ class Wait(NamedTuple):
 
 @pytest.fixture(params=["sqlite-embedded", "postgres-embedded", "postgres-procrastinate"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
-    """The settings of a store; its leases are as long as everybody's."""
+    """The settings of a store, with the default lease time."""
     database, engine = request.param.split("-")
     return Settings(
         data=str(tmp_path / "data"),
@@ -63,7 +64,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
         master_key=MASTER_KEY,
         reserve_mib=0,
         job_engine=engine,
-        # Beside whatever else this machine does; a worker that gets no turn to start cannot be killed at work.
+        # This test runs beside others; a worker without processor time to start cannot be killed at work.
         job_nice=0,
     )
 
@@ -78,7 +79,7 @@ class Nemesis:
         self.killed: list[Life] = []
 
     async def torment(self) -> None:
-        """One worker's lives: each is let begin its work, and killed after a random while; the last one lives on."""
+        """Run the lives of one worker: each is killed a random time after it is ready; the last one is not killed."""
         while True:
             worker = await asyncio.create_subprocess_exec(*job_worker.COMMAND, stdin=PIPE)
             try:
@@ -104,7 +105,7 @@ class Nemesis:
 
 @asynccontextmanager
 async def tormented(nemesis: Nemesis) -> AsyncIterator[None]:
-    """Workers work and are killed while the block lasts."""
+    """Workers run and are killed until the block ends."""
     tasks = [asyncio.create_task(nemesis.torment()) for _ in range(WORKERS)]
     try:
         yield
@@ -116,7 +117,7 @@ async def tormented(nemesis: Nemesis) -> AsyncIterator[None]:
 
 
 async def seeded(store: Store, count: int, chance: random.Random) -> list[str]:
-    """That many jobs, of several organisations."""
+    """Add `count` jobs of several organisations."""
     async with store.database.transaction() as transaction:
         orgs = [
             (await organisations.create_organisation(transaction, f"org-{number}", f"Org {number}")).id
@@ -127,23 +128,23 @@ async def seeded(store: Store, count: int, chance: random.Random) -> list[str]:
 
 
 async def asked(transaction: Transaction, store: Store, org_id: str, chance: random.Random) -> str:
-    """One job of the organisation's."""
+    """Add one job of the organisation."""
     chore = Chore(chance.uniform(0, 0.2))
     return await queries.enqueue(transaction, store, "chore", chore, org_id=org_id, created_by="x")
 
 
 async def left(store: Store) -> int:
-    """How many jobs have not ended."""
+    """The count of jobs that have not ended."""
     row = await store.database.fetch_one("SELECT count(*) FROM job WHERE finished_at IS NULL")
     assert row is not None
     return int(row[0])
 
 
 async def waits(store: Store, killed: list[Life]) -> list[Wait]:
-    """Each wait of a job that a killed worker had, until another worker began it anew.
+    """Each wait of a killed worker's job until another worker began it again.
 
-    Left out are jobs whose worker was killed in the moment between taking the job up and noting it: they waited once
-    more than their notes tell.
+    Jobs whose worker was killed between taking the job and recording it are left out, because they waited once more
+    than the records show.
     """
     notes = await store.database.fetch("SELECT job_id, pid, at FROM begun ORDER BY at")
     begun: dict[str, list[tuple[float, int]]] = defaultdict(list)
@@ -164,13 +165,13 @@ async def waits(store: Store, killed: list[Life]) -> list[Wait]:
 
 
 def passed_over(waited: list[Wait]) -> list[Wait]:
-    """Waits in which workers were there and began other jobs instead."""
+    """Waits in which workers were running and began other jobs instead."""
     many = [wait for wait in waited if wait.begun_before_it > WORKERS]
     return many + [wait for wait in waited if wait.seconds > MAX_WAIT_S and wait.begun_before_it]
 
 
 async def counted(store: Store, statement: str) -> Counter[str]:
-    """How often each value comes up."""
+    """The count of each value."""
     return Counter(row[0] for row in await store.database.fetch(statement))
 
 

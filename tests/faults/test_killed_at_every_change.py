@@ -1,4 +1,5 @@
-"""Killed at any single change to the disk (a write, half a write, a sync, a rename …), nothing acknowledged is lost."""
+"""After a kill at any single change to the disk (a write, half a write, a sync, a rename …), no acknowledged data is
+lost."""
 
 import shutil
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ MOST = 5_000
 
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[Frail]:
-    """A process whose disk is frail below the test's folder."""
+    """A process whose disk fails below the test's folder."""
     with frail(compiled("frail", tmp_path), tmp_path) as made:
         yield made
 
@@ -42,7 +43,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed_at_any_change_t
         in_doubt += about.in_doubt
         places.require_sound(about)
 
-        # What was heard is there; what was not happens once.
+        # Acknowledged changes exist; unacknowledged ones happen once.
         again = worker.live(about)
 
         assert again.ended == frail_worker.DONE, again.wrong
@@ -50,7 +51,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed_at_any_change_t
         places.require_once(about)
         shutil.rmtree(about.data)
         if not at:
-            # Not killed at all: that told how many changes there are.
+            # A run without a kill counts the changes.
             step = 1 if is_full else life.changes // SAMPLE
         elif life.ended == frail_worker.DONE:
             break

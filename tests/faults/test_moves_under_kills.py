@@ -1,4 +1,5 @@
-"""A move to PostgreSQL that is killed at any moment is made again: nobody sees half of it, or serves both sides."""
+"""A move to PostgreSQL that is killed at any time can be repeated: no reader sees a partial move, and only one side is
+served."""
 
 import random
 import shutil
@@ -21,7 +22,7 @@ BY_ENGINE = ("records.audit_lane", "records.module_state")
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with both services' databases and one organisation, to be copied."""
+    """A data directory with both services' databases and one organisation, which tests copy."""
     place = Place.of(tmp_path_factory.mktemp("template") / "data")
     place.run("org", "create", "acme", "--name", "Acme", "--data", place.data)
     place.run("modules", "apply", "--data", place.data)
@@ -34,14 +35,14 @@ def there(data: Path, url: str) -> Place:
 
 
 def tables(place: Place) -> dict[str, object]:
-    """Rows and SHA-256 of each table but those that differ by engine."""
+    """The count of rows and the SHA-256 of each table, except tables that differ by engine."""
     found = place.told("verify", place.data, "--tables")["tables"]
     assert isinstance(found, dict)
     return {name: each for name, each in found.items() if name not in BY_ENGINE}
 
 
 def moving_s(here: Place, url: str) -> float:
-    """Move it; how long that took, in seconds."""
+    """Move it, and return the duration in seconds."""
     began_s = time.monotonic()
     here.run("db", "migrate", "--to", url, "--data", here.data)
     return time.monotonic() - began_s
@@ -88,7 +89,7 @@ def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
     done = here.told(*move)
     mark = migration_marker.read_marker(here.data)
     assert mark is not None
-    # Killed when it was, and that was not noted yet.
+    # Killed when it was complete, before that was recorded.
     migration_marker.write_marker(here.data, MigrationMarker(mark.id, mark.to, mark.at, is_complete=False))
     again = here.told(*move)
     twice = here.run(*move, check=False)

@@ -1,4 +1,4 @@
-"""The power goes: what was acknowledged before is there when it comes back, in databases and in uploaded files."""
+"""Power cuts: data that was acknowledged before the cut exists after it, in databases and in uploaded files."""
 
 import asyncio
 import random
@@ -39,10 +39,10 @@ class Site:
         self.volume.settle()
 
     async def suffer(self, cuts: int) -> None:
-        """Work and lose the power, again and again; what was heard in a life is looked at in the next.
+        """Work and cut the power, again and again, and check the answers of one life in the next.
 
         Raises:
-            Lost, Doubled: it is not there, or twice.
+            Lost, Doubled: something is missing, or happened twice.
         """
         self.lives.start()
         for _ in range(cuts):
@@ -54,7 +54,7 @@ class Site:
                 await self.crowd.do(number)
 
     async def _one_cut(self) -> list[int]:
-        """The errands in which something was asked in this life, less what was heard when the power was gone."""
+        """The errands with requests in this life, without the answers that came after the power cut."""
         ledgers = self.crowd.about.ledgers
         before = set(ledgers)
         hands = [asyncio.create_task(self.crowd.work()) for _ in range(self._hands)]

@@ -1,4 +1,4 @@
-"""A promotion code with 100 uses, 300 persons, 64 clients, and a server that is killed again and again; a third as many
+"""A promotion code with 100 uses, 300 persons, 64 clients, and a server that is killed again and again; a third of that
 without --full."""
 
 import asyncio
@@ -20,11 +20,11 @@ from tests.faults.wire import Answer
 from tests.figures import Figures
 
 KILLS, STINTS_FULL, KILLS_A_STINT = 5, 10, 50
-"""1,000 kills in all: 10 stints of 50 on each database, so that an interrupted run goes on with the next stint."""
+"""1,000 kills in all: 10 stints of 50 on each database, so that an interrupted run continues with the next stint."""
 
 
 class Size(NamedTuple):
-    """Who wants a code, how often it can be used, how many ask at once, and how many of them first in each life."""
+    """The persons who want a code, its uses, the clients at a time, and how many first tries each life has."""
 
     persons: int
     uses: int
@@ -43,7 +43,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @dataclass
 class Round:
-    """One code and the persons who all want it; what each was answered, every time."""
+    """One code, the persons who want it, and every answer to each."""
 
     code: str
     product_id: str
@@ -55,11 +55,11 @@ class Round:
     cut: int = 0
 
     def owners_answered(self, status: int) -> set[str]:
-        """Who was answered with the status."""
+        """The persons who got an answer with this status."""
         return {owner for owner, answer in self.answers.items() if answer.status == status}
 
     def hear(self, owner: str, answer: Answer) -> None:
-        """Take an answer; a second one to the same person has to be the first again, byte for byte."""
+        """Record an answer; a second answer to the same person must equal the first, byte for byte."""
         is_replay = "idempotency-replayed" in answer.headers
         first = self.answers.setdefault(owner, answer)
         if first is answer:
@@ -71,7 +71,7 @@ class Round:
 
 
 async def redeem(lives: Lives, about: Round, owner: str) -> None:
-    """Redeem the code for the person; again with the same key until there is an answer."""
+    """Redeem the code for the person, and repeat with the same key until there is an answer."""
     key = about.keys.setdefault(owner, str(uuid.uuid4()))
     headers = {"Idempotency-Key": key}
     body = json.dumps({"code": about.code}).encode()
@@ -95,7 +95,7 @@ async def redeem(lives: Lives, about: Round, owner: str) -> None:
 
 
 async def play(nemesis: Nemesis, about: Round, kills: int, size: Size) -> None:
-    """Let the clients work, a crowd of first tries in each life, until all are answered and the kills are done."""
+    """Let the clients work, with several first tries in each life, until all are answered and all kills are done."""
     waiting = list(about.owners)
     nemesis.chance.shuffle(waiting)
     is_over = False
@@ -128,7 +128,8 @@ async def play(nemesis: Nemesis, about: Round, kills: int, size: Size) -> None:
 
 
 async def check(store: Store, lives: Lives, about: Round, size: Size) -> None:
-    """The round's promises: exactly as many as the code has uses, none lost, none doubled, answers for good."""
+    """Check the round: the code was redeemed exactly as often as it has uses, none is lost or doubled, and answers do
+    not change."""
     for owner in about.owners:
         await redeem(lives, about, owner)
     granted, refused = about.owners_answered(200), about.owners_answered(409)

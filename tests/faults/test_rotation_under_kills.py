@@ -1,4 +1,4 @@
-"""A rotation of the master key that is killed between two of its transactions is gone on with by the next one."""
+"""When a rotation of the master key is killed between two transactions, the next rotation continues it."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tests.test_encrypted_columns import BOTH, NEW, OLD, filled, opened
 PAGES = 3
 MASTER = parse_master_key(BOTH, "test")
 
-# At the last value the rotation stands still, on any machine: it never ends, or waits for the row's lock.
+# At the last value the rotation blocks on any machine: it loops without end, or waits for the row's lock.
 ENDLESS = """
 CREATE TRIGGER endless BEFORE UPDATE ON webhook WHEN OLD.id = '~last' BEGIN
     SELECT count(1) FROM (WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n);
@@ -32,7 +32,7 @@ HOLD = "SELECT id FROM webhook WHERE id = '~last' FOR UPDATE"
 
 @asynccontextmanager
 async def stopped_at_the_last(database: Database) -> AsyncGenerator[None]:
-    """While the block lasts, nobody else gets beyond the last value."""
+    """Until the block ends, no other process gets past the last value."""
     if database.dialect == "postgres":
         async with database.transaction() as transaction:
             await transaction.fetch(HOLD)
@@ -46,7 +46,7 @@ async def stopped_at_the_last(database: Database) -> AsyncGenerator[None]:
 
 
 async def fill(settings: Settings, database: Database) -> None:
-    """Everything that is sealed, and pages of receivers, under the old key."""
+    """Write every kind of encrypted value, and pages of receivers, under the old key."""
     async with AsyncExitStack() as stack:
         await filled(stack, settings)
     box = Outbox(database, parse_master_key(OLD, "test"), "https://store.example", True, 14)
@@ -58,13 +58,13 @@ async def fill(settings: Settings, database: Database) -> None:
 
 
 async def under_new(database: Database) -> tuple[int, int]:
-    """How many receivers' secrets lie under the new key, and how many do not open with the two."""
+    """How many receivers' secrets are encrypted with the new key, and how many neither key decrypts."""
     lots = await reencryption.key_usage(database, receivers.ENCRYPTED_COLUMN, MASTER)
     return sum(lot.values for lot in lots if lot.key_id == "new"), sum(lot.unopened for lot in lots)
 
 
 async def kill_in_the_middle(command: list[str | Path], variables: dict[str, str], database: Database) -> int:
-    """Rotate, and end the process by SIGKILL when all it could do is done; how many values that was."""
+    """Rotate, kill the process with SIGKILL when it can do no more, and return the count of re-encrypted values."""
     async with stopped_at_the_last(database):
         process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:

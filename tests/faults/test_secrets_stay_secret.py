@@ -1,4 +1,4 @@
-"""After a full tour with errors, nothing that the server wrote or answered in error holds a secret as it was."""
+"""After a full tour with errors, no file, log or error of the server contains a secret in clear text."""
 
 import base64
 import hashlib
@@ -37,7 +37,7 @@ FOREIGN_UPLOAD = "cup_marker0000000000000000000000000000000000000000000001"
 
 
 class Tour:
-    """One walk through the service; every secret that took part, and every error that came."""
+    """One tour of the service, with every secret and every error that occurred."""
 
     def __init__(self, lives: Lives) -> None:
         self.lives = lives
@@ -56,7 +56,7 @@ class Tour:
         self.errors: list[httpx.Response] = []
 
     def call(self, method: str, path: str, status: int, token: str = "", **options: Any) -> httpx.Response:
-        """One request that has to be answered with the status; an error is kept for the search."""
+        """Send a request that must be answered with the status; errors are kept for the search."""
         headers = options.pop("headers", {}) | ({"Authorization": f"Bearer {token}"} if token else {})
         answer = self.http.request(method, path, headers=headers, **options)
         assert answer.status_code == status, (method, path, answer.text)
@@ -65,17 +65,18 @@ class Tour:
         return answer
 
     def wait_for_poll(self) -> None:
-        """Until the claim may be polled again, which a poll too early has put off."""
+        """Wait until the claim may be polled again, which a poll that came too early has delayed."""
         time.sleep(POLL_INTERVAL_S + 5)
 
     def keyed(self, name: str) -> dict[str, str]:
-        """A fresh Idempotency-Key, which is a secret too: what it seals it opens."""
+        """A new Idempotency-Key, which is a secret too, because it decrypts the answer that is stored for it."""
         self.secrets[f"Idempotency-Key of {name}"] = key = str(uuid.uuid4())
         return {"Idempotency-Key": key}
 
 
 def set_up(tour: Tour) -> str:
-    """The first organisation by its one-time link, the owner's sign-in and mistakes on the way; the owner's token."""
+    """Create the first organisation by its one-time link, sign in the owner with some mistakes, and return the owner's
+    token."""
     link = re.search(r"token=(cls_\w+)", tour.lives.log.read_text())
     assert link is not None
     tour.secrets["set-up link"] = link[1]
@@ -95,7 +96,7 @@ def set_up(tour: Tour) -> str:
 
 
 def make_client(tour: Tour, owner: str) -> str:
-    """An OAuth client, good and bad exchanges of its secret; its token."""
+    """Create an OAuth client, exchange right and wrong secrets, and return its token."""
     scopes = "read:products read:releases write:products write:releases read:library admin:org"
     path = "/api/v1/org/clients"
     made = tour.call(
@@ -116,7 +117,7 @@ def make_client(tour: Tour, owner: str) -> str:
 
 
 def publish(tour: Tour, token: str) -> None:
-    """A product, a release, an upload that fails, one that succeeds."""
+    """Create a product and a release, let one upload fail and one succeed."""
     product = {"slug": "river", "title": "River", "kind": "game", "platforms": ["linux"]}
     tour.call("POST", "/api/v1/products", 201, token, json=product, headers=tour.keyed("product"))
     release = {"version": "1.0.0", "channel": "stable", "notes_only": True}
@@ -139,7 +140,7 @@ def publish(tour: Tour, token: str) -> None:
 
 
 def redeem(tour: Tour, token: str) -> None:
-    """Codes issued and told again, redeemed, mistyped, and misplaced."""
+    """Issue codes, show them again, redeem, mistype and misplace them."""
     batch = {"kind": "promo", "products": ["river"], "count": 3, "max_uses": 1}
     key = tour.keyed("codes")
     issued = tour.call("POST", "/api/v1/codes", 201, token, json=batch, headers=key).json()["codes"]
@@ -161,7 +162,7 @@ def redeem(tour: Tour, token: str) -> None:
 
 
 def agents(tour: Tour) -> None:
-    """Agents that register, mistype and misplace what they were given, are claimed by the owner, exchange, revoke."""
+    """Agents register, mistype and misplace their credentials, are claimed by the owner, exchange and revoke."""
     body = {"method": "service_auth", "email": AGENTS_PERSON}
     registered = tour.call("POST", "/api/v1/auth/register", 200, json=body)
     said, claim = registered.json(), registered.json()["claim"]
@@ -186,7 +187,7 @@ def agents(tour: Tour) -> None:
 
 
 def exchange(tour: Tour, poll: dict[str, str]) -> None:
-    """The claimed agent's assertion and tokens, wrong ones among them, and the end of them."""
+    """Exchange the claimed agent's assertion for tokens, try wrong ones, and revoke them."""
     grant = {"grant_type": CLAIM_GRANT, **poll}
     tour.wait_for_poll()
     issued = tour.call("POST", "/api/v1/auth/token", 200, data=grant).json()
@@ -209,7 +210,7 @@ def exchange(tour: Tour, poll: dict[str, str]) -> None:
 
 
 def open_account(tour: Tour) -> None:
-    """An account by a mailed link, misspelt and used twice."""
+    """Create an account by a mailed link, which is mistyped and used twice."""
     tour.call("POST", "/auth/signup", 200, data={"email": NEW_PERSON})
     letters = tour.lives.data / "mail"
     for _ in range(200):
@@ -227,7 +228,7 @@ def open_account(tour: Tour) -> None:
 
 
 def authorize(tour: Tour, owner: str) -> None:
-    """A code for a client that people return to, spent with a wrong verifier, with the right one, and again."""
+    """Get a code for a client with a redirect, spend it with a wrong verifier, with the right one, and again."""
     body = {"name": "App", "scopes": ["read:library"], "redirect_uris": ["https://app.example/back"]}
     client = tour.call("POST", "/api/v1/org/clients", 201, owner, json=body).json()
     tour.secrets["second client secret"] = client["client_secret"]
@@ -254,14 +255,14 @@ def _code(tour: Tour, client_id: str) -> str:
 
 
 def found_in(text: bytes, secrets: dict[str, str]) -> list[str]:
-    """The secrets of which the text holds the raw form (with or without its dashes)."""
+    """The secrets that the text contains in clear (with or without dashes)."""
     plain = text.replace(b"-", b"")
     return [name for name, secret in secrets.items() if secret.replace("-", "").encode() in plain]
 
 
 @pytest.fixture
 def tour(lives: Lives, database_url: str) -> Tour:
-    """A served store without any data, which logs all that it can."""
+    """A served store without data, which logs as much as it can."""
     lives.settings |= {
         "COUNTERSIGN_LOG_REQUESTS": "true",
         "COUNTERSIGN_LOG_LEVEL": "debug",
@@ -274,21 +275,22 @@ def tour(lives: Lives, database_url: str) -> Tour:
 
 
 def search_log(tour: Tour, log: bytes) -> None:
-    """The set-up link is meant to be read on the terminal, once; addresses of people stand in the database alone."""
+    """Search the log. The set-up link may be in the terminal output once; personal addresses may be in the database
+    only."""
     assert found_in(log, tour.secrets) == ["set-up link"]
     assert log.count(tour.secrets["set-up link"].encode()) == 1
     assert AGENTS_PERSON.encode() not in log
 
 
 def search_files(tour: Tour) -> None:
-    """Whatever lies in the data directory but the outbox, which is there to be read."""
+    """Search every file in the data directory except the outbox, whose letters are meant to be read."""
     files = [path for path in tour.lives.data.rglob("*") if path.is_file() and path.parent.name != "mail"]
     leaked = {path.name: found_in(path.read_bytes(), tour.secrets) for path in files}
     assert not {name: names for name, names in leaked.items() if names}
 
 
 def search_errors(tour: Tour) -> None:
-    """Every error that was answered. A page that is shown again carries again what its form needs."""
+    """Search every error answer. A page that is shown again may contain what its form needs."""
     own = ("form's token", "mailed link")
     kept = {name: secret for name, secret in tour.secrets.items() if name not in own}
     leaks = [(f"{each.request.method} {each.request.url.path}", found_in(each.content, kept)) for each in tour.errors]
@@ -309,7 +311,7 @@ def test_no_file_and_no_error_holds_a_secret_as_it_was(tour: Tour, figures: Figu
 
     log = tour.lives.log.read_bytes()
     search_log(tour, log)
-    # Killed, so that the write-ahead log stays.
+    # Kill the store, so that the write-ahead log remains.
     tour.lives.kill()
     search_files(tour)
     search_errors(tour)

@@ -1,4 +1,4 @@
-"""A crowd of clients that take their time: each is let go, everybody polite is answered, and nothing is left behind."""
+"""Many slow clients: each is disconnected in the end, well-behaved clients are answered, and no resource leaks."""
 
 import asyncio
 import socket
@@ -15,16 +15,16 @@ from tests.faults.wire import call
 from tests.figures import Figures
 
 ANSWERED = {"distribution": ("/api/v1/products", 200), "records": ("/api/meta", 401)}
-"""What a polite client asks each service for, and what it is answered."""
+"""The path that a well-behaved client requests from each service, and the expected answer."""
 
 DEADLINES_S = {"header": 5.0, "body": 10.0, "idle": 15.0, "reader": 30.0}
-"""What a client of each kind is given by docs/explanation/request.md and the defaults of `Deadlines`."""
+"""The deadline for each kind of client in docs/explanation/request.md and in the defaults of `Deadlines`."""
 
 SAMPLE, CROWD = 50, 1000
 ROUNDS = 5
 POLITE = 200
 SLACK_S = 30
-"""That a closing comes late is the machine's; that it does not come is ours."""
+"""A busy machine may close a connection late, but the service must close it."""
 
 QUIET_S = 0.25
 KEPT_FILES = 5
@@ -37,7 +37,7 @@ def files(lives: Lives) -> int:
 
 
 async def slow(lives: Lives, kind: str, path: str, all_begun: asyncio.Barrier) -> float:
-    """Be slow in one way until the service ends the connection; after how many seconds it did.
+    """Be slow in one way until the service closes the connection, and return after how many seconds it did.
 
     Raises:
         TimeoutError: it did not.
@@ -69,10 +69,10 @@ async def slow(lives: Lives, kind: str, path: str, all_begun: asyncio.Barrier) -
 
 
 async def settled(lives: Lives) -> None:
-    """Wait until the service has nothing to do: what the crowd asked for is made, and waits to be taken.
+    """Wait until the service is idle: the answers to the clients are ready and wait to be read.
 
     Raises:
-        TimeoutError: it goes on and on.
+        TimeoutError: it never is.
     """
     async with asyncio.timeout(DEADLINES_S["header"]):
         before_s = lives.cpu_s()
@@ -85,7 +85,7 @@ async def settled(lives: Lives) -> None:
 
 
 async def polite(lives: Lives, path: str, expected: int, count: int) -> float:
-    """Ask one request after the other; the 99th percentile of their milliseconds."""
+    """Send one request after the other, and return the 99th percentile of their milliseconds."""
     waits_ms: list[float] = []
     for _ in range(count):
         began_s = time.monotonic()
@@ -96,9 +96,10 @@ async def polite(lives: Lives, path: str, expected: int, count: int) -> float:
 
 
 async def crowded(lives: Lives, path: str, expected: int, crowd: Sequence[str]) -> tuple[float, list[float]]:
-    """What `polite` says while a slow client of each of these kinds is there, and after how many seconds each ended."""
-    # Who is polite comes when the crowd is there and takes its time: connecting it is work, and so is making what its
-    # readers do not take.
+    """The result of `polite` while a slow client of each of these kinds is connected, and after how many seconds each
+    was disconnected."""
+    # The measured client starts after the slow ones are connected, because connecting them and preparing their answers
+    # takes processor time.
     all_begun = asyncio.Barrier(len(crowd) + 1)
     async with asyncio.TaskGroup() as group:
         waiting = [group.create_task(slow(lives, kind, path, all_begun)) for kind in crowd]
@@ -120,7 +121,7 @@ async def test_slow_clients_are_let_go_and_hold_up_nobody(
     try:
         await polite(lives, path, expected, POLITE)
         if "reader" in kinds:
-            # Made when it is first asked for, and kept.
+            # Created at the first request, and cached.
             await call(lives.port, "GET", "/openapi.json")
         files_before, kib_before = files(lives), lives.rss_kib()
         alone_ms, crowded_ms, closed_s = list[float](), list[float](), dict[str, float]()

@@ -1,4 +1,5 @@
-"""Two nodes of both services on one PostgreSQL, each in a network namespace of its own, cut off and joined again."""
+"""Two nodes of both services on one PostgreSQL, each in a network namespace of its own, disconnected and connected
+again."""
 
 import asyncio
 import json
@@ -25,48 +26,48 @@ CUTS, CUTS_FULL = 1, 20
 PLAYER, PUBLISHER = "player@example.com", "publisher@example.com"
 CLIENT = {"client_id": "demo-publisher", "client_secret": "demo-publisher-secret"}
 HEALED_S = 15
-"""How long a node may take to serve again after it was joined again. Generous: the machine may be busy."""
+"""The maximum time until a reconnected node serves again, long enough for a busy machine."""
 ANSWERS_S = 20
-"""How long a request to a node that is cut off may take to be refused."""
+"""The maximum time until a disconnected node refuses a request."""
 
 
 @dataclass
 class Node:
-    """A served machine, asked over a way that is never cut."""
+    """A served machine, which the test reaches on a connection that is never cut."""
 
     machine: Machine
     ports: dict[str, int]
 
     async def send(self, service: str, method: str, path: str, token: str = "", **options: Any) -> httpx.Response:
-        """A request on a connection of its own."""
+        """Send a request on a connection of its own."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.ports[service]}", timeout=ANSWERS_S) as client:
             return await client.request(method, path, headers=headers, **options)
 
     async def store(self, method: str, path: str, token: str = "", **body: object) -> httpx.Response:
-        """A request to the store."""
+        """Send a request to the store."""
         return await self.send("distribution", method, f"/api/v1{path}", token, json=body or None)
 
     async def record(self, command: str, token: str = "", **body: object) -> httpx.Response:
-        """A command of the records service: `lead.get`, or a path below /api."""
+        """Run a command of the records service: `lead.get`, or a path below /api."""
         return await self.send("records", "POST", f"/api/{command.replace('.', '/')}", token, json=body)
 
     async def token(self) -> str:
-        """A new token of the publisher's client, by this node."""
+        """A new token of the publisher's client, issued by this node."""
         form = {"grant_type": "client_credentials", **CLIENT}
         answer = await self.send("distribution", "POST", "/api/v1/auth/token", data=form)
         assert answer.status_code == 200, answer.text
         return str(answer.json()["access_token"])
 
     async def revoke(self, token: str) -> None:
-        """Take a token back at this node."""
+        """Revoke a token at this node."""
         answer = await self.send("distribution", "POST", "/auth/revoke", data={"token": token, **CLIENT})
         assert answer.status_code == 200, answer.text
 
 
 @dataclass
 class Pair:
-    """Two nodes, and the settings by which a command of this machine works on the same database."""
+    """Two nodes, and the settings for a command on this machine that uses the same database."""
 
     one: Node
     other: Node
@@ -129,14 +130,14 @@ def pair(
 
 
 async def sign_in(where: Node, name: str) -> str:
-    """A session of one of the records' people."""
+    """A session of one of the people of the records service."""
     answer = await where.record("auth/login", username=name, password="countersign-demo")
     assert answer.status_code == 200, answer.text
     return str(answer.json()["token"])
 
 
 async def agent_of(where: Node, person: str) -> str:
-    """A token of a new agent that may propose whatever its person may do."""
+    """A token of a new agent that may propose everything that its person may do."""
     answer = await where.record("auth/agent-token", person, scopes=["*"], label="bot")
     assert answer.status_code == 200, answer.text
     return str(answer.json()["token"])
@@ -152,7 +153,7 @@ async def plan_to_delete(where: Node, person: str, agent: str, title: str) -> tu
 
 
 async def executions(where: Node, root: str, plan: str) -> int:
-    """How often the audit says that the plan's deletion was carried out."""
+    """How often the audit shows the execution of the plan's deletion."""
     asked: list[dict[str, object]] = [
         {"field": "plan_id", "op": "eq", "value": plan},
         {"field": "command", "op": "eq", "value": "lead.delete"},
@@ -162,7 +163,7 @@ async def executions(where: Node, root: str, plan: str) -> int:
 
 
 async def new_code(where: Node, token: str, slug: str) -> str:
-    """A code for one person, for a product of its own: who owns one already would not use another code up."""
+    """A code for one person and a new product, because a person who owns the product uses no further code."""
     about = {"slug": slug, "title": slug, "kind": "tool", "platforms": ["linux"]}
     made = await where.store("POST", "/products", token, **about)
     assert made.status_code == 201, made.text
@@ -172,7 +173,7 @@ async def new_code(where: Node, token: str, slug: str) -> str:
 
 
 async def until_it_serves(where: Node, token: str) -> float:
-    """Seconds until the node, joined again, answers a caller."""
+    """Seconds until the reconnected node answers a caller."""
     began_s = time.monotonic()
     while time.monotonic() < began_s + HEALED_S:
         if (await where.store("GET", "/library", token)).status_code == 200:
@@ -256,7 +257,7 @@ async def test_a_node_that_is_cut_off_refuses_and_holds_what_was_decided_meanwhi
         healed_s.append(await until_it_serves(pair.other, publisher))
 
         assert [each.status_code for each in believed] == [503, 503, 503], believed
-        # What arrived before its answer was lost may have been done: then it was done once, by whoever asked first.
+        # A request whose answer was lost may have taken effect: then only once, by the client that sent it first.
         again = await pair.other.store("POST", "/redeem", publisher, code=code)
         assert sorted((redeemed.status_code, again.status_code)) == [200, 409], (redeemed, again)
         assert (await pair.other.store("GET", "/org", token)).status_code == 401

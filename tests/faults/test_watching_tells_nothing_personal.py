@@ -1,4 +1,4 @@
-"""A day on both services, with faults in it: log, metrics and traces hold no secret and nothing personal."""
+"""A day on both services, with faults: log, metrics and traces contain no secret and nothing personal."""
 
 import importlib.util
 import json
@@ -36,7 +36,7 @@ SUBMITTED = {
 
 
 class Day:
-    """Both services, what was said to them, and what they must not tell."""
+    """Both services, the data sent to them, and what they must not reveal."""
 
     def __init__(self, store: str, records: str) -> None:
         headers = {"X-Marker": SUBMITTED["header"], "User-Agent": SUBMITTED["header"], "Origin": store}
@@ -46,12 +46,12 @@ class Day:
         self.ids: set[str] = set()
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connections."""
         self.store.close()
         self.records.close()
 
     def run(self, token: str, command: str, status: int, **body: Any) -> Any:
-        """A command of the records service that has to be answered with the status."""
+        """Run a command of the records service that must be answered with the status."""
         headers = {"Authorization": f"Bearer {token}"}
         answer = self.records.post("/api/" + command.replace(".", "/"), json=body, headers=headers)
         assert answer.status_code == status, (command, answer.text)
@@ -67,7 +67,7 @@ def sign_in(day: Day, username: str) -> str:
 
 
 def work(day: Day) -> None:
-    """Records: a person, an agent, a plan and its approval; and whatever can be said wrongly."""
+    """Use the records service: a person, an agent, a plan and its approval, and every kind of invalid request."""
     wrong = {"username": SUBMITTED["unknown user"], "password": SUBMITTED["wrong password"]}
     assert day.records.post("/api/auth/login", json=wrong).status_code == 401
     root = sign_in(day, "root")
@@ -97,7 +97,7 @@ def work(day: Day) -> None:
 
 
 def shop(day: Day) -> None:
-    """The store: accounts, questions, codes, and what is not there."""
+    """Use the store: accounts, questions, codes, and requests for things that do not exist."""
     form = {"email": SUBMITTED["e-mail"], "password": SUBMITTED["wrong password"]}
     assert day.store.post("/auth/signin", data=form).status_code == 401
     assert day.store.post("/auth/signup", data={"email": SUBMITTED["e-mail"]}).status_code == 200
@@ -112,7 +112,7 @@ def shop(day: Day) -> None:
 
 
 def break_both(data: Path) -> None:
-    """Take away what a request needs, so that its fault is logged with its request and its traceback."""
+    """Break what a request needs, so that its error is logged with the request and the traceback."""
     with sqlite3.connect(data / "records.sqlite") as database:
         database.execute("ALTER TABLE party RENAME TO gone")
     with sqlite3.connect(data / "distribution.sqlite") as database:
@@ -120,7 +120,7 @@ def break_both(data: Path) -> None:
 
 
 def fail(day: Day) -> None:
-    """Requests that fail as bugs would, with everything in them."""
+    """Send requests that fail as bugs would, with personal data and secrets in them."""
     root = day.kept["session of root"]
     values = {"name": SUBMITTED["name"], "email": SUBMITTED["e-mail"], "notes": SUBMITTED["notes"]}
     day.run(root, "party.create", 500, **values)
@@ -132,7 +132,8 @@ def fail(day: Day) -> None:
 
 @contextmanager
 def told(tmp_path: Path) -> Iterator[tuple[Running, Collector, str]]:
-    """Both services, which log all they can and send traces where they can; the address of the operator's port."""
+    """Both services, which log as much as they can and send traces where possible; the address of the operator's
+    port."""
     port = free_port()
     settings = {
         "COUNTERSIGN_LOG_LEVEL": "debug",
@@ -147,12 +148,12 @@ def told(tmp_path: Path) -> Iterator[tuple[Running, Collector, str]]:
 
 
 def lines(log: str) -> list[dict[str, Any]]:
-    """The lines that the services wrote, without what `serve` says to people."""
+    """The lines that the services logged, without the messages of `serve` to people."""
     return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
 
 
 def require_owners(written: list[dict[str, Any]], day: Day) -> None:
-    """Each line about a request names it, and who called by kind and id where that is known."""
+    """Each log line about a request names the request, and the caller's kind and id when they are known."""
     requests = [line for line in written if line["part"] == "access"]
     faults = [line for line in written if line["event"] == "request failed"]
     of_records = [line["principal"].partition(":")[0] for line in faults if line["part"] == "records"]
@@ -165,7 +166,7 @@ def require_owners(written: list[dict[str, Any]], day: Day) -> None:
 
 
 def found_in(text: str, kept: dict[str, str]) -> list[str]:
-    """What of it stands in the text."""
+    """The forbidden values that the text contains."""
     return [name for name, value in kept.items() if value.lower() in text.lower()]
 
 

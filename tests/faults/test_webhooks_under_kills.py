@@ -1,4 +1,4 @@
-"""Two nodes that share an outbox and are killed again and again: no event is lost, none is made up."""
+"""Two nodes that share an outbox and are killed again and again: no event is lost, and none is invented."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def node(url: str, *words: str) -> "subprocess.Popen[bytes]":
 
 
 async def prepared(database: Database, receiver: Receiver) -> None:
-    """The tables, and the receiver added."""
+    """Create the tables, and add the receiver."""
     await begin(database, THINGS)
     box = Outbox(database, master_key(Settings(master_key=MASTER_KEY)), "https://store.example", True, 14)
     async with database.transaction() as transaction:
@@ -41,7 +41,7 @@ async def prepared(database: Database, receiver: Receiver) -> None:
 
 
 async def drained(database: Database, quiet: "subprocess.Popen[bytes]") -> None:
-    """Wait until nothing is left to send, two minutes at most."""
+    """Wait until the outbox is empty, two minutes at most."""
     async with asyncio.timeout(120):
         while (await database.fetch(WAITING))[0][0]:
             assert quiet.poll() is None

@@ -1,4 +1,5 @@
-"""Many worst-case requests at once, each within its limits: both services stay well, and a stop ends them in time."""
+"""Many worst-case requests at once, each within its limits: both services keep answering, and a stop ends them in
+time."""
 
 import asyncio
 import json
@@ -26,14 +27,14 @@ from tests.servers.process import children, is_running
 SEED = 20_261_123
 FULL = 10_000
 ATTACKERS = 2
-"""How many requests of each service are under way at a time."""
+"""How many requests of each service run at a time."""
 PATIENCE_S = 120
 HEALTHY_MS = 250
 STALLED_MS = 10_000
-"""For so long a worker may stand still before the watchdog, as it is by default, replaces it."""
+"""How long a worker may block before the watchdog replaces it, by default."""
 GRACE_S = 5
 ENDED_S = 20
-"""Until when a server that was told to stop has ended, however busy the machine is."""
+"""The maximum duration of a stop on a busy machine."""
 STOPS, STOPS_FULL = 1, 20
 PROBE_EVERY_S = 0.02
 UNANSWERED = 0
@@ -41,20 +42,20 @@ FAULTS = {UNANSWERED, 500, 501, 502, 504}
 SETTINGS = {
     "COUNTERSIGN_GRACE_S": str(GRACE_S),
     "COUNTERSIGN_RATE_KEYS": "1000000",
-    # A machine that does much else at the same time is no stall.
+    # A delay caused by other work on the machine is not a stall.
     "COUNTERSIGN_WATCHDOG_S": "60",
 }
 
 
 class Site(NamedTuple):
-    """Both services, and the tokens of those who attack."""
+    """Both services, and the tokens of the attackers."""
 
     server: Running
     tokens: dict[str, str]
     lead: str
 
     def port(self, service: str) -> int:
-        """Where the service listens."""
+        """The service's port."""
         return self.server.port if service == "store" else self.server.records_port
 
     def parent(self) -> int:
@@ -76,7 +77,7 @@ class Site(NamedTuple):
 
 
 class Prober:
-    """Asks a health address again and again, from a thread of its own."""
+    """Requests a health address again and again, in a thread of its own."""
 
     def __init__(self, port: int, path: str) -> None:
         self.waits_ms: list[float] = []
@@ -110,7 +111,7 @@ class Prober:
                 connection.close()
 
     def p99_ms(self) -> float:
-        """What 99 of 100 waited at most."""
+        """The 99th percentile of the waits."""
         return sorted(self.waits_ms)[int(len(self.waits_ms) * 0.99)]
 
 
@@ -125,7 +126,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def site(data: Path) -> Iterator[Site]:
-    """Both services on it."""
+    """Both services on that data directory."""
     with served(data, service="both", settings=SETTINGS) as server:
         yield asyncio.run(_site(server))
 
@@ -149,7 +150,7 @@ def _turns(seed: int, variants: int, service: str) -> Iterator[Worst]:
 
 
 class Attack:
-    """So many requests to each service, a few at a time."""
+    """A count of requests to each service, a few at a time."""
 
     def __init__(self, site: Site, seed: int, count: int, variants: int) -> None:
         self.site = site
@@ -160,7 +161,7 @@ class Attack:
         self._turns = {service: _turns(seed, variants, service) for service in ("store", "records")}
 
     async def run(self) -> None:
-        """Send all; whoever attacks a service waits for the answer before the next request."""
+        """Send all requests; each attacker waits for the answer before the next request."""
         attackers = [self._attack(service) for service in ("store", "records") for _ in range(ATTACKERS)]
         await asyncio.gather(*attackers)
 
@@ -223,7 +224,7 @@ def test_a_stop_at_any_moment_of_it_ends_both_in_time(data: Path, is_full: bool,
 
 
 async def _stopped(site: Site, everyone: list[int], chance: random.Random) -> float:
-    """Stop in the middle of the attack; how long it took until no process was left."""
+    """Stop in the middle of the attack, and return how long it took until all processes had ended."""
     attack = Attack(site, chance.randrange(1 << 30), FULL, variants=1)
     attacking = asyncio.create_task(attack.run())
     until = chance.randrange(5, 40)

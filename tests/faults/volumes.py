@@ -1,5 +1,5 @@
-"""Small volumes of a test's own, which nobody else sees and which are gone with the tests: full ones, and ones that
-lose their power."""
+"""Small volumes for one test, invisible to other processes and removed after the tests: full ones, and ones that lose
+their power."""
 
 import ctypes
 import fcntl
@@ -15,13 +15,13 @@ MIB = 1 << 20
 CLONE_NEWNS = 0x20000
 EXT4_IOC_SHUTDOWN = 0x8004587D
 NOLOGFLUSH = (2).to_bytes(4, "little")
-"""Stop at once: what is in memory, the journal's last part too, never reaches the disk."""
+"""Stop at once: data in memory, including the last part of the journal, never reaches the disk."""
 
 
 @cache
 def apart() -> None:
-    """Have mounts of our own from now on, seen by this process and its children; skips the test where only others
-    may mount."""
+    """Use mounts of our own from now on, visible to this process and its children; the test is skipped when mounting is
+    not allowed."""
     if os.geteuid() != 0:
         pytest.skip("only root may mount a small volume")
     is_apart = ctypes.CDLL(None).unshare(CLONE_NEWNS) == 0
@@ -30,7 +30,7 @@ def apart() -> None:
 
 
 def mount_memory(folder: Path, size_mib: int) -> None:
-    """Mount a volume that is full soon (tmpfs)."""
+    """Mount a small volume (tmpfs)."""
     apart()
     folder.mkdir()
     if not _done("mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "tmpfs", folder):
@@ -38,12 +38,12 @@ def mount_memory(folder: Path, size_mib: int) -> None:
 
 
 def free_mib(volume: Path) -> float:
-    """Room on the volume."""
+    """Free space on the volume."""
     return os.statvfs(volume).f_bavail * os.statvfs(volume).f_frsize / MIB
 
 
 def fill(volume: Path) -> Path:
-    """Take every last byte of the volume; the file that has them."""
+    """Fill the volume to the last byte, and return the file that does."""
     ballast = volume / "ballast"
     with ballast.open("wb", buffering=0) as file:
         for size in (MIB, 4096, 1):
@@ -56,7 +56,7 @@ def fill(volume: Path) -> Path:
 
 
 def unmount(folder: Path) -> None:
-    """Unmount it, as soon as the last of those that were killed there is gone."""
+    """Unmount it as soon as the last of the killed processes has ended."""
     deadline_s = time.monotonic() + 10
     while not _done("umount", folder):
         assert time.monotonic() < deadline_s, f"{folder} stays in use"
@@ -82,11 +82,11 @@ class PoweredVolume:
         return _done("mount", "-o", "loop", self._image, self.folder)
 
     def settle(self) -> None:
-        """Have everything that is on the volume by now on its disk."""
+        """Write everything on the volume to its disk."""
         subprocess.run(["sync", "-f", self.folder], check=True)
 
     def cut(self) -> None:
-        """Take the power away: nothing more is written from this moment on."""
+        """Cut the power: nothing is written after this."""
         opened = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.ioctl(opened, EXT4_IOC_SHUTDOWN, NOLOGFLUSH)
@@ -94,7 +94,7 @@ class PoweredVolume:
             os.close(opened)
 
     def restore(self) -> None:
-        """Give it its power back, once nobody uses it any more; the file system reads its journal."""
+        """Restore the power after the last process has closed the volume; the file system replays its journal."""
         unmount(self.folder)
         assert self._mount()
 

@@ -1,4 +1,4 @@
-"""A node that makes things happen and sends what its outbox holds, until it is killed: `DATABASE [quiet]`."""
+"""A node that emits events and sends the events in its outbox, until it is killed: `DATABASE [quiet]`."""
 
 import asyncio
 import sys
@@ -18,14 +18,14 @@ ADD = "INSERT INTO thing (id) VALUES ($1)"
 
 
 class NotToBe(Exception):
-    """What happened is taken back."""
+    """Rolls the change back."""
 
 
 async def make(database: Database, *, is_kept: bool) -> None:
     """Add a thing with its event.
 
     Raises:
-        NotToBe: it was not to be kept.
+        NotToBe: the change is rolled back on purpose.
     """
     async with database.transaction() as transaction:
         thing = ids.new_uuid()
@@ -36,8 +36,9 @@ async def make(database: Database, *, is_kept: bool) -> None:
 
 
 async def live(url: str, *, is_quiet: bool) -> None:
-    """Send events; unless it is quiet, add things meanwhile, every third one in vain."""
-    # As everywhere but quicker: what a killed node held is free again after this, and the test is not to wait.
+    """Send events and, unless `quiet`, add things meanwhile, of which every third is rolled back."""
+    # Shorter than elsewhere: the events of a killed node are free again after this time, and the test should not wait
+    # long.
     sender.LEASE_S, sender.POLL_EVERY_S = 1.0, 0.02
     database = await open_database(url, schema="shop", reserve_bytes=0)
     box = Outbox(database, master_key(Settings(master_key=MASTER_KEY)), "https://store.example", True, 14)

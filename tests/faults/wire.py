@@ -1,4 +1,4 @@
-"""One HTTP request on a connection of its own: a whole answer, or an error; nothing is tried again here."""
+"""One HTTP request on a connection of its own: a complete answer or an error, without retries."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -9,7 +9,7 @@ PATIENCE_S = 30
 
 
 class Answer(NamedTuple):
-    """A whole answer; header names in lower case."""
+    """A complete answer; header names in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -29,7 +29,7 @@ async def call(
     """Send the request and read the answer. The body is JSON unless the headers name another kind.
 
     Raises:
-        OSError, EOFError: nobody listens, or the connection ended before the answer was whole.
+        OSError, EOFError: the connection was refused, or ended before the answer was complete.
     """
     lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Connection: close"]
     if token:
@@ -51,10 +51,10 @@ async def call(
 
 
 async def read_answer(reader: asyncio.StreamReader) -> Answer:
-    """The next answer of a connection; its body by Content-Length, or in chunks.
+    """The next answer on a connection, with its body by Content-Length or in chunks.
 
     Raises:
-        OSError, EOFError: it is not whole.
+        OSError, EOFError: it is incomplete.
     """
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *rest = head.rstrip().split("\r\n")
@@ -71,7 +71,7 @@ async def chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
     """The pieces of a chunked body (RFC 9112 7.1, without trailers), to its end.
 
     Raises:
-        OSError, EOFError: it is not whole.
+        OSError, EOFError: it is incomplete.
     """
     while size := int(await reader.readuntil(b"\r\n"), 16):
         yield await reader.readexactly(size)

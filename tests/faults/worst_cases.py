@@ -1,6 +1,7 @@
-"""Worst requests, each within its documented limits: as large, deep, long or many as may be, for both services.
+"""The worst requests within the documented limits, as large, deep, long or many as allowed, for both services.
 
-The same seed makes the same requests. What is refused counts as much as what is done: a refusal has its price too.
+The same seed makes the same requests. Refused requests count as much as accepted ones, because a refusal costs time
+too.
 """
 
 import json
@@ -12,17 +13,17 @@ from itertools import count
 from urllib.parse import quote, urlencode
 
 RECORDS_BYTES, STORE_BYTES = 8 << 20, 1 << 20
-"""The largest bodies of each service, less room for what is around a text."""
+"""The largest bodies of each service, less the space that surrounds a text."""
 ROOM = 1024
 LEAD = "(a lead)"
-"""In a body: the id of a lead, which is known when there is a server."""
+"""In a body: the id of a lead, which is known when the server runs."""
 VARIANTS = 3
-"""Of each kind so many are made at most, and sent again and again."""
+"""The maximum count of requests of each kind, which are sent again and again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """One request. `caller` is whose token goes with it; empty: nobody's."""
+    """One request. `caller` selects the token; empty: no token."""
 
     kind: str
     service: str
@@ -38,26 +39,26 @@ _makers: list[tuple[str, str, Maker]] = []
 
 
 def store(make: Maker) -> Maker:
-    """A kind of request to the store."""
+    """Register a kind of request to the store."""
     _makers.append(("store", make.__name__, make))
     return make
 
 
 def records(make: Maker) -> Maker:
-    """A kind of request to the records."""
+    """Register a kind of request to the records service."""
     _makers.append(("records", make.__name__, make))
     return make
 
 
 @cache
 def made(seed: int, variants: int = VARIANTS) -> tuple[Worst, ...]:
-    """A few of every kind."""
+    """A few requests of every kind."""
     chance = random.Random(seed)
     return tuple(make(chance) for _ in range(variants) for _, _, make in _makers)
 
 
 def endless(seed: int, variants: int = VARIANTS) -> Iterator[Worst]:
-    """All kinds in one round after the other, each round in an order of its own."""
+    """All kinds in rounds without end, each round in an order of its own."""
     all_of_them = made(seed, variants)
     for turn in count():
         shuffled = list(all_of_them)
@@ -75,12 +76,12 @@ def words(chance: random.Random, length: int) -> str:
 
 
 def marks(length: int) -> str:
-    """Combining marks, which normal forms sort."""
+    """Combining marks, which Unicode normalisation sorts."""
     return ("a" + "\u0300\u0316" * (length // 2))[:length]
 
 
 def tokens(length: int) -> str:
-    """What looks like placeholder tokens, nearly."""
+    """Texts that are almost placeholder tokens."""
     return "EMAIL_1 emaiI_2 EMAIL-3 " * (length // 24)
 
 

@@ -1,4 +1,4 @@
-"""What this process has open below a folder; what else it has open is no matter of whoever asks."""
+"""The files below a folder that this process has open. Other open files are ignored."""
 
 import os
 from contextlib import suppress
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def below(folder: Path) -> list[str]:
-    """The folder's files that are open or mapped."""
+    """Return the files of the folder that are open or mapped."""
     found = {line.split(maxsplit=5)[-1] for line in Path("/proc/self/maps").read_text().splitlines()}
     for descriptor in os.listdir("/proc/self/fd"):
         with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""The clock that tests may fix, and the chance that they may seed."""
+"""The clock that tests may fix, and the random numbers that they may seed."""
 
 from contextlib import ExitStack
 

@@ -1,4 +1,4 @@
-"""Addresses that may hold a password: those that are in use are read, and a cut password is refused and not shown."""
+"""URLs that may contain a password: valid ones are parsed, and an invalid password is refused and not shown."""
 
 import pytest
 
@@ -12,7 +12,7 @@ GOOD = [
     "postgresql://u@%2Frun%2Fpostgresql:5432/shop",
     "postgresql://localhost",
 ]
-# What an unencoded character makes of a password.
+# The text that remains of a password with an unencoded character.
 CUT = [
     "abc/Tail", "5432/Tail", "99999/Tail", "abc?Tail", "5432?Tail", "abc#Tail", "5432#Tail", "abc@Tail", "[abcTail",
     "abc%Tail",
@@ -37,7 +37,7 @@ def test_a_password_that_is_cut_is_refused_and_not_quoted(password: str) -> None
 
     said = str(refused.value)
     assert said == str(connection_urls.unreadable(connection_urls.DATABASE_SETTING))
-    # Nor does a traceback show what the parser says.
+    # A traceback must not show the message of the parser either.
     assert refused.value.__cause__ is refused.value.__context__ is None
 
 

@@ -1,4 +1,4 @@
-"""A full disk is recognised in one place, whatever reports it, and named so."""
+"""A full disk is recognised in one place, whatever reports it, and has a clear error."""
 
 import ast
 import errno
@@ -20,7 +20,7 @@ from tests.faults import volumes
 from tests.source import sources
 
 NAMES = {"ENOSPC", "EDQUOT", "EFBIG", "DiskFullError", "53100"}
-"""What only the one place looks for."""
+"""Names that only this one module may use."""
 
 
 def system(number: int) -> OSError:
@@ -29,7 +29,7 @@ def system(number: int) -> OSError:
 
 @pytest.fixture
 def full(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a volume without a byte of space, on which there is a database."""
+    """A folder with a database on a volume without free space."""
     volume = tmp_path / "volume"
     volumes.mount_memory(volume, 2)
     connection = apsw.Connection(str(volume / "store.sqlite"))

@@ -1,4 +1,4 @@
-"""Refusals: what their classes promise to every caller."""
+"""Refusals: the guarantees of their classes for every caller."""
 
 from countersign.kernel.errors import Unavailable
 

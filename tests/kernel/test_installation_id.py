@@ -1,4 +1,4 @@
-"""The id and the collector's time in the database and the blob store, with several nodes at once."""
+"""The installation id and the time of the last collection in the database and the blob store, with several nodes."""
 
 import asyncio
 import threading
@@ -40,12 +40,12 @@ class Nodes:
         self.blobs = blobs
 
     async def advance(self, at: Instant) -> None:
-        """A node whose clock shows this moment runs the collector."""
+        """Run the collector on a node whose clock shows this time."""
         with clock.fixed(at):
             await installation_id.advance(self.database, self.blobs, NAME)
 
     async def times(self) -> tuple[int, int]:
-        """When the collector last ran, by the database and by the blob store."""
+        """Return the time of the last collection according to the database and to the blob store."""
         row = await self.database.fetch_one(installation_id.STORED)
         marker = await installation_id.blobs_marker(self.blobs, NAME)
         assert row is not None
@@ -55,7 +55,7 @@ class Nodes:
 
 @pytest.fixture
 async def nodes(database_url: str, tmp_path: Path) -> AsyncIterator[Nodes]:
-    """An installation that was never collected."""
+    """An installation without a collection."""
     database = await open_database(database_url, schema="shop", reserve_bytes=0)
     blobs = LocalBlobs(tmp_path / "blobs", reserve_bytes=0)
     async with database.transaction() as transaction:
@@ -67,7 +67,7 @@ async def nodes(database_url: str, tmp_path: Path) -> AsyncIterator[Nodes]:
 
 
 class Interleaved:
-    """A database and a blob store: the event happens before the step of this number, counted from 0."""
+    """A database and a blob store that run a function before the step with this number, counted from 0."""
 
     def __init__(self, nodes: Nodes, event: Event, at: int) -> None:
         self._nodes = nodes
@@ -83,19 +83,19 @@ class Interleaved:
             await self._event()
 
     async def fetch_one(self, *arguments: Any) -> Any:
-        """The first row."""
+        """Return the first row."""
         await self._step()
         return await self._nodes.database.fetch_one(*arguments)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:
-        """A transaction."""
+        """Open a transaction."""
         await self._step()
         async with self._nodes.database.transaction() as transaction:
             yield transaction
 
     async def marker(self) -> bytes | None:
-        """The marker."""
+        """Return the marker."""
         await self._step()
         return await self._nodes.blobs.marker()
 
@@ -105,7 +105,7 @@ class Interleaved:
 
     @property
     def was_interrupted(self) -> bool:
-        """Whether there was a step of that number."""
+        """Return whether a step with this number existed."""
         return self._left < 0
 
 
@@ -121,7 +121,7 @@ async def test_a_node_that_advances_at_any_moment_of_another_stops_neither_nor_s
         seen.append(await nodes.times())
 
     both: Any = Interleaved(nodes, event, step)
-    # The clock of `advance` in the event is the innermost one.
+    # The clock of `advance` in the function takes precedence.
     with clock.fixed(Instant((EARLY + LATE) // 2)):
         await installation_id.advance(both, both, NAME)
 
@@ -162,7 +162,7 @@ async def test_an_older_state_of_the_database_is_outdated(nodes: Nodes) -> None:
 
 
 def places_of(folder: Path, schema: str, database: Database) -> InstallationPlaces:
-    """The places of a service that has this schema and no files."""
+    """Return the databases and files of a service with this schema and without blobs."""
     return InstallationPlaces(folder, "", ServiceTables(schema, "", "", "", "", "", ""), database)
 
 
@@ -170,7 +170,7 @@ async def test_services_that_settle_at_once_are_all_named_in_the_directory(
     nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services = ("distribution", "records")
-    # Each waits, before it writes, until the other has read: only a lock keeps the other from reading so early.
+    # Before it writes, each waits until the other has read. Only a lock prevents the other from reading so early.
     readers = threading.Barrier(len(services))
     write = installation_id.write_directory
 

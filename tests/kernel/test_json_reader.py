@@ -1,4 +1,4 @@
-"""JSON is read so that it means one thing only, or is refused."""
+"""JSON has exactly one meaning, or is refused."""
 
 import json
 from typing import Any

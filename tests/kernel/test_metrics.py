@@ -1,4 +1,4 @@
-"""Numbers as Prometheus text: each family once, labels escaped, never more series than a family may have."""
+"""Metrics as Prometheus text: each family once, escaped labels, and a limited number of series for each family."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ LINE = re.compile(r'[a-z_]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*\})? (?:[
 
 @pytest.fixture(autouse=True)
 def no_families() -> Iterator[None]:
-    """Only what the test declares."""
+    """Only the families that the test declares."""
     kept = dict(FAMILIES)
     FAMILIES.clear()
     yield
@@ -22,7 +22,7 @@ def no_families() -> Iterator[None]:
 
 
 def page(*samples: Sample) -> list[str]:
-    """The lines of this process's numbers."""
+    """Return the lines of this process's metrics."""
     return metrics.text([metrics.counted([("worker", "0")])], samples).splitlines()
 
 

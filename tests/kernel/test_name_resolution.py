@@ -1,4 +1,4 @@
-"""Names are looked up apart: one that is never answered holds up nobody else."""
+"""Names are resolved in separate threads: a name without an answer does not delay others."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ from countersign.kernel import safe_http_client
 
 
 class Silence:
-    """A resolver that answers for names that end in `.silent` only once it is let."""
+    """A resolver that answers for names ending in `.silent` only when the test permits it."""
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
@@ -30,7 +30,7 @@ class Silence:
 
 @pytest.fixture
 def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silence]:
-    """The resolver, whose silence ends with the test."""
+    """The resolver, which answers everything when the test ends."""
     made = Silence()
     monkeypatch.setattr(socket, "getaddrinfo", made)
     yield made
@@ -38,7 +38,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silence]:
 
 
 async def begun(silence: Silence, names: list[str]) -> list[asyncio.Task[list[str]]]:
-    """Lookups of the names that are under way."""
+    """Start to resolve the names, and return the running lookups."""
     tasks = [asyncio.create_task(safe_http_client.resolve(name, 443)) for name in names]
     async with asyncio.timeout(30):
         while any(not silence.asked[name] for name in names):

@@ -1,4 +1,4 @@
-"""Normal forms are those of Unicode, and take no more than linear time."""
+"""Normalization is equal to Unicode's, and takes linear time."""
 
 import sys
 import unicodedata

@@ -1,4 +1,4 @@
-"""Work beside an application goes on after a failure, and ends with the application."""
+"""Background work continues after a failure, and ends with the application."""
 
 import asyncio
 from pathlib import Path

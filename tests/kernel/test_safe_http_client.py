@@ -1,4 +1,5 @@
-"""Going out: the document comes, and nothing of ours can be reached by it; attacks are named by their number."""
+"""Outgoing requests: they return documents from other servers, and cannot reach internal addresses. Attacks have their
+number in the list."""
 
 import asyncio
 import datetime
@@ -25,7 +26,8 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 
 class Far:
-    """A server that answers every request with the same bytes and then closes; `heads` is what it was asked."""
+    """A server that responds to every request with the same bytes and then closes the connection. `heads` contains the
+    requests."""
 
     def __init__(self, answer: bytes, pause_s: float = 0) -> None:
         self.answer = answer
@@ -34,7 +36,7 @@ class Far:
         self.port = 0
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one connection, with a pause before every byte when one is set."""
+        """Handle one connection, with a pause before every byte if the test sets one."""
         try:
             self.heads.append(await reader.readuntil(b"\r\n\r\n"))
             if not self.pause_s:
@@ -49,13 +51,13 @@ class Far:
             writer.close()
 
     def url(self, host: str = "127.0.0.1", scheme: str = "http") -> str:
-        """Its address."""
+        """Return the address of the server."""
         return f"{scheme}://{host}:{self.port}/keys?a=b"
 
 
 @asynccontextmanager
 async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[Far]:
-    """Such a server on a free port."""
+    """Run such a server on a free port."""
     made = Far(answer, pause_s)
     server = await asyncio.start_server(made.take, "127.0.0.1", 0, ssl=tls)
     made.port = server.sockets[0].getsockname()[1]
@@ -64,13 +66,13 @@ async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = No
 
 
 async def fetched(answer: bytes, pause_s: float = 0) -> safe_http_client.Document:
-    """What is made of the answer."""
+    """Return the result of fetching this response."""
     async with far(answer, pause_s) as server:
         return await safe_http_client.get_json(server.url(), private=True)
 
 
 async def unreachable(url: str, *, private: bool = False) -> str:
-    """Why it cannot be had."""
+    """Return the reason why the URL cannot be fetched."""
     with pytest.raises(Unreachable) as found:
         await safe_http_client.get_json(url, private=private)
     return str(found.value)
@@ -78,7 +80,8 @@ async def unreachable(url: str, *, private: bool = False) -> str:
 
 @pytest.fixture
 def resolve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
-    """Have every name resolve to the given addresses, the next list at each question; the names that were asked."""
+    """Let every name resolve to the given addresses, with the next list at each lookup. Return the names that were
+    looked up."""
 
     def set_to(*answers: list[str]) -> list[str]:
         asked: list[str] = []
@@ -97,7 +100,7 @@ def resolve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
-    """Where connections were begun; none is made."""
+    """Record the addresses to which connections are started, without connecting."""
     begun: list[tuple[object, ...]] = []
 
     async def begin(host: str, port: int, *, ssl: object, server_hostname: str | None) -> None:
@@ -301,7 +304,7 @@ async def test_t9_a_server_that_never_answers_and_a_name_server_that_sleeps_end_
     with silent:
         assert "within" in await unreachable(f"http://127.0.0.1:{silent.getsockname()[1]}/", private=True)
 
-    # A name of its own: whoever asks for it next waits for the same lookup.
+    # Use a new name, because the next lookup of a name waits for the running one.
     def sleep(*_: object, **__: object) -> None:
         time.sleep(0.6)
         raise OSError
@@ -317,7 +320,7 @@ def test_the_whole_time_is_3_seconds() -> None:
 
 
 def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
-    """A server's side of TLS with a certificate of its own for the name, and that certificate."""
+    """Return the server side of TLS with a new certificate for the name, and that certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)

@@ -1,4 +1,4 @@
-"""Log lines: one JSON object each, complete, and never a secret, wherever somebody put one."""
+"""Log lines: each is one complete JSON object and never contains a secret, wherever the secret is in the data."""
 
 import io
 import json
@@ -26,13 +26,13 @@ WORDS = st.text(max_size=30)
 
 @pytest.fixture(autouse=True)
 def usual_level() -> Iterator[None]:
-    """Write what the other tests of this process expect, whatever level a test has set."""
+    """Restore the log level that the other tests of this process expect."""
     yield
     telemetry.configure()
 
 
 def jwt(marker: str) -> str:
-    """What a signed token looks like, with the marker as its signature."""
+    """Return a text with the format of a signed token, with the marker as its signature."""
     head = urlsafe_b64encode(b'{"alg":"ES256","typ":"at+jwt"}').decode().rstrip("=")
     body = urlsafe_b64encode(b'{"sub":"somebody"}').decode().rstrip("=")
     return f"{head}.{body}.{marker}"
@@ -40,7 +40,7 @@ def jwt(marker: str) -> str:
 
 @st.composite
 def secret_texts(draw: st.DrawFn) -> tuple[str, str]:
-    """A credential as it may stand in a text, and the part of it that must not come out."""
+    """Generate a credential as part of a text, and the part of it that must not be logged."""
     marker = draw(MARKER)
     opaque = secrets.new_secret(draw(st.sampled_from(PREFIXES)))
     pair = b64encode(f"client:{marker}".encode()).decode()
@@ -63,7 +63,7 @@ def secret_texts(draw: st.DrawFn) -> tuple[str, str]:
 
 @contextmanager
 def logged() -> Iterator[io.StringIO]:
-    """What is logged within the block."""
+    """Return what the block logs."""
     written = io.StringIO()
     with redirect_stderr(written):
         telemetry.configure("debug")
@@ -71,7 +71,7 @@ def logged() -> Iterator[io.StringIO]:
 
 
 def wrapped(text: str, shape: int) -> Any:
-    """The text, in a structure of some kind."""
+    """Return the text inside a nested structure."""
     shapes: list[Any] = [
         text,
         [text],
@@ -197,10 +197,10 @@ def test_a_level_that_does_not_exist_is_refused() -> None:
 
 
 class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
-        """It is one."""
+        """Return True."""
         return True
 
 

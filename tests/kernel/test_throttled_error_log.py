@@ -1,4 +1,4 @@
-"""What fails again and again takes few lines of the log."""
+"""An error that repeats takes only a few log lines."""
 
 import pytest
 from structlog.testing import capture_logs

@@ -1,4 +1,4 @@
-"""A collector of traces that means ill: it costs no memory, keeps no thread and holds up no stop."""
+"""A malicious trace collector: it causes no memory growth, keeps no thread busy and delays no shutdown."""
 
 import socket
 import threading
@@ -16,14 +16,14 @@ HEADERS, DRIP_S = 90, 0.2
 
 
 class Hostile:
-    """Answers one request as it likes; `gave` counts what it got rid of."""
+    """Responds to one request in a malicious way. `gave` counts the bytes that it sent."""
 
     def __init__(self) -> None:
         self.gave = 0
         self.let_go = threading.Event()
 
     def endless(self, connected: socket.socket) -> None:
-        """A body that goes on for as long as it is read, 64 MiB at most."""
+        """Send a body for as long as it is read, at most 64 MiB."""
         connected.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in range(MOST_MIB):
             connected.sendall(b"100000\r\n" + MIB + b"\r\n")
@@ -31,7 +31,7 @@ class Hostile:
         connected.sendall(b"0\r\n\r\n")
 
     def dripping(self, connected: socket.socket) -> None:
-        """A header that takes 18 s."""
+        """Send a header that takes 18 s."""
         connected.sendall(b"HTTP/1.1 200 OK\r\n")
         for _ in range(HEADERS):
             if self.let_go.wait(DRIP_S):
@@ -43,7 +43,7 @@ class Hostile:
 
 @contextmanager
 def collecting(answer: Callable[[socket.socket], None]) -> Generator[tuple[Tracer, threading.Thread]]:
-    """A tracer that has a span to send, and the thread of the collector it goes to."""
+    """Return a tracer with a span to send, and the thread of its collector."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
@@ -62,7 +62,7 @@ def collecting(answer: Callable[[socket.socket], None]) -> Generator[tuple[Trace
 
 @pytest.fixture
 def hostile() -> Iterator[Hostile]:
-    """A collector that means ill; skips where what sends spans is not installed."""
+    """A malicious collector. The test is skipped if the packages for traces are not installed."""
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
     made = Hostile()
     yield made

@@ -1,4 +1,4 @@
-"""What the peers speak to: a records service started as its users start it, with revision 2026-07-28 off and on."""
+"""Fixtures for peers: a records service started as users start it, with revision 2026-07-28 off and on."""
 
 import asyncio
 import shutil
@@ -18,7 +18,7 @@ __all__ = ["Node", "node", "sqlite_office"]
 
 
 class Peer(NamedTuple):
-    """A running service and an agent of alice's on it."""
+    """A running service, and an agent of alice on it."""
 
     url: str
     token: str

@@ -1,4 +1,5 @@
-"""An identity provider on this machine: keys of its own, a key set over HTTP, ID-JAGs, events, misbehaviour."""
+"""An identity provider on this machine: its keys, a key set over HTTP, ID-JAGs, security events, and faults on
+request."""
 
 import base64
 import json
@@ -31,14 +32,14 @@ Private: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed
 
 @dataclass
 class Key:
-    """A private key, the algorithm it signs with, its id."""
+    """A private key, its algorithm and its id."""
 
     algorithm: str
     private: Private
     kid: str
 
     def sign(self, message: bytes) -> bytes:
-        """The signature as JWS has it."""
+        """The signature in the form of JWS."""
         match self.private:
             case ec.EllipticCurvePrivateKey():
                 size = (self.private.curve.key_size + 7) // 8
@@ -53,7 +54,7 @@ class Key:
                 return self.private.sign(message)
 
     def jwk(self) -> Members:
-        """The public half for the key set."""
+        """The public key for the key set."""
         shown: Members = {"kid": self.kid, "alg": self.algorithm, "use": "sig"}
         match self.private:
             case ec.EllipticCurvePrivateKey():
@@ -83,19 +84,19 @@ _MAKERS: dict[str, Callable[[], Private]] = {
     "ES256": lambda: ec.generate_private_key(ec.SECP256R1()),
     "ES384": lambda: ec.generate_private_key(ec.SECP384R1()),
     "EdDSA": ed25519.Ed25519PrivateKey.generate,
-    # Two of these are slow to make; one key serves both algorithms, under two ids.
+    # Two of these are slow to generate, so one key serves both algorithms, under two ids.
     "RS256": _rsa,
     "PS256": _rsa,
 }
 
 
 def new_key(algorithm: str) -> Key:
-    """A fresh key (RSA: the run's one)."""
+    """A new key (RSA: one for the test run)."""
     return Key(algorithm, _MAKERS[algorithm](), f"{algorithm.lower()}-{uuid.uuid4().hex[:8]}")
 
 
 def compact(header: Members | bytes, payload: Members | bytes, sign: Callable[[bytes], bytes]) -> str:
-    """A compact JWS of just these parts, whatever they are."""
+    """A compact JWS of exactly these parts."""
     parts = [part if isinstance(part, bytes) else json.dumps(part).encode() for part in (header, payload)]
     message = ".".join(map(b64, parts))
     return f"{message}.{b64(sign(message.encode()))}"
@@ -103,8 +104,8 @@ def compact(header: Members | bytes, payload: Members | bytes, sign: Callable[[b
 
 @dataclass
 class IdentityProvider:
-    """The running provider. What it answers at its key set's address may be changed while it runs: `body` instead of
-    the key set, `status`, further `headers`, `delay_s` before each of its `drips` bytes-at-a-time pieces."""
+    """The running provider. The answer at its key set's address can be changed while it runs: `body` replaces the key
+    set, `status` and further `headers` are set, and `delay_s` passes before each of `drips` pieces."""
 
     issuer: str
     keys: dict[str, Key]
@@ -120,7 +121,7 @@ class IdentityProvider:
 
     @property
     def jwks_uri(self) -> str:
-        """Where its key set is."""
+        """The address of its key set."""
         return f"{self.issuer}/jwks.json"
 
     def key_set(self) -> bytes:
@@ -132,20 +133,20 @@ class IdentityProvider:
         self.keys[algorithm] = new_key(algorithm)
 
     async def trust(self, store: Store, **members: Any) -> None:
-        """Have the store believe this provider, with every algorithm unless `algorithms` says otherwise."""
+        """Make the store trust this provider, with every algorithm unless `algorithms` names others."""
         given = {"name": NAME, "jwks_uri": self.jwks_uri, "algorithms": tuple(self.keys), **members}
         async with store.database.transaction() as transaction:
             await trusted_issuers.add(transaction, store, self.issuer, **given)
 
     def signed(self, payload: Members | bytes, header: Members | None = None, algorithm: str = "ES256") -> str:
-        """Anything, signed; header members given replace the usual ones, None takes one away."""
+        """A signed token with any payload; given header members replace the usual ones, None removes one."""
         key = self.keys[algorithm]
         whole = {"alg": algorithm, "kid": key.kid, "typ": ID_JAG, **(header or {})}
         return compact({name: value for name, value in whole.items() if value is not None}, payload, key.sign)
 
     def claims(self, audience: str, now_s: int | None = None, **claims: Any) -> Members:
-        """The claims of an ID-JAG that is believed: for ann@example.com, who signed in a minute ago. Given ones
-        replace them; None takes one away."""
+        """The claims of a valid ID-JAG: for ann@example.com, who signed in a minute ago. Given claims replace them;
+        None removes one."""
         moment_s = int(time.time()) if now_s is None else now_s
         usual = {
             "iss": self.issuer,
@@ -166,7 +167,7 @@ class IdentityProvider:
         return self.signed(self.claims(audience, **claims), header, algorithm)
 
     def event(self, audience: str, subject: str | None = "user-1", **claims: Any) -> str:
-        """A security event token that takes back what was asserted of the subject."""
+        """A security event token that revokes the assertions about the subject."""
         usual = {
             "iss": self.issuer,
             "aud": audience,
@@ -188,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Answer as the provider is told to."""
+        """Send the configured answer."""
         provider = self.provider
         provider.requests += 1
         provider.paths.append(self.path)
@@ -211,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Node and the packages of npm that peers are written with, installed once for each lock."""
+"""Node and the npm packages of the peers, installed once for each lock file."""
 
 import fcntl
 import hashlib
@@ -17,7 +17,7 @@ COPIED = ("package.json", "package-lock.json", ".npmrc")
 
 
 class Node(NamedTuple):
-    """Where node is, and a folder with the installed packages."""
+    """Node's path, and a folder with the installed packages."""
 
     program: str
     folder: Path
@@ -31,19 +31,19 @@ class Node(NamedTuple):
 
 
 def environment() -> dict[str, str]:
-    """The environment with the node that came with the test's own Python in front of the machine's."""
+    """The environment, in which the node of the test's own Python precedes the machine's."""
     return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
 
 
 @pytest.fixture(scope="session")
 def node() -> Node:
-    """Node with the locked packages of the MCP clients; skips where they cannot be had."""
+    """Node with the locked packages of the MCP clients; the test is skipped when they are not available."""
     return prepared(PROJECT)
 
 
 def prepared(project: Path) -> Node:
-    """Node with a project's locked packages, kept in the cache folder from run to run; skips where they cannot be
-    had."""
+    """Node with a project's locked packages, kept in the cache folder between runs; the test is skipped when they are
+    not available."""
     path = environment()["PATH"]
     program, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     if program is None or npm is None:

@@ -1,4 +1,4 @@
-"""A receiver of webhooks on this machine, which answers as it is told to."""
+"""A receiver of webhooks on this machine with configurable answers."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Message(NamedTuple):
-    """What arrived: headers by their lower-case names, and the body's bytes."""
+    """A received message: headers by their lower-case names, and the body's bytes."""
 
     headers: dict[str, str]
     body: bytes
@@ -20,8 +20,8 @@ class Message(NamedTuple):
 
 
 class Receiver:
-    """Answers each POST with `status`, one after the other from `statuses` while there are any; or does `instead`:
-    `hang` (nothing until `release`), `endless head`, `endless body`, `garbage`, `cut` (it closes without
+    """Answers each POST with `status`, or with the next of `statuses` as long as there are any, or with the fault in
+    `instead`: `hang` (no answer until `release`), `endless head`, `endless body`, `garbage`, `cut` (it closes without
     an answer)."""
 
     def __init__(self) -> None:
@@ -38,16 +38,16 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Its address."""
         return f"http://127.0.0.1:{self.port}/hook?key=secret-of-the-path"
 
     @property
     def ids(self) -> list[str]:
-        """The ids of the messages, in the order they arrived in."""
+        """The ids of the messages, in the order of their arrival."""
         return [each.headers["webhook-id"] for each in self.messages]
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+        """Handle one connection."""
         self.open += 1
         self.most_open = max(self.most_open, self.open)
         with suppress(OSError, asyncio.IncompleteReadError):
@@ -79,7 +79,7 @@ class Receiver:
             await writer.drain()
 
     async def heard(self, count: int) -> None:
-        """Wait until so many messages have arrived, a minute at most."""
+        """Wait until this count of messages has arrived, a minute at most."""
         async with asyncio.timeout(60), self.arrived:
             await self.arrived.wait_for(lambda: len(self.messages) >= count)
 

@@ -1,4 +1,4 @@
-"""A store started as its users start it, with a client, a person who has a browser, and a provider it trusts."""
+"""A store started as users start it, with a client, a person with a browser, and a trusted provider."""
 
 import json
 import re
@@ -34,9 +34,9 @@ class Browser:
     pages: list[str] = field(default_factory=list[str])
 
     def allowed(self, address: str) -> str:
-        """Open an address that another program named, sign in where asked, allow what is asked; the address outside
-        of the store that the person ends at."""
-        # From elsewhere, so without the session's cookie, which is SameSite=Strict.
+        """Open an address that another program named, sign in if needed and consent, and return the address outside the
+        store where the person ends."""
+        # The request comes from another site, so it lacks the session's cookie, which is SameSite=Strict.
         answer = httpx.get(address, headers={"Sec-Fetch-Site": "cross-site"})
         for _ in range(MOST_PAGES):
             onward = _onward(answer)
@@ -49,7 +49,7 @@ class Browser:
         raise AssertionError(f"never sent back; the last page was {answer.url}: {answer.text}")
 
     def _submitted(self, page: httpx.Response) -> httpx.Response:
-        """Send a page's form: the one that asks for a password, or the one that asks for a decision."""
+        """Submit a page's form: the password form, or the consent form."""
         action = re.search(r'<form method="post"(?: action="([^"]+)")?', page.text)
         assert action is not None, page.text
         hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
@@ -62,7 +62,7 @@ class Browser:
 
 
 def _onward(answer: httpx.Response) -> str | None:
-    """Where an answer leads on its own."""
+    """The address that an answer redirects to."""
     if answer.is_redirect:
         return urljoin(str(answer.url), answer.headers["location"])
     assert answer.status_code == 200, answer.text
@@ -72,8 +72,8 @@ def _onward(answer: httpx.Response) -> str | None:
 
 @dataclass
 class Shop:
-    """The running store; `client_id` may read the library and send people back to BACK. Nobody listens there: the
-    person's browser stops at it."""
+    """The running store; `client_id` may read the library and redirect people to BACK. BACK has no server: the person's
+    browser stops at it."""
 
     root: str
     data: Path
@@ -87,7 +87,7 @@ class Shop:
         return f"{self.root}/api/v1"
 
     def known(self, **more: str) -> dict[str, str]:
-        """What a client has been told beforehand."""
+        """What a client knows before it starts."""
         return {
             "root": self.root,
             "base": self.base,
@@ -102,14 +102,14 @@ class Shop:
 
     @contextmanager
     def person(self) -> Iterator[Browser]:
-        """Somebody new, in front of a browser."""
+        """A new person with a browser."""
         email = f"{uuid.uuid4().hex}@example.com"
         told(self.data, "person", "create", email, "--password-stdin", stdin=PASSWORD)
         with httpx.Client() as http:
             yield Browser(email, http)
 
     def library(self, token: str) -> int:
-        """How a token is answered."""
+        """The answer to a request for the library with this token."""
         return httpx.get(f"{self.base}/library", headers={"Authorization": f"Bearer {token}"}).status_code
 
 
@@ -125,7 +125,7 @@ def opened(data: Path) -> Iterator[Shop]:
 
 
 def told(data: Path, *words: str, stdin: str = "") -> dict[str, Any]:
-    """What the command line tells the operator."""
+    """The output of an operator's command."""
     done = subprocess.run(
         [*COMMAND, *words, "--data", data, "--json"],
         env=environment(**SETTINGS),

@@ -1,4 +1,5 @@
-"""Independent clients of MCP, unchanged: each lists, calls, is refused, gets a plan, and is told of an unknown tool."""
+"""Independent MCP clients, unmodified: each lists tools, calls one, is refused, gets a plan, and gets an error for an
+unknown tool."""
 
 import json
 import subprocess
@@ -15,7 +16,7 @@ NEWEST = "newest"
 
 
 def check(peer: Peer, done: "subprocess.CompletedProcess[str]", revision: str | None) -> None:
-    """Hold what a client saw against what there is."""
+    """Compare the client's results with the service."""
     assert done.returncode == 0, done.stderr
     seen: dict[str, Any] = json.loads(done.stdout)
     if revision is not None:
@@ -62,7 +63,7 @@ def test_a_client_in_javascript_works(peer: Peer, node: Node, script: str, mode:
 
 
 def inspected(peer: Peer, node: Node, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """What the Inspector's command line says."""
+    """The output of the Inspector's command line."""
     own = ("--cli", peer.url, "--transport", "http", "--header", f"Authorization: Bearer {peer.token}")
     return node.run("node_modules/.bin/mcp-inspector", *own, *arguments)
 

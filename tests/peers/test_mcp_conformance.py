@@ -1,4 +1,4 @@
-"""The official conformance suite: every scenario passes but those that the baseline gives a reason for."""
+"""The official conformance suite: every scenario passes except those with a documented reason in the baseline."""
 
 import shutil
 import sys
@@ -20,7 +20,7 @@ PASSED = "Baseline check passed"
 
 @contextmanager
 def started(log: Path, *arguments: str) -> Iterator[str]:
-    """One of the suite's servers; its address."""
+    """The address of one of the suite's servers."""
     port = free_port()
     kind, *rest = arguments
     script = str(PROJECT / "conformance_server.py")
@@ -33,14 +33,14 @@ def started(log: Path, *arguments: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The protocol over tools that the suite calls by name."""
+    """The protocol with tools that the suite calls by name."""
     with started(tmp_path_factory.mktemp("tools") / "log", "tools") as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory, sqlite_office: Furnished) -> Iterator[str]:
-    """The records service, every request with a token."""
+    """The records service; every request gets a token."""
     folder = tmp_path_factory.mktemp("records")
     data = folder / "data"
     shutil.copytree(sqlite_office.place, data)

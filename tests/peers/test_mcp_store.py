@@ -1,4 +1,4 @@
-"""The official client of MCP at the store as it is served."""
+"""The official MCP client at the served store."""
 
 import json
 import subprocess
@@ -27,5 +27,5 @@ def test_the_official_client_works_at_the_store(tmp_path: Path, mode: str, is_20
     assert {"list_products", "get_product", "run_batch"} <= set(seen["tools"])
     assert seen["got"] == {"items": [], "next_cursor": None}
     assert seen["refused"][0] is True
-    # The server challenges: HTTP 401, which this client without credentials reports as an error of its own.
+    # The server answers HTTP 401, which this client without credentials reports as an error of its own.
     assert seen["unknown"][0] == -32603

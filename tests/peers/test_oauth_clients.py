@@ -1,4 +1,4 @@
-"""Independent clients of OAuth, unchanged, against a started store: each gets in, and out again."""
+"""Independent OAuth clients, unmodified, at a started store: each gets access, and revokes it."""
 
 import json
 import subprocess
@@ -25,26 +25,26 @@ FROM_A_REFUSAL = (
     "POST /api/v1/auth/login",
     "GET /api/v1/library",
 )
-"""How a client gets in that knows nothing but its credentials."""
+"""How a client that knows only its credentials gets access."""
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    """The store these tests share."""
+    """The store that these tests share."""
     with shops.opened(tmp_path_factory.mktemp("shop") / "data") as running:
         yield running
 
 
 @pytest.fixture
 def person(shop: Shop) -> Iterator[Browser]:
-    """Somebody whom no client has asked yet."""
+    """A person without any consent so far."""
     with shop.person() as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def oauth_node() -> Node:
-    """Node with the locked packages of the OAuth clients; skips where they cannot be had."""
+    """Node with the locked packages of the OAuth clients; the test is skipped when they are not available."""
     return prepared(PROJECT)
 
 
@@ -56,7 +56,7 @@ def seen_by(
     folder: Path = PROJECT,
     **more: str,
 ) -> Any:
-    """What a client saw; whenever it sends its person somewhere, they go there and allow it. `more` goes into its
+    """The client's results; each time it sends its person to the store, they consent. `more` is added to its
     environment."""
     with subprocess.Popen(
         [*command, json.dumps(known)],
@@ -67,7 +67,7 @@ def seen_by(
         stderr=subprocess.PIPE,
         text=True,
     ) as client:
-        # Reading a client that waits for ever would never end.
+        # Without a limit, reading from a client that waits for ever would never end.
         watch = Timer(TIMEOUT_S, client.kill)
         watch.start()
         try:
@@ -81,7 +81,7 @@ def seen_by(
 
 
 def answered(client: "subprocess.Popen[str]", person: Browser | None) -> Any:
-    """Go wherever the client sends its person, until it tells what it saw; None when it never does."""
+    """Open each address that the client prints, until it prints its results; None when it never does."""
     assert client.stdin is not None
     assert client.stdout is not None
     for line in client.stdout:
@@ -95,13 +95,13 @@ def answered(client: "subprocess.Popen[str]", person: Browser | None) -> Any:
 
 
 def in_python(script: str, known: dict[str, str], person: Browser | None = None, **more: str) -> Any:
-    """What a client in Python saw."""
+    """The results of a client in Python."""
     return seen_by([sys.executable, PROJECT / script], known, person, **more)
 
 
 def check(shop: Shop, person: Browser, seen: dict[str, Any]) -> None:
-    """Hold what a client saw against what there is: three tokens, each of which opened the library until it ended,
-    one of them by a person's leave."""
+    """Compare the client's results with the store: three tokens, each of which gave access to the library until it was
+    revoked, one of them with a person's consent."""
     assert person.pages == ["sign-in", "consent"]
     assert seen["issuer"] == shop.root
     for name in (*WAYS, "code"):
@@ -172,7 +172,7 @@ def test_the_mcp_sdk_registers_itself_and_finds_its_way_from_a_refusal(shop: Sho
 
 
 def asserted(shop: Shop) -> tuple[str, str]:
-    """Somebody new at the identity provider, and an assertion of them for the shop's client."""
+    """A new person at the identity provider, and an assertion about them for the shop's client."""
     subject = f"user-{uuid.uuid4().hex}"
     email = f"{subject}@example.com"
     claims = {"sub": subject, "email": email, "client_id": shop.client_id, "resource": f"{shop.base}/library"}

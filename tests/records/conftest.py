@@ -1,4 +1,4 @@
-"""An office on each database: seeded once for the run, copied for every test."""
+"""An office on each database: seeded once for the run, and copied for every test."""
 
 import asyncio
 import shutil
@@ -20,7 +20,7 @@ _numbers = count(1)
 
 
 class Furnished(NamedTuple):
-    """A seeded office nobody works in: its folder or the name of its database, and its people's tokens."""
+    """A seeded office that tests only copy: its folder or the name of its database, and the tokens of its people."""
 
     place: str
     tokens: dict[str, str]
@@ -43,7 +43,7 @@ def postgres_office(postgres_cluster: Cluster, tmp_path_factory: pytest.TempPath
 
 
 class Rooms(NamedTuple):
-    """Settings of an office of the test's own, and its people's tokens."""
+    """The settings of an office for one test, and the tokens of its people."""
 
     settings: Settings
     tokens: dict[str, str]
@@ -51,7 +51,7 @@ class Rooms(NamedTuple):
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rooms]:
-    """A copy of the seeded office: once SQLite, once PostgreSQL."""
+    """A copy of the seeded office, once on SQLite and once on PostgreSQL."""
     data = tmp_path / "data"
     if request.param == "sqlite":
         made: Furnished = request.getfixturevalue("sqlite_office")
@@ -72,7 +72,7 @@ def statements_alone(transaction_waits: TransactionWaits) -> None:
 
 @pytest.fixture
 async def office(rooms: Rooms) -> AsyncIterator[Office]:
-    """An office of the test's own and a client of its real application."""
+    """An office for one test, with a client of the real application."""
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:

@@ -1,4 +1,5 @@
-"""A records service of a test's own models, inside the test's process: its dispatch is called as HTTP and MCP do."""
+"""A records service with a test's own models in the process of the test. Tests call its dispatcher as HTTP and MCP
+do."""
 
 import dataclasses
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -39,7 +40,8 @@ async def opened(
     deadline_s: float = 5.0,
     kinds: Sequence[type[Field]] = (),
 ) -> AsyncGenerator["Inside"]:
-    """A service on the empty (or earlier opened) database at the address, with these models and kinds of fields."""
+    """Open a service with these models and kinds of fields on the database at this address, which is empty or was
+    opened before."""
     registry = Registry([base_models.MODULE, Module("trial", version="1", models=models, kinds=kinds)])
     database = await open_database(url, schema=schema, pool=4, reserve_bytes=0, read_deadline_s=deadline_s)
     counters = SharedMemoryCounters(folder, slots=64)
@@ -67,21 +69,21 @@ async def opened(
 
 @dataclasses.dataclass
 class Inside:
-    """A service, and callers made from grants as signed-in people and their agents are."""
+    """A service, with callers that are created from grants, like people who are signed in and their agents."""
 
     service: RecordsService
 
     @property
     def models(self) -> Mapping[str, Declared]:
-        """The declared models."""
+        """Return the declared models."""
         return self.service.records.registry.models
 
     def administrator(self, user_id: str = "a" * 24) -> Caller:
-        """A person who sees everything in clear and may do all."""
+        """Return a person who sees everything in clear and may run every command."""
         return self._caller(Rights(user_id, "root", frozenset({ADMINISTRATOR})), None, None, None)
 
     async def member(self) -> Caller:
-        """An administrator with a record of its own, so that it can have agents by their tokens."""
+        """Return an administrator who has a record, so that agents with tokens can be created for this person."""
         records = self.service.records
         async with records.database.transaction() as transaction:
             await grants.seed_roles(transaction, records.registry)
@@ -90,30 +92,31 @@ class Inside:
         return self.administrator(user_id)
 
     async def person(self, *grants: Grant, user_id: str = "b" * 24) -> Caller:
-        """A person of these grants; with the domain of its own that masked fields need."""
+        """Return a person with these grants. If fields are masked, the person has a token domain."""
         standing = Rights(user_id, "person", frozenset({"tester"}), frozenset(), grants)
         return self._caller(standing, None, None, await self.domain(user_id, ""))
 
     async def agent(self, label: str, *grants: Grant, user_id: str = "b" * 24) -> Caller:
-        """An agent of a person of these grants (none: an administrator's), as it would be let in now."""
+        """Return an agent of a person with these grants, or of an administrator without grants, as authentication would
+        return it now."""
         roles = frozenset({"tester"} if grants else {ADMINISTRATOR})
         standing = Rights(user_id, "person", roles, frozenset(), grants)
         return self._caller(standing, ScopeLimit(("*",)), label, await self.domain(user_id, label))
 
     async def issued(self, person: Caller, label: str = "scout") -> str:
-        """A bearer token for an agent of a member; the id of its record."""
+        """Issue a bearer token for an agent of a member, and return the id of its record."""
         records = self.service.records
         async with records.database.transaction() as transaction:
             return (await agent_tokens.issue_token(transaction, records, person, TokenRequest(("*",), label))).record_id
 
     async def caller_of(self, token_id: str) -> Caller:
-        """The agent that calls with a token."""
+        """Return the agent that calls with this token."""
         found = await self.service.callers.agent(self.service.records.database, token_id)
         assert found is not None
         return found
 
     async def domain(self, user_id: str, label: str) -> Domain:
-        """The open token domain, opened if there is none."""
+        """Return the open token domain, and open it if needed."""
         records = self.service.records
         async with records.database.transaction() as transaction:
             await agent_tokens.open_domain(transaction, user_id, label)
@@ -137,22 +140,22 @@ class Inside:
         )
 
     def run(self, caller: Caller) -> Run:
-        """A reading command of the caller under way."""
+        """Return a run of a reading command by the caller."""
         return Run(self.service.engine, caller, self.service.records.database, actor_of(caller, "request"))
 
     async def value(self, caller: Caller, model: str, name: str, /, **body: object) -> Any:
-        """What a command answers, as JSON gives it back."""
+        """Run a command and return its value as decoded JSON."""
         view = require_command(caller, model, name)
         done = await self.service.dispatch.run(caller, view, name, body, "request")
         assert not isinstance(done.value, Proposal), done
         return msgspec.json.decode(msgspec.json.encode(done.value))
 
     async def rows(self, statement: str, *values: int | str | None) -> list[tuple[Any, ...]]:
-        """Rows of a table, whoever may see them."""
+        """Return the rows of a table, independent of any caller."""
         return await self.service.records.database.fetch(statement, *values)
 
     async def plan_of(self, statement: str, values: Sequence[Any]) -> str:
-        """How the engine answers a statement, in its own words."""
+        """Return the query plan of a statement as text."""
         database = self.service.records.database
         word = "EXPLAIN QUERY PLAN" if database.dialect == "sqlite" else "EXPLAIN"
         rows = await database.scan(f"{word} {statement}", *values)

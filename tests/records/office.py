@@ -1,4 +1,4 @@
-"""An office: the demonstration's people and records, and agents beside them, spoken to over HTTP."""
+"""An office: the people and records of the demonstration data and additional agents, reached over HTTP."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,13 +16,13 @@ PEOPLE = ("alice", "bob", "carol", "root")
 
 
 def settings(data: str, database_url: str = "") -> Settings:
-    """The settings of an office in this folder or, where it is PostgreSQL's, in this database."""
+    """Return the settings of an office in this folder or, with PostgreSQL, in this database."""
     url = "" if database_url.startswith("sqlite") else database_url
     return Settings(data=data, database_url=url, database_pool=5, master_key=MASTER_KEY, reserve_mib=0)
 
 
 async def furnish(wanted: Settings) -> dict[str, str]:
-    """Fill an empty database with the demonstration; a session token for each of its people."""
+    """Fill an empty database with the demonstration data, and return a session token for each person."""
     async with app.opened(wanted, ROOT_URL, is_loopback=True) as service:
         assert await demo.seed(service.engine)
         return {name: await sessions.sign_in(service.records, name, demo.PASSWORD) for name in PEOPLE}
@@ -30,7 +30,7 @@ async def furnish(wanted: Settings) -> dict[str, str]:
 
 @dataclass
 class Office:
-    """Who calls is named: a person of the demonstration, or an agent made before."""
+    """Callers are named: a person of the demonstration data, or an agent that was created before."""
 
     http: httpx.AsyncClient
     tokens: dict[str, str] = field(default_factory=dict[str, str])
@@ -38,18 +38,18 @@ class Office:
 
     @property
     def service(self) -> app.RecordsService:
-        """The service, where it runs in the test's own process."""
+        """Return the service, if it runs in the process of the test."""
         assert self.opened is not None, "this office is served by another process"
         return self.opened
 
     def headers(self, who: str) -> dict[str, str]:
-        """The Authorization of somebody."""
+        """Return the Authorization header of a caller."""
         return {"Authorization": f"Bearer {self.tokens[who]}"}
 
     async def agent(
         self, person: str, *scopes: str, name: str = "", label: str = "", unmask: Sequence[str] = ()
     ) -> str:
-        """An agent of the person; by its name it calls from now on."""
+        """Create an agent of the person, and return the name under which it calls."""
         name = name or f"{person}'s {label or 'agent'}"
         body: dict[str, object] = {"scopes": list(scopes or ("*",)), "label": label or name}
         if unmask:
@@ -60,7 +60,7 @@ class Office:
         return name
 
     async def person(self, name: str, *grants: Mapping[str, object]) -> str:
-        """A person with a role of its own that has these grants, signed in by that name; its id."""
+        """Create a person with a role that has these grants, and sign in. Return the id of the person."""
         user = await self.value("root", "user.create", username=name)
         role = await self.value("root", "role.create", title=f"role of {name}")
         await self.value("root", "user_role.create", user=user["id"], role=role["id"])
@@ -75,33 +75,33 @@ class Office:
         return cast("str", user["id"])
 
     async def post(self, who: str, path: str, body: object) -> httpx.Response:
-        """A POST of JSON."""
+        """Send a POST request with a JSON body."""
         return await self.http.post(path, json=body, headers=self.headers(who))
 
     async def call(self, who: str, command: str, body: Mapping[str, object] | None = None) -> httpx.Response:
-        """Run a command, `lead.get`."""
+        """Run a command, such as `lead.get`."""
         return await self.post(who, "/api/" + command.replace(".", "/"), body or {})
 
     async def value(self, who: str, command: str, /, **body: object) -> Any:
-        """What the command answers, when it is carried out."""
+        """Run a command that must succeed, and return its value."""
         answer = await self.call(who, command, body)
         assert answer.status_code == 200, f"{command} {body}: {answer.status_code} {answer.text}"
         return answer.json()["value"]
 
     async def denied(self, who: str, command: str, /, **body: object) -> list[str]:
-        """What the command says it withheld."""
+        """Run a command, and return the fields that it withheld."""
         answer = await self.call(who, command, body)
         assert answer.status_code == 200, answer.text
         return cast("list[str]", answer.json()["denied"])
 
     async def refused(self, who: str, command: str, /, **body: object) -> str:
-        """The reason for which the command refuses its input."""
+        """Run a command that must be refused, and return the reason."""
         answer = await self.call(who, command, body)
         assert answer.status_code == 400, f"{command} {body}: {answer.status_code} {answer.text}"
         return cast("str", answer.json()["error"])
 
     async def proposed(self, who: str, command: str, /, **body: object) -> str:
-        """The id of the plan that the command became."""
+        """Run a command that must become a plan, and return the id of the plan."""
         answer = await self.call(who, command, body)
         assert answer.status_code == 202, f"{command} {body}: {answer.status_code} {answer.text}"
         assert answer.json()["approval_required"] is True
@@ -112,12 +112,12 @@ class Office:
         return await self.post(who, f"/api/approve/{plan_id}", body)
 
     async def first(self, model: str, who: str = "root", **equal: object) -> dict[str, Any]:
-        """The first record with these values, as somebody sees it."""
+        """Return the first record with these values, as the caller sees it."""
         conditions = [{"field": name, "op": "eq", "value": each} for name, each in equal.items()]
         rows = await self.value(who, f"{model}.list", filter=conditions, limit=1)
         assert rows, f"no {model} with {equal}"
         return cast("dict[str, Any]", rows[0])
 
     async def all(self, model: str, who: str = "root") -> list[dict[str, Any]]:
-        """Every record somebody sees."""
+        """Return every record that the caller sees."""
         return cast("list[dict[str, Any]]", await self.value(who, f"{model}.list"))

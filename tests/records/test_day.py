@@ -1,4 +1,5 @@
-"""The day of the API's promise: an agent works leads on masked data and proposes, a person approves."""
+"""The scenario of the API document: an agent works with masked leads and proposes changes, and a person approves
+them."""
 
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ async def _listed(office: Office, agent: str) -> list[dict[str, Any]]:
 
 
 def _of_one_contact(leads: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Two leads of the same contact, which the agent knows by equal tokens."""
+    """Return two leads with the same contact. The agent recognizes them by equal tokens."""
     by_contact: dict[str, list[dict[str, Any]]] = {}
     for lead in leads:
         if lead["stage"] == "new":

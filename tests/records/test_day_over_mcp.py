@@ -1,4 +1,4 @@
-"""The day of the API's promise once more, by the agent of examples/agent over MCP, and a person who approves."""
+"""The scenario of the API document with the agent of examples/agent over MCP, and a person who approves."""
 
 import asyncio
 import os
@@ -58,7 +58,7 @@ async def _day(office: Office, url: str, year: str) -> None:
 
 
 async def _proposed(office: Office, process: asyncio.subprocess.Process) -> dict[str, Any]:
-    """The agent's plan, as soon as there is one."""
+    """Return the agent's plan as soon as it exists."""
     while process.returncode is None:
         found = await office.value("alice", "plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
         if found:
@@ -69,7 +69,8 @@ async def _proposed(office: Office, process: asyncio.subprocess.Process) -> dict
 
 
 async def _worked(office: Office, printed: str, deleted: dict[str, Any]) -> None:
-    """What the agent did is in the records, in clear for those who see it so, and in the audit under its name."""
+    """Require that the changes of the agent are in the records, in clear for people who see them in clear, and in the
+    audit with the agent's name."""
     worked = printed.partition("Worked lead ")[2][:24]
     lead = await office.value("alice", "lead.get", id=worked)
     assert lead["stage"] == "qualified"

@@ -1,4 +1,4 @@
-"""A new record takes values from a record that it refers to, as far as they fit."""
+"""A new record gets values from a record to which it refers, if they are valid for its fields."""
 
 from pathlib import Path
 
@@ -10,14 +10,14 @@ from tests.records import inside
 
 
 class Ware(Model):
-    """Has a price."""
+    """A product with a price."""
 
     title = Text(required=True)
     price = Number()
 
 
 class Sample(Model):
-    """Takes the price of a ware where it is low."""
+    """A sample that gets the price of a product if the price is low enough."""
 
     title = Text()
     ware = Ref("ware", fills={"price": "price"})

@@ -1,4 +1,4 @@
-"""Idempotency-Key in records (decisions 11): one effect a key, and a repeat that says no more than a fresh call."""
+"""Idempotency-Key in records (decisions 11): each key has one effect, and a replay reveals no more than a new call."""
 
 import asyncio
 import itertools
@@ -25,7 +25,7 @@ REUSED = "this Idempotency-Key was used for another input; use a new key"
 
 
 def fresh() -> str:
-    """A new key."""
+    """Return a new key."""
     return str(uuid.uuid4())
 
 
@@ -40,7 +40,7 @@ async def keyed(
 async def repeated(
     office: Office, who: str, command: str, body: Mapping[str, object] | None = None
 ) -> tuple[httpx.Response, httpx.Response]:
-    """Run a command twice with one key; the first answer is not a replay, and the second is."""
+    """Run a command twice with one key. Only the second response must be marked as a replay."""
     key = fresh()
     first, again = await keyed(office, who, command, key, body), await keyed(office, who, command, key, body)
     assert "idempotency-replayed" not in first.headers, first.text
@@ -49,12 +49,12 @@ async def repeated(
 
 
 def same(first: httpx.Response, again: httpx.Response) -> bool:
-    """Whether both answers have the same status and bytes."""
+    """Return whether both responses have the same status and bytes."""
     return (first.status_code, first.content) == (again.status_code, again.content)
 
 
 async def leads(office: Office, title: str = "A lead") -> int:
-    """How many leads have the title."""
+    """Return the number of leads with this title."""
     found = await office.value("root", "lead.search", filter=[{"field": "title", "op": "eq", "value": title}], limit=1)
     return int(found["total"])
 
@@ -436,7 +436,7 @@ async def test_answers_over_the_size_limit_that_cannot_be_read_anew_are_repeated
 
 @pytest.fixture
 async def sqlite_pair(sqlite_office: Furnished, tmp_path: Path) -> AsyncIterator[tuple[Office, Office]]:
-    """Two offices that begin alike."""
+    """Two offices with the same data."""
     async with AsyncExitStack() as stack:
         offices: list[Office] = []
         for name in ("one", "two"):
@@ -453,7 +453,8 @@ async def sqlite_pair(sqlite_office: Furnished, tmp_path: Path) -> AsyncIterator
 async def test_calls_with_retries_leave_what_calls_without_them_leave(
     sqlite_pair: tuple[Office, Office], seed: int
 ) -> None:
-    """The same random calls to two offices, one of which is sent each call again, at once or much later."""
+    """The test sends the same random calls to two offices. One office gets each call a second time, at once or much
+    later."""
     plain, retried = sqlite_pair
     chance, counter = random.Random(seed), itertools.count()
     sent: list[tuple[str, str, dict[str, Any], bytes]] = []
@@ -475,7 +476,7 @@ async def test_calls_with_retries_leave_what_calls_without_them_leave(
             assert replayed.headers["idempotency-replayed"] == "true"
             assert replayed.status_code in (200, 400)
             if replayed.status_code == 400:
-                # Of a record that is gone by now, no more is said than that.
+                # For a record that has been deleted since, the response says only that.
                 assert replayed.content in (answer, b'{"error":"no such record"}')
 
     assert sorted(map(_shown, await plain.all("lead"))) == sorted(map(_shown, await retried.all("lead")))

@@ -1,4 +1,5 @@
-"""Texts at their longest, in an indexed field: kept, or refused with the reason where no index can hold them."""
+"""Texts of the maximum length in an indexed field: they are stored, or refused with the reason if no index can contain
+them."""
 
 import random
 
@@ -9,7 +10,7 @@ from tests.records.office import Office
 
 
 def incompressible(length: int) -> str:
-    """Characters of three bytes each that no database makes shorter."""
+    """Return a text of characters of three bytes each that a database cannot compress."""
     chance = random.Random(length)
     return "".join(chr(chance.randrange(0x4E00, 0x9FA0)) for _ in range(length))
 

@@ -1,4 +1,5 @@
-"""Modules are found through the entry points of installed packages; what cannot be used says why and what to do."""
+"""Modules are found through the entry points of installed packages. A module that cannot be used is reported with the
+reason and the remedy."""
 
 import sys
 from pathlib import Path
@@ -11,13 +12,13 @@ from countersign.records import modules
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder whose packages are installed as far as Python can tell."""
+    """A folder whose packages Python treats as installed."""
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     return tmp_path
 
 
 def package(folder: Path, name: str, text: str, place: str = "") -> None:
-    """Install a package of one file, whose entry point of that name leads to the place."""
+    """Install a package with one file, and with an entry point of this name."""
     (folder / f"foreign_{name}.py").write_text(text)
     info = folder / f"foreign_{name}-1.0.dist-info"
     info.mkdir()

@@ -1,4 +1,5 @@
-"""Kinds of fields that a module registers: read, stored, filtered, ordered, counted, masked, in CSV and described."""
+"""Kinds of fields that a module registers: they are read, stored, filtered, ordered, counted, masked, described, and
+used in CSV."""
 
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -33,7 +34,7 @@ _CLOCK = re.compile(r"([0-9]{1,4}):([0-5][0-9])", re.ASCII)
 
 
 class Duration(Field):
-    """A time in hours and minutes, H:MM; stored as whole minutes, so that it is ordered as a number."""
+    """A duration in hours and minutes, H:MM. It is stored as whole minutes, so that it is ordered as a number."""
 
     kind: ClassVar[str] = "duration"
     column: ClassVar[Any] = "BIGINT"
@@ -41,10 +42,10 @@ class Duration(Field):
     is_countable: ClassVar[bool] = True
 
     def read(self, value: object) -> Stored:
-        """The minutes.
+        """Return the minutes.
 
         Raises:
-            BadValue: it is no text H:MM.
+            BadValue: the value is not a text H:MM.
         """
         found = _CLOCK.fullmatch(value) if isinstance(value, str) else None
         if found is None:
@@ -52,14 +53,14 @@ class Duration(Field):
         return int(found[1]) * 60 + int(found[2])
 
     def show(self, stored: Stored) -> object:
-        """H:MM."""
+        """Return the duration as H:MM."""
         return f"{int(stored or 0) // 60}:{int(stored or 0) % 60:02d}"
 
     def read_cell(self, cell: str, notation: Notation) -> object:
-        """H:MM, or hours with decimals as a time sheet has them.
+        """Read H:MM, or hours with decimals as in a time sheet.
 
         Raises:
-            BadValue: the hours are no number.
+            BadValue: the hours are not a number.
         """
         if _CLOCK.fullmatch(cell):
             return cell
@@ -69,25 +70,25 @@ class Duration(Field):
             raise BadValue("must be hours such as 1:30 or 1.5") from error
 
     def show_cell(self, value: object, notation: Notation) -> str | None:
-        """Hours with decimals."""
+        """Return the hours with decimals."""
         hours = int(self.read(value) or 0) / 60
         return f"{hours:g}".replace(".", notation.decimal)
 
     def schema(self) -> Mapping[str, Any]:
-        """A string H:MM."""
+        """Return the schema of a string H:MM."""
         return {"type": "string", "pattern": "^[0-9]{1,4}:[0-5][0-9]$"}
 
 
 class Iban(Text):
-    """A bank account, in capitals without spaces; it is text, so that it may be personal."""
+    """A bank account number in capitals without spaces. It is text, so that it can be personal."""
 
     kind: ClassVar[str] = "iban"
 
     def formatted(self, text: str) -> str:
-        """Capitals without spaces.
+        """Return the number in capitals without spaces.
 
         Raises:
-            BadValue: it does not begin with a country and check digits.
+            BadValue: the text does not begin with a country code and check digits.
         """
         account = "".join(text.split()).upper()
         if not re.fullmatch(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{8,30}", account):
@@ -96,7 +97,7 @@ class Iban(Text):
 
 
 class Shift(Model):
-    """The hours that somebody worked."""
+    """The hours of a person."""
 
     title = Text(required=True)
     worked = Duration(index=True)
@@ -115,7 +116,7 @@ async def office(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
 
 
 async def add(office: Inside, *worked: str) -> list[str]:
-    """Shifts of these durations; their ids."""
+    """Create shifts with these durations, and return their ids."""
     root = office.administrator()
     return [(await office.value(root, "shift", "create", title="s", worked=each))["id"] for each in worked]
 

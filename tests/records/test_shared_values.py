@@ -1,4 +1,5 @@
-"""A value that records share stays theirs: what they share it by is not changed under them."""
+"""The field `shared_by`: records may share a value only if the field is equal in the records to which they refer, and
+this field cannot be changed while they do."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,14 +13,14 @@ from tests.records.inside import Inside
 
 
 class Deal(Model):
-    """Is with somebody."""
+    """A deal with a buyer."""
 
     title = Text(required=True)
     buyer = Text()
 
 
 class Slip(Model):
-    """Its code may be on several deals of one buyer."""
+    """A slip. Its code may be on several deals of one buyer."""
 
     deal = Ref("deal", required=True)
     code = Text(unique_with="deal", shared_by="buyer")

@@ -1,4 +1,4 @@
-"""Models and fields may be called as SQL calls its own things: no statement trips over them."""
+"""Models and fields may have names that are key words of SQL, in all statements."""
 
 import csv
 from pathlib import Path
@@ -10,7 +10,7 @@ POSITIVE = where("where", gt=0)
 
 
 class Order(Model, shown_as="group"):
-    """Called after a word of SQL, as are all its fields."""
+    """A model whose name and fields are key words of SQL."""
 
     group = Text(required=True, index=True, unique=True)
     select = Select("all", "distinct", "union", index=True)
@@ -26,7 +26,7 @@ class Order(Model, shown_as="group"):
 
 
 class Values(Model, shown_as="id"):
-    """Lines whose names are no better."""
+    """A child model with such names."""
 
     table = Ref("order", required=True, on_delete="cascade")
     offset = Number(default=1)

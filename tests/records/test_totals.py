@@ -1,4 +1,5 @@
-"""Totals and computed numbers stay within what every JSON client keeps exact, and never overflow in the database."""
+"""Totals and computed numbers stay within the range that every JSON client represents exactly, and never overflow in
+the database."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,30 +17,30 @@ LARGEST = 2**53 - 1
 
 
 def doubled(sum_minor: int) -> int:
-    """Twice the total."""
+    """Return twice the total."""
     return 2 * sum_minor
 
 
 class Box(Model):
-    """Adds up what is in it."""
+    """A box with the total of its coins."""
 
     sum_minor = Money(sum_of="coin.amount_minor")
     twice_minor = Money(computed=doubled)
 
 
 class Purse(Model):
-    """Adds up too."""
+    """A purse with the total of its coins."""
 
     sum_minor = Money(sum_of="coin.amount_minor")
 
 
 def product(factor: int, amount_minor: int) -> int:
-    """A number made from two."""
+    """Return the product of two numbers."""
     return factor * amount_minor
 
 
 class Coin(Model):
-    """Is in a box or in a purse."""
+    """A coin in a box or in a purse."""
 
     box = Ref("box")
     purse = Ref("purse", on_delete="cascade")
@@ -50,7 +51,7 @@ class Coin(Model):
 
 @pytest.fixture
 async def safe(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
-    """No coins yet: once on SQLite, once on PostgreSQL."""
+    """A service without coins, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Box, Purse, Coin) as opened:
         yield opened
 

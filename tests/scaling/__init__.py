@@ -1,1 +1,1 @@
-"""What the cost of every parser and endpoint is bounded by."""
+"""Upper bounds for the cost of every parser and endpoint."""

@@ -1,4 +1,4 @@
-"""A store and an office to measure, on SQLite: what is measured is this process."""
+"""A store and a records service to measure, on SQLite, because only this process is measured."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 @pytest.fixture
 async def office(tmp_path: Path, sqlite_office: Furnished) -> AsyncIterator[Office]:
-    """A copy of the seeded office."""
+    """A copy of the seeded records service."""
     shutil.copytree(sqlite_office.place, tmp_path / "data")
     async with records.opened(office_settings(str(tmp_path / "data")), OFFICE_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(records.create(service), raise_app_exceptions=False)

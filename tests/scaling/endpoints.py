@@ -1,4 +1,4 @@
-"""Every text that an endpoint of either service takes, found in the declarations, with its limit."""
+"""Every text that an endpoint of either service accepts, collected from the declarations, with its limit."""
 
 import types
 import typing
@@ -14,7 +14,7 @@ from countersign.store.context import PREFIX
 
 
 class Text(NamedTuple):
-    """A text that an endpoint takes: `place` is the name of a parameter or the JSON pointer of a member."""
+    """A text that an endpoint accepts: `place` is the name of a parameter or the JSON pointer of a member."""
 
     method: str
     path: str
@@ -22,11 +22,11 @@ class Text(NamedTuple):
     is_parameter: bool
     limit: int
     is_told: bool
-    """Whether the declaration names the limit; otherwise it is that of the request."""
+    """Whether the declaration has a limit of its own; otherwise the limit of the request applies."""
 
 
 def texts() -> list[Text]:
-    """Those of the store."""
+    """The texts of the store."""
     return [text for route in ROUTES for text in _of_route(route)]
 
 
@@ -46,7 +46,7 @@ def _of_route(route: Route[Any]) -> Iterator[Text]:
 
 
 def _strings(hint: Any, place: str, length: int | None = None) -> Iterator[tuple[str, int | None]]:
-    """Every text in a shape, by its pointer, with its longest length."""
+    """Every text in a type, by its pointer, with its maximum length."""
     if hint in (str, typing.Any, object):
         yield place or "/", length
     elif typing.get_origin(hint) is typing.Annotated:
@@ -62,7 +62,7 @@ def _strings(hint: Any, place: str, length: int | None = None) -> Iterator[tuple
 
 
 def _inner(hint: Any) -> Iterator[tuple[str, Any]]:
-    """What a shape is made of, by the step of a pointer that leads there."""
+    """The types inside a type, each by its step of the pointer."""
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         hints = typing.get_type_hints(hint, include_extras=True)
         for field in msgspec.structs.fields(hint):
@@ -74,7 +74,7 @@ def _inner(hint: Any) -> Iterator[tuple[str, Any]]:
 
 
 def commands(document: Mapping[str, Any]) -> list[Text]:
-    """Those of records, found in the OpenAPI document of what somebody may call there."""
+    """The texts of records, collected from the OpenAPI document of what a caller may use there."""
     found: list[Text] = []
     for path, item in document["paths"].items():
         for method, operation in item.items():
@@ -88,7 +88,7 @@ def commands(document: Mapping[str, Any]) -> list[Text]:
 
 
 def resolved(document: Mapping[str, Any], schema: Any) -> dict[str, Any]:
-    """The schema, or what it refers to."""
+    """The schema, or what its reference points to."""
     while "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     return cast("dict[str, Any]", schema)
@@ -110,7 +110,7 @@ def _members(document: Mapping[str, Any], schema: Any, place: str, depth: int) -
 
 
 def put(body: Any, place: str, text: str) -> Any:
-    """The body with the text at the pointer; what is missing on the way is made."""
+    """The body with the text at the pointer; missing objects on the way are created."""
     name, _, rest = place.removeprefix("/").partition("/")
     if not name:
         return text

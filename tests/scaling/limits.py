@@ -1,4 +1,4 @@
-"""docs/reference/limits.md, made from what is measured: `python -m tests.scaling.limits` writes it."""
+"""Writes docs/reference/limits.md from the measured declarations: `python -m tests.scaling.limits`."""
 
 import asyncio
 import sys
@@ -31,7 +31,7 @@ that too.
 
 
 def page(commands: list[Text]) -> str:
-    """The page, with the texts that commands of records take."""
+    """The page, with the texts that commands of records accept."""
     parsers = [f"| {name} | {each.reads} | {each.bound} |" for name, each in PARSERS.items()]
     return "\n".join(
         [

@@ -6,29 +6,28 @@ from collections.abc import Callable
 from typing import TypeVar
 
 MAX_FACTOR = 2.6
-"""By which the cost may grow when the input doubles."""
+"""The maximum growth of the cost when the input doubles."""
 FLOOR_S = 0.005
-"""What takes less than this at 4n takes no time that could be measured."""
+"""A cost at 4n below this is too small to be measured."""
 TIMES = 5
 LARGEST_BEGIN_S = 0.1
-"""What a sixteenth of the longest input may take for the rest to be tried at all."""
+"""The maximum cost of a sixteenth of the longest input; a more expensive one is not measured further."""
 
 REPEATS = 2
-"""How often what seems superlinear is measured again."""
+"""How often an apparently superlinear result is measured again."""
 
 _Input = TypeVar("_Input")
 
 
 class Growth:
-    """What the work costs at n, 2n and 4n."""
+    """The cost of the work at n, 2n and 4n."""
 
     def __init__(self, costs: tuple[float, float, float]) -> None:
         self.costs = costs
 
     @property
     def is_linear(self) -> bool:
-        """Whether neither doubling costs more than it may; both have to, so that one disturbed figure decides nothing
-        but the whole does."""
+        """Whether the last doubling, or both together, cost no more than allowed; one disturbed figure is ignored."""
         first, second, third = self.costs
         return third < FLOOR_S or third / max(second, 1e-9) <= MAX_FACTOR or third / max(first, 1e-9) <= MAX_FACTOR**2
 
@@ -37,8 +36,8 @@ class Growth:
 
 
 def growth(make: Callable[[int], _Input], work: Callable[[_Input], object], longest: int) -> Growth:
-    """The costs of the work on inputs of a quarter, half and all of `longest`. What seems superlinear is measured
-    again: other processes disturb figures of a millisecond."""
+    """The costs of the work on inputs of a quarter, half and all of `longest`. An apparently superlinear result is
+    measured again, because other processes disturb measurements of a millisecond."""
     found = _growth(make, work, longest)
     for _ in range(REPEATS):
         if found.is_linear:

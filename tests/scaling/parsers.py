@@ -1,4 +1,4 @@
-"""Every parser that meets a stranger's bytes: what bounds its input, and the inputs on which it would take longest."""
+"""Every parser of untrusted bytes: the limit of its input, and its worst inputs."""
 
 import gzip
 import io
@@ -40,8 +40,8 @@ HEADER, BODY, RECORDS_BODY = 64 << 10, 1 << 20, 8 << 20
 
 
 class Parser(NamedTuple):
-    """A parser: what it reads, its limit in words and as a number of characters or bytes, what it does with an input,
-    and the inputs. Those above a mebibyte are measured at 1 MiB unless the run is full."""
+    """A parser: what it reads, its limit in words and as a number of characters or bytes, its function, and the inputs.
+    Inputs above a mebibyte are measured at 1 MiB unless the run is full."""
 
     reads: str
     bound: str
@@ -51,7 +51,7 @@ class Parser(NamedTuple):
 
 
 def _quietly(work: Callable[[Any], object]) -> Callable[[Any], None]:
-    """The work, whose refusal is as good as its result."""
+    """The work, for which a refusal is as good as a result."""
 
     def done(given: Any) -> None:
         with suppress(Refused, ValueError, messages.JsonRpcError, msgspec.MsgspecError, external_jwt.BadToken):
@@ -66,7 +66,7 @@ _GRAMMAR = Grammar(["EMAIL", "PERSON", "PHONE", "LITERAL"])
 
 
 def read_question(text: str) -> object:
-    """All that is done with a question but for what its database looks up."""
+    """All work on a question except the database queries."""
     tokens = lexicon.tokens_of(text)
     for run in items.spans(text, tokens):
         projection.lookup_key(run.text)
@@ -99,7 +99,7 @@ def _json(make: Callable[[int], str], place: str = "title") -> Callable[[int], b
 
 
 def _tar(entries: Callable[[int], list[_Entry]], packed: str = "") -> Callable[[int], io.BytesIO]:
-    """Tar files whose number of entries is that of the size; an entry is a name, what it links to, and its bytes."""
+    """Tar files whose count of entries is the size; an entry has a name, a link target and bytes."""
 
     def make(size: int) -> io.BytesIO:
         held = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Every regular expression of the source, and texts on which a bad one takes long."""
+"""Every regular expression of the source, and texts on which an expensive one would take long."""
 
 import ast
 import importlib
@@ -26,7 +26,7 @@ class Found(NamedTuple):
 
 @cache
 def patterns() -> list[Found]:
-    """Those that modules keep, and those that are written where they are used, each once for each module."""
+    """The compiled expressions of modules, and those that are passed to `re` functions, each once for each module."""
     return list(_patterns())
 
 
@@ -94,7 +94,7 @@ def _has_flags(node: ast.Call) -> bool:
 
 
 def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
-    """Beginnings, what is repeated, and ends, made of what the pattern itself is made of."""
+    """Beginnings, repeated parts and ends, made from the parts of the pattern itself."""
     source = pattern.pattern
     text = source.decode("latin-1") if isinstance(source, bytes) else source
     words = list(dict.fromkeys(_words(parser.parse(text, pattern.flags))))[:MOST_WORDS]
@@ -130,7 +130,7 @@ _TREES: Mapping[str, Callable[[Any], Sequence[Any]]] = {
     "ASSERT": lambda argument: [argument[1]],
     "ASSERT_NOT": lambda argument: [argument[1]],
 }
-"""What a node of a parsed expression is made of."""
+"""The children of a node of a parsed expression."""
 
 
 def _of_node(kind: str, argument: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Every endpoint takes time in proportion to the text that it is sent, on the worst text of up to its limit."""
+"""Every endpoint takes time in proportion to its text, on the worst text of up to its limit."""
 
 import gc
 import time
@@ -21,7 +21,7 @@ SAMPLE = 20_000
 FULL = pytest.param(1_000_000, list(TEXTS), marks=pytest.mark.full)
 A_FEW = ["combining marks", "near tokens", "places"]
 FLOOR_S = 0.06
-"""What a request of the longest text may take whatever a shorter one takes: most of it is the request itself."""
+"""The minimum that a request of the longest text may take: most of it is the cost of the request itself."""
 _VALUES = {"{id}": "game", "{version}": "1.0.0", "{channel}": "stable"}
 _numbers = count(1)
 
@@ -130,7 +130,8 @@ async def test_an_agents_long_text_of_tokens_takes_linear_time(office: Office) -
 
 
 async def test_the_page_of_limits_lists_every_parser_endpoint_and_command(office: Office) -> None:
-    """A new one without a line fails: `python -m tests.scaling.limits` writes the page."""
+    """A new parser, endpoint or command without a line fails this test: `python -m tests.scaling.limits` writes the
+    page."""
     document = (await office.http.get("/api/openapi.json", headers=office.headers("root"))).json()
 
     assert limits.PAGE.read_text() == limits.page(endpoints.commands(document))

@@ -13,7 +13,7 @@ SAMPLE = 50_000
 
 
 def cases() -> Iterator[object]:
-    """Every parser, with a sample of its longest input and, where the run is full, with all of it."""
+    """Every parser, with a sample of its longest input and, in a full run, with all of it."""
     for name, parser in PARSERS.items():
         yield pytest.param(name, min(parser.limit, SAMPLE), id=name)
         if parser.limit > SAMPLE:

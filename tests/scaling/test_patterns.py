@@ -1,4 +1,4 @@
-"""No regular expression takes more than linear time, whatever text it meets."""
+"""No regular expression takes more than linear time on any text."""
 
 import re
 from collections import deque
@@ -13,12 +13,12 @@ LONGEST = 4_000
 SHORTER = {
     # Titles have 200 characters at most.
     "countersign.store.catalog.names": 200,
-    # Whoever writes a module writes these names.
+    # The author of a module writes these names.
     "countersign.declare.rules.fields": 200,
     # Statements of the source itself.
     "countersign.kernel.database.migrate": 400,
 }
-"""Modules whose expressions meet short texts alone, with how short."""
+"""Modules whose expressions match only short texts, with the maximum length."""
 
 
 def costly(found: patterns.Found, longest: int) -> list[str]:
@@ -63,13 +63,13 @@ def test_regular_expressions_take_linear_time() -> None:
 
 @pytest.mark.parametrize("module", sorted(SHORTER))
 def test_expressions_for_short_texts_are_cheap_at_their_limit(module: str) -> None:
-    """They may take more than linear time, and never more than some milliseconds for a question."""
+    """They may take more than linear time, but only a few milliseconds for a question."""
     held = [each for each in patterns.patterns() if each.module == module]
 
     assert held
     for each in held:
         for head, pump, tail in patterns.attacks(each.pattern):
-            # Runs of blanks are one blank before a question is read.
+            # Runs of blanks become one blank before a question is read.
             text = " ".join((head + pump * 400 + tail)[: SHORTER[module]].split())
             grown = growth(lambda _, text=text: text, each.pattern.search, 4)
             assert grown.costs[2] < 0.05, f"{each.pattern.pattern!r:.80}: {pump!r}: {grown}"

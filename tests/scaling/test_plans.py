@@ -1,4 +1,4 @@
-"""A plan takes time in proportion to its steps, and the vault to the values of a transaction."""
+"""A plan takes time in proportion to its steps, and the vault in proportion to the values of a transaction."""
 
 import gc
 import time
@@ -42,7 +42,7 @@ async def test_approving_an_import_takes_linear_time(office: Office, longest: in
 
 
 async def _cost_of_holding(place: Path, values: int) -> float:
-    """The CPU time of a transaction that holds so many values more in a vault of as many."""
+    """The CPU time of a transaction that adds `values` values to a vault that has as many already."""
     async with inside.opened(f"sqlite:///{place}/vault.db", place) as opened:
         vault, database = opened.service.engine.vault, opened.service.records.database
         async with database.transaction() as transaction:

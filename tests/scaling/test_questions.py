@@ -1,4 +1,4 @@
-"""Reading a question takes less than 20 ms of CPU time, whatever its 2,000 characters are."""
+"""Reading a question takes less than 20 ms of CPU time, for any 2,000 characters."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Texts that have made parsers take long, each of any length."""
+"""Texts of any length that have made parsers slow."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,12 +6,12 @@ Make = Callable[[int], str]
 
 
 def repeated(unit: str, end: str = "") -> Make:
-    """So much of the unit that the whole has the length."""
+    """Repetitions of the unit, so that the whole has the length."""
     return lambda size: (unit * (size // len(unit) + 1))[: max(0, size - len(end))] + end
 
 
 def marks(size: int) -> str:
-    """A letter with marks in the order that normalisation has to sort most."""
+    """A letter with marks in the order that costs Unicode normalisation the most sorting."""
     return "a" + "\u0301" * (size // 2) + "\u0327" * (size - size // 2 - 1)
 
 

@@ -1,4 +1,4 @@
-"""What the code must not contain: no text is run as code, no format is read that can act, no weak cryptography."""
+"""The code must not run text as code, read formats that can act, or use weak cryptography."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ ACTING_FORMATS = {
     *("jinja2", "mako", "memcache", "pymemcache"),
 }
 WEAK = {"MD5", "md5", "SHA1", "sha1", "ARC4", "Blowfish", "TripleDES", "PKCS1v15", "CBC", "CFB", "ECB"}
-# The round function of a permutation, which takes AES as what it is: a keyed function of one block.
+# The round function of a permutation, which uses AES as a keyed function of one block.
 MAY_BE_WEAK = {("src/countersign/records/masking/placeholder_tokens.py", "ECB")}
 MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|document\.write"
@@ -28,7 +28,7 @@ MARKUP = re.compile(
 
 
 def texts_run(source: Source) -> Iterator[str]:
-    """Calls that run a text: of the interpreter's, or of the system's shell."""
+    """Calls that run a text as code, in the interpreter or in the system's shell."""
     for node in source.nodes:
         if isinstance(node, ast.Call):
             if (name := dotted(node.func)) in RUNS_TEXT:
@@ -37,7 +37,7 @@ def texts_run(source: Source) -> Iterator[str]:
 
 
 def formats_read(source: Source) -> Iterator[str]:
-    """Imports of what reads a format that may name code, files or addresses to fetch."""
+    """Imports of readers for formats that may name code, files or addresses to fetch."""
     for node in source.nodes:
         names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -46,7 +46,7 @@ def formats_read(source: Source) -> Iterator[str]:
 
 
 def weak_cryptography(source: Source) -> Iterator[str]:
-    """Names of digests, ciphers, modes and paddings that are broken or easily used wrongly."""
+    """Names of digests, ciphers, modes and paddings that are broken or easily misused."""
     for node in source.nodes:
         found = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
         if found in WEAK:

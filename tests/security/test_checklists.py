@@ -1,4 +1,4 @@
-"""The two security checklists are whole, name tests that exist, and say why where something is not met."""
+"""The two security checklists are complete, name existing tests, and give a reason for each unmet requirement."""
 
 import ast
 import hashlib
@@ -12,8 +12,8 @@ import pytest
 from tools import checklists
 
 ROOT = Path(__file__).parents[2]
-# Of the release's own list (ASVS 5.0.0): requirements of levels 1 and 2 in each chapter, and the digest of their
-# sorted ids, one a line.
+# From the release's own list (ASVS 5.0.0): the count of level 1 and 2 requirements in each chapter, and the digest of
+# their sorted ids, one per line.
 IN_CHAPTERS = (27, 11, 19, 10, 9, 35, 18, 7, 7, 29, 14, 9, 13, 9, 13, 16, 7)
 LEVELS = {"1": 70, "2": 183}
 IDS_SHA256 = "86cf170f2d735bbea6709489730fedbcd1b6a5611b6b13040d534dd93346e2eb"

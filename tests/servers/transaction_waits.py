@@ -49,7 +49,7 @@ class TransactionWaits:
                 monkeypatch.setattr(store, name, self._blob_call(getattr(store, name)))
         for name in ("hit", "peek"):
             monkeypatch.setattr(SharedMemoryCounters, name, _remote(getattr(SharedMemoryCounters, name)))
-        for name in ("_served", "answer_subrequest"):
+        for name in ("_serve", "answer_subrequest"):
             monkeypatch.setattr(App, name, self._request(getattr(App, name)))
 
     def allow(self, *places: str) -> None:

@@ -1,4 +1,4 @@
-"""A store on each database and a client that speaks to its real application."""
+"""A store on each database, and a client of its real application."""
 
 import asyncio
 import atexit
@@ -35,15 +35,16 @@ WATCHED = (
     *("apidocs", "auth", "batch", "catalog", "jobs", "library", "personal", "redeem", "releases"),
     *("signing_keys", "statistics", "tools", "webhooks"),
 )
-"""The folders of tests whose requests may not wait inside their transactions."""
+"""The folders of tests in which a request must not wait inside a transaction."""
 ROOT_URL = "http://127.0.0.1:8480"
 Result = TypeVar("Result")
 FILLED: Mapping[str, Callable[[Store], Awaitable[object]]] = {"demo_world": demo.seed, "shelf": stocked}
-"""What a store is filled with by the fixtures that say so: once for each database, each test has a copy."""
+"""Maps a fixture to the function that fills its store. The store is filled once for each database, and each test gets a
+copy."""
 
 
 class Original(NamedTuple):
-    """A store that is copied for tests: its directory, the name of its PostgreSQL database."""
+    """A store that is copied for tests: its directory and the name of its PostgreSQL database."""
 
     data: Path
     database: str
@@ -51,7 +52,8 @@ class Original(NamedTuple):
 
 @cache
 def migrated(cluster: Cluster) -> str:
-    """A database with the store's tables, made once: each test's own is a copy, which takes a tenth of the time."""
+    """Create a database with the store's tables once. The databases of tests are copies, which takes a tenth of the
+    time."""
     name = f"store_{os.getpid()}"
     asyncio.run(migrate(cluster.create(name)))
     return name
@@ -59,16 +61,16 @@ def migrated(cluster: Cluster) -> str:
 
 @cache
 def migrated_file() -> bytes:
-    """The same as a file of SQLite's."""
+    """Create an SQLite file with the store's tables once."""
     with TemporaryDirectory() as folder, ThreadPoolExecutor(1) as thread:
         file = Path(folder, lifespan.DATABASE_FILE)
-        # Who asks may be on an event loop, which nothing may block with another one.
+        # The caller may run in an event loop, so the coroutine runs in another thread.
         thread.submit(asyncio.run, migrate(f"sqlite:///{file}")).result()
         return file.read_bytes()
 
 
 async def migrate(url: str) -> None:
-    """Make the store's tables in an empty database."""
+    """Create the store's tables in an empty database."""
     database = await open_database(url, schema=lifespan.SCHEMA, pool=1)
     await upgrade(database, lifespan.MIGRATIONS)
     await open_engine("auto", database, url, lifespan.SCHEMA, lease_s=15)
@@ -76,7 +78,7 @@ async def migrate(url: str) -> None:
 
 
 def begun(data: Path) -> None:
-    """Have a store on SQLite begin with its tables there."""
+    """Create the data directory of an SQLite store with its tables."""
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = data / lifespan.DATABASE_FILE
     if not file.exists():
@@ -87,7 +89,7 @@ def begun(data: Path) -> None:
 def original(
     name: str, cluster: Cluster | None, prepare: Callable[[Settings], Coroutine[Any, Any, Result]]
 ) -> tuple[Original, Result]:
-    """An empty store on PostgreSQL, or on SQLite without a cluster, once it is prepared; what `prepare` returned."""
+    """Prepare an empty store on PostgreSQL or, without a cluster, on SQLite. Return it with the result of `prepare`."""
     folder = TemporaryDirectory(prefix=f"countersign-{name}-", dir=memory_folder())
     atexit.register(folder.cleanup)
     data = Path(folder.name)
@@ -96,14 +98,14 @@ def original(
     if not url:
         begun(data)
     with ThreadPoolExecutor(1) as thread:
-        # A test that asks may be on an event loop, which nothing may block with another one.
+        # The test may run in an event loop, so the coroutine runs in another thread.
         prepared = thread.submit(asyncio.run, prepare(settings_of(data, url))).result()
     return Original(data, database), prepared
 
 
 @cache
 def filled(fixture: str, cluster: Cluster | None) -> Original:
-    """A store with what the fixture says."""
+    """Return a store with the content that the fixture names."""
     return original(fixture, cluster, partial(fill, filling=FILLED[fixture]))[0]
 
 
@@ -114,14 +116,13 @@ async def fill(wanted: Settings, filling: Callable[[Store], Awaitable[object]]) 
 
 
 def filling_of(request: pytest.FixtureRequest) -> str | None:
-    """The fixture of the test that says what its store is filled with."""
+    """Return the fixture of the test that determines the content of its store."""
     return next((each for each in FILLED if each in request.fixturenames), None)
 
 
 @pytest.fixture
 def postgres_url(request: pytest.FixtureRequest, new_postgres_url: PostgresFactory, postgres_cluster: Cluster) -> str:
-    """The address of a PostgreSQL database of the test's own, with the store's tables, filled where a fixture says
-    so."""
+    """The address of a PostgreSQL database for this test with the store's tables, filled if a fixture says so."""
     filling = filling_of(request)
     return new_postgres_url(
         migrated(postgres_cluster) if filling is None else filled(filling, postgres_cluster).database
@@ -130,12 +131,13 @@ def postgres_url(request: pytest.FixtureRequest, new_postgres_url: PostgresFacto
 
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
-    """The settings of a store of the test's own; quotas out of the way."""
+    """The settings of a store for this test, with very high rate limits."""
     return settings_of(tmp_path / "data", "" if database_url.startswith("sqlite") else database_url)
 
 
 def settings_of(data: Path, database_url: str = "") -> Settings:
-    """The settings of a store in this directory, or with this PostgreSQL database; quotas out of the way."""
+    """Return the settings of a store in this directory, or with this PostgreSQL database, with very high rate
+    limits."""
     return Settings(
         data=str(data),
         database_url=database_url,
@@ -152,7 +154,7 @@ def settings_of(data: Path, database_url: str = "") -> Settings:
 
 @pytest.fixture
 async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[Store]:
-    """A store, filled where a fixture says so, else empty."""
+    """A store, which is empty unless a fixture fills it."""
     data = Path(settings.data)
     filling = filling_of(request)
     if filling is not None:
@@ -166,14 +168,14 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
 
 @pytest.fixture(autouse=True)
 def watched_transactions(request: pytest.FixtureRequest) -> None:
-    """Have the test fail if the transaction of a request waits."""
+    """Fail the test if the transaction of a request waits."""
     if request.path.relative_to(Path(__file__).parent).parts[0] in WATCHED:
         request.getfixturevalue("transaction_waits")
 
 
 @pytest.fixture
 async def http(store: Store) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the store's application, without a network between."""
+    """A client of the store's application in the same process."""
     transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
         yield client
@@ -196,17 +198,17 @@ async def demo_world(store: Store, http: httpx.AsyncClient) -> World:
 
 @pytest.fixture
 def lock_waits(store: Store, monkeypatch: pytest.MonkeyPatch) -> LockWaits:
-    """Which transactions wait for another one."""
+    """Counts the transactions that wait for another transaction."""
     return LockWaits(store.database, monkeypatch)
 
 
 @pytest.fixture
 def provider() -> Iterator[IdentityProvider]:
-    """An identity provider, which nobody trusts yet."""
+    """An identity provider, which is not trusted yet."""
     with identity_provider.serving() as running:
         yield running
 
 
 def with_settings(settings: Settings, **changes: object) -> Settings:
-    """The settings with some changed."""
+    """Return the settings with some changes."""
     return replace(settings, **changes)

@@ -1,4 +1,4 @@
-"""Files on their way to the store: announced, sent whole, in parts, or cut off in the middle."""
+"""Uploads files to the store: announced, sent whole, in parts, or cut off in the middle."""
 
 import hashlib
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ PUBLISHER = "publisher@north.example"
 
 
 class Shop(NamedTuple):
-    """A world with a publisher of `north` and one of its products with a published release 1.0.0."""
+    """A world with a publisher of `north`, and one of its products with a published release 1.0.0."""
 
     world: World
     token: str
@@ -36,13 +36,13 @@ class Shop(NamedTuple):
         return await self.world.call("POST", path, self.token, json=body)
 
     async def address(self, size: int, filename: str = "game.zip", **members: object) -> str:
-        """The upload address of a newly announced file."""
+        """Announce a file and return its upload address."""
         answer = await self.announce(size, filename, **members)
         assert answer.status_code == 201, answer.text
         return answer.json()["upload_url"]
 
     async def upload(self, data: bytes, filename: str = "game.zip", **members: object) -> dict[str, Any]:
-        """A ready artifact."""
+        """Upload a file and return the ready artifact."""
         answer = await self.put(await self.address(len(data), filename, **members), data)
         assert answer.status_code == 201, answer.text
         return answer.json()
@@ -53,14 +53,14 @@ class Shop(NamedTuple):
         return await self.world.http.put(address, content=data, headers=headers)
 
     async def received(self, address: str) -> list[list[int]]:
-        """What has arrived."""
+        """Return what the store has received."""
         answer = await self.world.http.get(address)
         assert answer.status_code == 200, answer.text
         return answer.json()["received"]
 
 
 async def open_shop(world: World, **members: object) -> Shop:
-    """A shop whose product has these members."""
+    """Create a shop with a product that has these members."""
     token = await world.person(PUBLISHER, north="publisher")
     product_id = await product(world, token, "river", **members)
     await release(world, token, product_id, "1.0.0", publish=True)
@@ -68,7 +68,7 @@ async def open_shop(world: World, **members: object) -> Shop:
 
 
 async def product(world: World, token: str, slug: str, **members: object) -> str:
-    """A draft product of the token's organisation; its id."""
+    """Create a draft product of the token's organisation, and return its id."""
     body = {"slug": slug, "title": slug.title(), "kind": "game", "platforms": ["linux"], **members}
     answer = await world.call("POST", "/products", token, json=body)
     assert answer.status_code == 201, answer.text
@@ -76,7 +76,7 @@ async def product(world: World, token: str, slug: str, **members: object) -> str
 
 
 async def release(world: World, token: str, product_id: str, version: str, *, publish: bool) -> None:
-    """A release of a product."""
+    """Create a release of a product."""
     body = {"version": version, "channel": "stable", "notes_only": publish}
     answer = await world.call("POST", f"/products/{product_id}/releases", token, json=body)
     assert answer.status_code == 201, answer.text
@@ -86,17 +86,18 @@ async def release(world: World, token: str, product_id: str, version: str, *, pu
 
 
 def sha256_of(data: bytes) -> str:
-    """The digest as the API writes it."""
+    """Return the digest as the API writes it."""
     return hashlib.sha256(data).hexdigest()
 
 
 def pattern(size: int, seed: int = 1) -> bytes:
-    """Bytes that repeat nowhere in sight."""
+    """Return bytes without short repetitions."""
     return hashlib.shake_256(seed.to_bytes(4)).digest(size)
 
 
 async def put_and_cut(store: Store, address: str, pieces: Iterable[bytes], content_range: str | None, size: int) -> int:
-    """Send pieces of a body of `size` bytes, then cut the connection; the status nobody gets to see, 0 for none."""
+    """Send pieces of a body of `size` bytes, then cut the connection. Return the status that the client does not
+    receive, or 0."""
     app = distribution.create(store)
     path = httpx.URL(address).raw_path
     headers = [(b"content-length", b"%d" % size)]
@@ -119,7 +120,7 @@ async def put_and_cut(store: Store, address: str, pieces: Iterable[bytes], conte
 
 @pytest.fixture
 def settings(settings: Settings, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """The settings of a store as it is installed: SQLite with a directory of blobs, PostgreSQL with a bucket."""
+    """The settings of a default store: SQLite with a directory of blobs, or PostgreSQL with a bucket."""
     if not settings.database_url:
         return settings
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
@@ -131,5 +132,5 @@ def settings(settings: Settings, request: pytest.FixtureRequest, monkeypatch: py
 
 @pytest.fixture
 async def shop(world: World) -> Shop:
-    """A shop that sells its product."""
+    """A shop whose product must be bought."""
     return await open_shop(world, access="entitled")

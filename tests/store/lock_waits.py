@@ -1,4 +1,4 @@
-"""Transactions that wait for another one: a test forces the order of a race by them."""
+"""Counts transactions that wait for another one, so that a test can force the order of a race."""
 
 import asyncio
 
@@ -14,8 +14,8 @@ SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname
 
 
 class LockWaits:
-    """Counts the transactions that wait: for a row on PostgreSQL, for the writer's turn on SQLite. Both serve them in
-    the order in which they came."""
+    """Counts the transactions that wait: for a row on PostgreSQL, for the write lock on SQLite. Both handle them in the
+    order of their arrival."""
 
     def __init__(self, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
         self._database = database
@@ -32,7 +32,7 @@ class LockWaits:
         monkeypatch.setattr(SqliteWriter, "_take_turn", counted)
 
     async def reach(self, count: int) -> None:
-        """Return when so many transactions wait."""
+        """Return when this number of transactions waits."""
         async with asyncio.timeout(GIVEN_UP_S):
             while await self._count() != count:
                 await asyncio.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Going back to an earlier moment gives nobody a right back."""
+"""Restoring an earlier backup does not restore revoked rights."""
 
 import asyncio
 from pathlib import Path
@@ -40,7 +40,7 @@ INSERT INTO upload_part (upload_id, start_at, length, sha256) VALUES ('u', 0, 5,
 
 
 async def alive(reader: Reader) -> tuple[int, ...]:
-    """How many of each kind of access there are."""
+    """Return the number of valid credentials of each kind."""
     row = await reader.fetch_one(ALIVE)
     assert row is not None
     return tuple(row)

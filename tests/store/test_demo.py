@@ -1,4 +1,4 @@
-"""The demonstration data is what the documentation says, always the same, and made once."""
+"""The demonstration data matches the documentation, is always the same, and is created once."""
 
 import re
 from base64 import b64decode
@@ -169,7 +169,7 @@ async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_wor
 
 
 async def run_jobs(world: World, folder: Path) -> None:
-    """Do what the queued jobs are for, one after the other."""
+    """Run the queued jobs, one after the other."""
 
     async def ignore(_: float) -> None:
         pass

@@ -1,4 +1,5 @@
-"""Idempotency-Key (decisions 6): the first answer is the answer, whoever's key it is and whatever happens."""
+"""Idempotency-Key (decisions 6): the first response is always returned, for any kind of caller and after any
+failure."""
 
 import asyncio
 import uuid
@@ -13,12 +14,12 @@ PRODUCT = {"slug": "made", "title": "Made", "kind": "tool", "platforms": ["linux
 
 @pytest.fixture
 async def owner(world: World) -> str:
-    """A token of north's owner."""
+    """A token of the owner of north."""
     return await world.person("owner@north.example", north="owner")
 
 
 def fresh() -> dict[str, str]:
-    """A new key."""
+    """Return a new key."""
     return {"Idempotency-Key": str(uuid.uuid4())}
 
 

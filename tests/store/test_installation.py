@@ -39,7 +39,7 @@ OLD, NEW = pattern(1000, 1), pattern(1000, 2)
 
 @dataclass
 class Installation:
-    """An installation that is closed: its settings, and how its database is copied or replaced by an empty one."""
+    """A closed installation: its settings, and how its database is copied or replaced by an empty one."""
 
     settings: Settings
     new_database: Callable[[str], str]
@@ -52,16 +52,16 @@ class Installation:
 
     @property
     def files(self) -> BlobStore:
-        """Its blob store."""
+        """The blob store."""
         return lifespan.open_blob_store(self.settings)
 
     async def stored(self) -> set[str]:
-        """All that is in the blob store, sealed or staged."""
+        """Return everything in the blob store, sealed or staged."""
         sealed = {each.sha256 async for each in self.files.sealed()}
         return sealed | {each.upload async for each in self.files.staged()}
 
     def copied(self) -> "Installation":
-        """The same places with a copy of the database as it is now, to be put in its place later."""
+        """Return the same installation with a copy of the current database, which can be put in its place later."""
         if self.settings.database_url:
             name = self.settings.database_url.rsplit("/", 1)[1]
             return replace(self, settings=replace(self.settings, database_url=self.new_database(name)))
@@ -70,12 +70,12 @@ class Installation:
         return self
 
     def put_back(self) -> None:
-        """Put the copy of a SQLite database into its place; one of PostgreSQL is named by its settings."""
+        """Put the copy of an SQLite database in its place. A copy on PostgreSQL is named by its settings."""
         if not self.settings.database_url:
             shutil.copyfile(self.folder.with_name("kept.sqlite"), self.folder / lifespan.DATABASE_FILE)
 
     def emptied(self) -> "Installation":
-        """The same places with an empty database."""
+        """Return the same installation with an empty database."""
         if self.settings.database_url:
             return replace(self, settings=replace(self.settings, database_url=self.new_database("template0")))
         (self.folder / lifespan.DATABASE_FILE).unlink()
@@ -84,7 +84,7 @@ class Installation:
 
 @pytest.fixture(params=["local", "s3"])
 def installation(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Installation:
-    """An installation on either database, with files in either kind of store; the collector waits no day."""
+    """An installation on either database with files in either kind of store. The collector does not wait a day."""
     if request.param == "s3":
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
@@ -100,14 +100,14 @@ def installation(request: pytest.FixtureRequest, settings: Settings, monkeypatch
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncGenerator[Store]:
-    """The store of the settings, as `serve` opens it."""
+    """Open the store of the settings like `serve` does."""
     async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
         yield store
 
 
 @asynccontextmanager
 async def shop_at(installation: Installation) -> AsyncGenerator[Shop]:
-    """A shop on the installation, made at the first time."""
+    """Return a shop on the installation, which is created the first time."""
     async with opened(installation.settings) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
@@ -122,7 +122,7 @@ async def shop_at(installation: Installation) -> AsyncGenerator[Shop]:
 
 
 async def begin(installation: Installation) -> str:
-    """Serve the installation for the first time, and store a file; its id."""
+    """Start the installation for the first time, and store a file. Return its id."""
     async with shop_at(installation) as shop:
         await shop.upload(OLD, "old")
         assert await blob_gc.collect(shop.store) == (0, 0, 0, "")
@@ -130,7 +130,7 @@ async def begin(installation: Installation) -> str:
 
 
 async def go_on(installation: Installation) -> None:
-    """Store another file and half of a third one, and have the collector run."""
+    """Store another file and half of a third one, and run the collector."""
     async with shop_at(installation) as shop:
         await shop.upload(NEW, "new")
         await shop.put(await shop.address(1000, "half"), NEW[:500], "bytes 0-499/1000")
@@ -138,7 +138,7 @@ async def go_on(installation: Installation) -> None:
 
 
 async def refusal(installation: Installation) -> InstallationMismatch:
-    """Why the installation is refused."""
+    """Return the reason why the installation is refused."""
     with pytest.raises(InstallationMismatch) as refused:
         async with opened(installation.settings):
             pytest.fail("it was opened")
@@ -259,7 +259,7 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
 
 @asynccontextmanager
 async def opened_with(settings: Settings, files: BlobStore) -> AsyncGenerator[Store]:
-    """A store that uses these files, whatever its settings say."""
+    """Open a store that uses these files instead of those in its settings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lifespan, "open_blob_store", lambda _: files)
         async with opened(settings) as store:
@@ -287,7 +287,7 @@ async def test_an_installation_of_the_version_before_gets_an_id_once(installatio
 
 
 async def forget(installation: Installation) -> None:
-    """Remove the id everywhere, as the version before left it."""
+    """Remove the id everywhere, as in an installation of the previous version."""
     async with opened(installation.settings) as store, store.database.transaction() as transaction:
         await installation_id.forget(transaction)
     (installation.folder / installation_id.FILE_NAME).unlink()
@@ -298,7 +298,7 @@ async def forget(installation: Installation) -> None:
 
 
 async def delete_marker(installation: Installation) -> None:
-    """Remove the marker from the bucket, which no part of the product does."""
+    """Delete the marker from the bucket, which the product never does."""
     place = read_address(installation.settings.blobs_url)
     config: S3Config = {"endpoint": place.endpoint or "", "region": "us-east-1"}
     bucket = S3Store(place.bucket, prefix=place.prefix, config=config, client_options={"allow_http": True})

@@ -1,4 +1,4 @@
-"""The page of a problem type explains what every answer of that type means."""
+"""The page of a problem type describes every response of that type."""
 
 from countersign.kernel.errors import NotFound
 from countersign.store.apidocs.problems import EVERYWHERE, ProblemTypeNotFound, types

@@ -1,4 +1,4 @@
-"""schema.sql, which people read, is what the migrations make."""
+"""schema.sql, which people read, is equal to the result of the migrations."""
 
 from pathlib import Path
 

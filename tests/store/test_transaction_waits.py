@@ -1,4 +1,4 @@
-"""The watch over transactions of requests finds a wait that is planted, and what it is not for passes."""
+"""The check of transactions of requests finds a planted wait, and accepts what it should accept."""
 
 import asyncio
 from typing import Any
@@ -13,7 +13,7 @@ PLACE = "the transaction waits in "
 
 
 async def issue(world: World, owner: str) -> str:
-    """A code for a new product."""
+    """Issue a code for a new product."""
     await world.product("north", "one")
     body = {"kind": "license", "products": ["one"], "count": 1}
     (code,) = (await world.call("POST", "/codes", owner, json=body)).json()["codes"]

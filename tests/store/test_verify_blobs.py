@@ -1,4 +1,4 @@
-"""Files that the store should have, and those it should not."""
+"""Files that the store should have, and files that it should not have."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A small world of organisations, people and products, made through the store's own functions."""
+"""A small world of organisations, people and products, created with the store's own functions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ ALL_SCOPES = "read:products write:products read:releases write:releases read:lib
 
 @dataclass
 class World:
-    """Makes what a test needs, straight in the store, and speaks to it over HTTP."""
+    """Creates what a test needs directly in the store, and calls the store over HTTP."""
 
     store: Store
     http: httpx.AsyncClient
 
     async def org(self, slug: str) -> str:
-        """An organisation; its id."""
+        """Create an organisation, and return its id."""
         async with self.store.database.transaction() as transaction:
             return (await organisations.create_organisation(transaction, slug, slug.title())).id
 
     async def person(self, email: str, **roles: Role) -> str:
-        """A person with a role in each named organisation (underscores for dashes); a bearer token of theirs
-        with every scope they hold."""
+        """Create a person with a role in each named organisation (with underscores for dashes), and return a bearer
+        token with all scopes of the person."""
         async with self.store.database.transaction() as transaction:
             person = await people.add_person(transaction, email, None)
             for slug, role in roles.items():
@@ -43,13 +43,13 @@ class World:
         return tokens.issue(self.store, person.id, tokens.FIRST_PARTY, held)
 
     async def person_token(self, email: str, scope: str) -> str:
-        """A token of an existing person with just these scopes."""
+        """Return a token of an existing person with only these scopes."""
         person = await queries.person_with_email(self.store.database, email)
         assert person is not None
         return tokens.issue(self.store, person.id, tokens.FIRST_PARTY, frozenset(scope.split()))
 
     async def client_token(self, slug: str, scope: str = ALL_SCOPES) -> str:
-        """A token of a new OAuth client of the organisation."""
+        """Create an OAuth client of the organisation, and return a token of it."""
         org = await queries.organisation_with_slug(self.store.database, slug)
         assert org is not None
         async with self.store.database.transaction() as transaction:
@@ -57,7 +57,7 @@ class World:
         return tokens.issue(self.store, client.id, client.id, client.scopes)
 
     async def product(self, org: str, slug: str, **members: object) -> str:
-        """A product of the organisation; public unless `status` says otherwise; its id."""
+        """Create a product of the organisation, which is public unless `status` says otherwise, and return its id."""
         found = await queries.organisation_with_slug(self.store.database, org)
         assert found is not None
         given: dict[str, object] = {"title": slug.replace("-", " ").title(), "status": "public", **members}
@@ -68,14 +68,14 @@ class World:
             return await lifecycle.create(transaction, found.id, body)
 
     async def grant(self, email: str, *product_ids: str) -> None:
-        """Entitle a person to products."""
+        """Give a person entitlements to products."""
         person = await queries.person_with_email(self.store.database, email)
         assert person is not None
         async with self.store.database.transaction() as transaction:
             await library.grant(transaction, f"person:{person.id}", product_ids, "test", clock.now())
 
     async def refreshed(self, product_id: str) -> None:
-        """Write the catalog's view of a product anew."""
+        """Update the catalog entry of a product."""
         async with self.store.database.transaction() as transaction:
             await projection.refresh(transaction, product_id)
 
@@ -88,7 +88,7 @@ class World:
         headers: dict[str, str] | None = None,
         **options: object,
     ) -> httpx.Response:
-        """One request to the API; the path is relative to BASE unless it begins with ROOT's own folders."""
+        """Send a request to the API. The path is relative to BASE unless it begins with a folder of ROOT."""
         sent = dict(headers or {})
         if token is not None:
             sent["Authorization"] = f"Bearer {token}"
@@ -97,5 +97,5 @@ class World:
 
 
 def slugs(items: Sequence[dict[str, object]]) -> list[object]:
-    """The slugs of products, in order."""
+    """Return the slugs of products, in order."""
     return [item["slug"] for item in items]

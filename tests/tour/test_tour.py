@@ -1,4 +1,4 @@
-"""The store's main job, from a real archive to a customer's disk, over each database and each blob store."""
+"""The store's main workflow, from a real archive to a customer's disk, on each database and each blob store."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def countersign(store: Running, *arguments: str | Path, token: str) -> str:
-    """Run a client command; what it printed."""
+    """Run a client command, and return its output."""
     variables = environment(COUNTERSIGN_SERVER=store.url, COUNTERSIGN_TOKEN=token, HOME=str(store.data.parent))
     command = [*COMMAND, *map(str, arguments)]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
@@ -76,13 +76,13 @@ def test_a_build_goes_from_a_publisher_to_a_customer(store: Running, wheel: Path
     mine = {"Authorization": f"Bearer {player}"}
     where = f"northwind-games/{PRODUCT}"
 
-    # The publisher pushes a draft, which nobody else sees.
+    # The publisher pushes a draft, which is hidden from all others.
     options = ("--version", VERSION, "--channel", "beta", "--platform", "linux")
     countersign(store, "push", wheel, where, *options, token=publisher)
     public = httpx.get(f"{base}/products/{PRODUCT}/releases").json()
     assert VERSION not in [release["version"] for release in public]
 
-    # Published, everybody sees it, and nobody has it yet.
+    # After publication all callers see it, and no customer has it yet.
     countersign(store, "publish", where, VERSION, token=publisher)
     newest = httpx.get(f"{base}/products/{PRODUCT}/releases").json()[0]
     artifact = newest["artifacts"][0]
@@ -97,14 +97,14 @@ def test_a_build_goes_from_a_publisher_to_a_customer(store: Running, wheel: Path
     assert redeemed["success"] is True
     assert library[0]["id"] == redeemed["product_id"]
 
-    # The download is cut in the middle and goes on where it stopped.
+    # The download is cut in the middle and continues at that offset.
     half = cut_download(address, mine, wheel.stat().st_size // 2)
     headers = {**mine, "Range": f"bytes={len(half)}-", "If-Range": f'"{artifact["sha256"]}"'}
     rest = httpx.get(address, headers=headers)
     assert rest.status_code == 206
     assert half + rest.content == wheel.read_bytes()
 
-    # So does the command line.
+    # The command line does the same.
     target = tmp_path / "got.whl"
     countersign(store, "download", where, "--version", VERSION, "-o", target, token=player)
     assert target.read_bytes() == wheel.read_bytes()
@@ -112,7 +112,7 @@ def test_a_build_goes_from_a_publisher_to_a_customer(store: Running, wheel: Path
 
 
 def cut_download(address: str, headers: dict[str, str], least: int) -> bytes:
-    """The beginning of a download whose connection is closed once `least` bytes are here."""
+    """The beginning of a download whose connection is closed after `least` bytes."""
     got = b""
     with httpx.stream("GET", address, headers=headers) as answer:
         assert answer.status_code == 200

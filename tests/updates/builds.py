@@ -37,7 +37,7 @@ class Build:
         return hashlib.sha256(self.payload).hexdigest()
 
     def release(self, counter: int = 1) -> VerifiedRelease:
-        """As a client has it once it believes it."""
+        """The release as a client has it after it accepted the signature."""
         signed = dsse.sign(manifests.PAYLOAD_TYPE, self.payload, KEY)
         return VerifiedRelease(self.manifest, signed, self.sha256, "https://store.example", "stable", counter)
 
@@ -89,8 +89,8 @@ def build(
 
 @dataclass
 class Shelf:
-    """A store that serves one wanted build, with deltas from an older one where that is given. `damage` changes what
-    is served at an address; `served` counts bytes by the kind of address, `begun` what was said to begin."""
+    """A store that serves one wanted build, with deltas from an older one if given. `damage` changes the bytes at an
+    address; `served` counts bytes by the kind of address, `begun` records the announced steps."""
 
     wanted: Build
     older: Build | None = None
@@ -114,7 +114,7 @@ class Shelf:
             self.deltas.append(Delta(address, len(made.blob), digest, made.old, made.files, made.memory))
 
     def places(self, *, begins: bool = False) -> ChunkPlaces:
-        """Where everything lies."""
+        """The addresses of everything."""
         self.begun += begins
         listed: list[tuple[str, int, int]] = []
         at = 0
@@ -148,7 +148,7 @@ def _side(build: Build) -> make.BuildFiles:
 
 
 def contents_of(root: Path) -> dict[str, bytes]:
-    """The regular files below a folder, without our own state and what does not lie there itself."""
+    """The regular files below a folder, without the installer's own state and without what links or mounts lead to."""
     files = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     found = {str(path.relative_to(root)): path.read_bytes() for path in files}
     return {path: data for path, data in found.items() if not path.startswith(".countersign/")}

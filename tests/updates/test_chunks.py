@@ -1,4 +1,4 @@
-"""Chunks are cut where the contents say so, and come back as they were or not at all."""
+"""Chunk boundaries depend on the contents, and damaged chunks are refused."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""Streams of GNU gzip and of Node's zlib, which are close to zlib's, taken apart and put together again bit by bit."""
+"""Streams of GNU gzip and of Node's zlib, which resemble zlib's, are recoded and restored bit by bit."""
 
 import random
 import shutil
@@ -27,7 +27,7 @@ TEXT = b"".join(
     b"%s = %s(%d)\n" % (CHANCE.choice(WORDS), CHANCE.choice(WORDS), CHANCE.randrange(99)) for _ in range(9000)
 )
 NODE = (Path(__file__).parent / "samples/node-9.gz").read_bytes()
-"""What zlib.gzipSync(TEXT, {level: 9}) of Node 20 gives, as npm packs."""
+"""The output of zlib.gzipSync(TEXT, {level: 9}) of Node 20, as npm packs."""
 
 
 def gnu(data: bytes, level: int = 6) -> bytes:
@@ -38,7 +38,7 @@ def gnu(data: bytes, level: int = 6) -> bytes:
 
 
 def unfolded(data: bytes) -> archives.DecompressedFile:
-    """The data unfolded; the way back was tried."""
+    """The unfolded data; the reverse is checked too."""
     found = archives.decompress(data, InflateBudget())
     if found.recipe:
         assert archives.recompress(found.content, found.recipe, len(data)) == data
@@ -73,7 +73,7 @@ def test_what_this_machines_node_packs_lies_open() -> None:
 
 @pytest.mark.parametrize("tool", ["gzip", "node"])
 def test_an_update_of_a_packed_file_costs_little_more_than_what_changed_in_it(tool: str) -> None:
-    """The new file is the packed one: its recipe is all that a delta has beside the change."""
+    """The new file is the packed one: a delta has only its recipe beside the change."""
     new = gnu(TEXT) if tool == "gzip" else NODE
     changed = TEXT[:50_000] + b"changed" + TEXT[50_010:]
     old = gnu(changed)
@@ -101,7 +101,7 @@ def compressed(chance: random.Random, content: bytes) -> bytes:
 
 
 def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
-    """Tokens and blocks are all that a stream is, whatever made it."""
+    """A stream consists of tokens and blocks only, whatever program wrote it."""
     for seed in range(2_000 if is_full else 12):
         chance = random.Random(seed)
         pieces = (TEXT[: chance.randrange(30_000)], chance.randbytes(chance.randrange(70_000)), bytes(999))
@@ -189,7 +189,7 @@ def test_reading_ends_in_the_middle_of_a_block_that_has_very_many_tokens() -> No
 
 
 def test_a_code_with_more_words_than_fit_is_refused() -> None:
-    # The last block, dynamic, no more symbols than it must have: the lengths of four codes are one bit.
+    # The last block is dynamic and has the minimum of symbols: the lengths of four codes are one bit.
     stream = (1 | deflate_tokens.DYNAMIC << 1 | 0b001_001_001_001 << 17).to_bytes(32, "little")
 
     with pytest.raises(Malformed, match="the code lengths allow fewer code words"):

@@ -1,4 +1,4 @@
-"""Deltas between made-up trees: what they make is what was wanted, and what was tampered with makes nothing."""
+"""Deltas between made-up trees: they make exactly the wanted files, and manipulated deltas make nothing."""
 
 import gzip
 import hashlib
@@ -40,7 +40,7 @@ def made(old: Files, new: Files, group_bytes: int = make.GROUP_BYTES) -> list[De
 
 
 def applied(deltas: list[DeltaBlob], old: Files, new: Files) -> Files:
-    """What the deltas make of the old files."""
+    """The result of the deltas applied to the old files."""
     olds, news = side(old).files, side(new).files
     found: Files = {}
     for delta in deltas:
@@ -52,7 +52,7 @@ def applied(deltas: list[DeltaBlob], old: Files, new: Files) -> Files:
 
 
 def lacking(old: Files, new: Files) -> Files:
-    """What the new tree has and the old one has nowhere."""
+    """The contents that only the new tree has."""
     return {path: data for path, data in new.items() if data and data not in old.values()}
 
 
@@ -74,7 +74,7 @@ def edited(data: bytes, chance: random.Random) -> bytes:
 
 
 def tree(chance: random.Random, before: Files | None = None) -> Files:
-    """A random tree; with another one before it, a later version of that."""
+    """A random tree; with `before`, a later version of that tree."""
     if before is None:
         kinds = (chance.randbytes, lambda size: TEXT[:size], lambda size: zipped({"m": TEXT[:size]}), bytes)
         return {f"d{n % 3}/f{n}": chance.choice(kinds)(chance.randrange(5000)) for n in range(chance.randrange(1, 12))}
@@ -133,7 +133,7 @@ def test_an_archive_as_shipped_costs_little_more_than_what_changed_in_it() -> No
 
 
 def test_archives_in_archives_that_hold_next_to_nothing_are_made_exactly() -> None:
-    """A client refuses what unfolds to more than files of that size can hold."""
+    """A client refuses data that unfolds to more than files of that size can hold."""
     old, new = ({"a.gz": gzip.compress(gzip.compress(bytes(size), mtime=0), mtime=0)} for size in (4 << 20, 5 << 20))
 
     assert applied(made(old, new), old, new) == new

@@ -1,4 +1,4 @@
-"""The process that reads an artifact: what fails in one of its threads is told, and nothing is lost without a word."""
+"""The process that reads an artifact: it reports a failure in any of its threads, and never loses data silently."""
 
 import io
 import os
@@ -16,7 +16,7 @@ FAILURES = [MemoryError(), ValueError("no such chunk"), RuntimeError("can't star
 
 
 class _FailsBeside(io.BytesIO):
-    """A pipe on which every thread but the one that made it fails."""
+    """A pipe on which every thread except its creator's fails."""
 
     def __init__(self, failure: Exception) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class _FailsBeside(io.BytesIO):
         self._own = threading.current_thread()
 
     def write(self, data: object, /) -> int:
-        """Fail, or take nothing."""
+        """Fail, or accept nothing."""
         if threading.current_thread() is not self._own:
             raise self._failure
         return 0
@@ -38,7 +38,7 @@ def _member(size: int) -> ArchiveMember:
 @pytest.mark.parametrize("failure", FAILURES, ids=[type(each).__name__ for each in FAILURES])
 @pytest.mark.parametrize("size", [1 << 16, 2 * BATCH_BYTES])
 def test_a_failure_of_the_sender_ends_the_reading(failure: Exception, size: int) -> None:
-    """A sender that ended alone left chunks out of the build, or let the reader wait for ever."""
+    """A sender that only ended itself left chunks out of the build, or made the reader wait for ever."""
     contents = EntryProcessor(io.BytesIO(encode_frame(b"\1" * 1_000)), _FailsBeside(failure), wants_chunks=True)
 
     with pytest.raises(type(failure)):
@@ -58,9 +58,9 @@ def test_a_failure_of_the_digests_is_not_taken_for_their_end(
 
     monkeypatch.setattr(os, "pread", fail)
     with artifact.open("rb") as file, pytest.raises(type(failure)):
-        BlockDigests(file.fileno()).ended()
+        BlockDigests(file.fileno()).digests()
 
 
 def _all_of(contents: EntryProcessor, size: int) -> None:
-    contents.take(_member(size))
+    contents.process(_member(size))
     contents.finish()

@@ -1,4 +1,4 @@
-"""Installing, updating and healing a folder, against a store in memory and a real file system."""
+"""Installing, updating and healing a folder, with a store in memory and a real file system."""
 
 import hashlib
 import io
@@ -42,7 +42,7 @@ NEW = build(
 
 
 def pull(folder: Path, shelf: Shelf, *, counter: int = 1, verify: bool = False, dry_run: bool = False) -> PullReport:
-    """Pull what the shelf has."""
+    """Pull the build of the shelf."""
     return installer.pull(folder, shelf.wanted.release(counter), shelf, PullOptions(verify=verify, dry_run=dry_run))
 
 
@@ -54,7 +54,7 @@ def app(tmp_path: Path) -> Path:
 
 
 def is_build(root: Path, wanted: Build) -> bool:
-    """Whether the folder holds the build and nothing else."""
+    """Whether the folder contains the build and nothing else."""
     modes = {file.path: (root / file.path).stat().st_mode & 0o777 for file in wanted.manifest.files}
     links = {link.path: os.readlink(root / link.path) for link in wanted.manifest.links}
     return (
@@ -100,7 +100,7 @@ def test_unchanged_files_are_the_same_files(app: Path) -> None:
 
 
 def test_a_build_of_one_file_costs_its_size_once(tmp_path: Path) -> None:
-    """The artifact is the file, and smaller than its chunks: no byte of it comes twice."""
+    """The artifact is the file, and smaller than its chunks: each byte is transferred once."""
     image = build("1.0", {"game.bin": BIG}, artifact=BIG)
     shelf = Shelf(image)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C in the terminal of a server: the processes that read artifacts end without a word."""
+"""After Ctrl-C in a server's terminal the processes that read artifacts end without output."""
 
 import signal
 import socket

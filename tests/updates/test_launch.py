@@ -1,4 +1,4 @@
-"""What can be started is told from a file's first bytes."""
+"""The first bytes of a file show whether it can be started."""
 
 import shutil
 import struct
@@ -61,7 +61,7 @@ STARTED = [
 ]
 PROGRAM = elf(3, 62, interpreter=True)
 FAR = PROGRAM[:32] + struct.pack("<Q", 1 << 63) + PROGRAM[40:]
-"""Its table of segments is said to lie where no offset can."""
+"""The offset of its segment table is impossible."""
 NOT_STARTED = [
     ("lib.so", elf(3, 62, interpreter=False), 0o755),
     ("object.o", elf(1, 62, interpreter=False), 0o644),

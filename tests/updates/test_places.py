@@ -1,4 +1,4 @@
-"""Places where nothing may be installed, manifests that may not be, and traps that others have laid."""
+"""Places where a pull must not install, invalid manifests, and traps by other users."""
 
 import os
 from pathlib import Path
@@ -100,7 +100,7 @@ def test_a_manifest_that_writes_through_its_own_link_is_refused(tmp_path: Path) 
 def test_a_folder_that_cannot_be_written_is_refused_first(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app.parent.chmod(0o500)
     if os.geteuid() == 0:
-        # Root may write everywhere; the system is made to say what it says to everybody else.
+        # Root may write everywhere, so the test makes the system answer as to other users.
         monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != app.parent)
     try:
         with pytest.raises(WorkspaceRefused):

@@ -1,4 +1,4 @@
-"""Plans: the cheapest way for each file, told from manifests alone."""
+"""Plans: the cheapest way for each file, from manifests alone."""
 
 import random
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ NEW = build("2.0", {"a": BIG + b"more", "moved/b": b"b" * 3000, "c": b"c", "d": 
 
 
 def local(installed: Build, damaged: Iterable[str] = ()) -> LocalFiles:
-    """The build on disk, whole but for some files, of which nothing is left."""
+    """The build on disk, complete except for some files, of which no part remains."""
     files = {file.path: (file.sha256, file.mode) for file in installed.manifest.files if file.path not in set(damaged)}
     spots: dict[str, ChunkLocation] = {}
     for file in installed.manifest.files:
@@ -32,14 +32,14 @@ def local(installed: Build, damaged: Iterable[str] = ()) -> LocalFiles:
 
 
 def plan(shelf: Shelf, known: LocalFiles, *, memory_bytes: int = planner.MEMORY_BYTES) -> UpdatePlan:
-    """The plan for what the shelf has."""
+    """The plan for the build of the shelf."""
     wanted = shelf.wanted
     offer = shelf.offer(shelf.older.version) if shelf.older else None
     return planner.plan(wanted.manifest, wanted.sha256, known, shelf.places(), offer, memory_bytes=memory_bytes)
 
 
 def paths(found: UpdatePlan, wanted: Build = NEW) -> dict[str, list[str]]:
-    """The files' paths by what is done with them."""
+    """The files' paths by the planned operation."""
     files = wanted.manifest.files
     by_delta = [place for delta in found.deltas for place in positions(delta.files, len(files))]
     return {
@@ -50,13 +50,13 @@ def paths(found: UpdatePlan, wanted: Build = NEW) -> dict[str, list[str]]:
     }
 
 
-def test_each_file_goes_the_cheapest_way() -> None:
+def test_each_file_is_updated_in_the_cheapest_way() -> None:
     found = paths(plan(Shelf(NEW, OLD), local(OLD)))
 
     assert found == {"kept": ["c"], "copied": ["moved/b"], "deltas": ["a", "d"], "assembled": []}
 
 
-def test_without_deltas_only_chunks_that_lie_nowhere_are_fetched() -> None:
+def test_without_deltas_only_missing_chunks_are_fetched() -> None:
     shelf = Shelf(NEW)
 
     found = plan(shelf, local(OLD))
@@ -75,7 +75,7 @@ def test_a_chunk_that_two_files_need_is_counted_once() -> None:
     assert found.write_bytes >= 2 * len(BIG)
 
 
-def test_a_first_install_takes_the_artifact_where_that_is_smaller() -> None:
+def test_a_first_install_takes_the_artifact_when_it_is_smaller() -> None:
     small = build("1", {"one": BIG}, artifact=b"small")
 
     found = plan(Shelf(small), LocalFiles())
@@ -107,7 +107,7 @@ def test_deltas_between_other_builds_are_not_taken() -> None:
 
 
 @pytest.mark.parametrize("bad", [[(0, 99)], [(2, 1)], [(0, 2), (1, 3)], [(-1, 1)]], ids=str)
-def test_a_delta_whose_places_make_no_sense_is_not_taken(bad: list[tuple[int, int]]) -> None:
+def test_a_delta_with_invalid_positions_is_not_taken(bad: list[tuple[int, int]]) -> None:
     shelf = Shelf(NEW, OLD)
     delta = shelf.deltas[0]
     shelf.deltas[0] = type(delta)(delta.url, delta.size, delta.sha256, bad, delta.files, delta.memory)

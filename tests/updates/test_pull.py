@@ -1,4 +1,4 @@
-"""`countersign pull` against a served store: pushed, processed, installed, updated, healed, and not misled."""
+"""`countersign pull` with a served store: pushed, processed, installed, updated, healed, and not misled."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ NEW: Files = {"bin/tool": b"#!/bin/sh\n" + BODY.replace(b"line 777 ", b"LINE 777
 
 @dataclass
 class Publisher:
-    """A product, and whoever may push to it."""
+    """A product, and a token that may push to it."""
 
     server: Running
     client: httpx.Client
@@ -54,7 +54,7 @@ class Publisher:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until no job is left to do."""
+        """Wait until all jobs are done."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             jobs = self.client.get("/jobs").raise_for_status().json()["items"]
@@ -82,7 +82,7 @@ def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publisher]:
 
 @pytest.fixture
 def pull(publisher: Publisher, tmp_path: Path) -> Pulled:
-    """Run the command as a person without a past; further words go to it."""
+    """Run the command as a new user, with these additional arguments."""
 
     def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
         variables = {"COUNTERSIGN_TOKEN": publisher.token, "XDG_CONFIG_HOME": str(tmp_path / "config")}
@@ -102,13 +102,13 @@ def contents(root: Path) -> Files:
 
 
 def answer(done: "subprocess.CompletedProcess[str]") -> Any:
-    """What a command that went well has said."""
+    """The output of a command that succeeded."""
     assert done.returncode == Exit.OK, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def downloads(publisher: Publisher) -> int:
-    """How many downloads the publisher is told of."""
+    """How many downloads the publisher's statistics show."""
     query = {"org": publisher.product.partition("/")[0]}
     return int(publisher.client.get("/org/usage", params=query).raise_for_status().json()["downloads"])
 

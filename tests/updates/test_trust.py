@@ -1,4 +1,4 @@
-"""A client believes the key it knows, the keys that key named, and nothing older than it has seen."""
+"""A client accepts the pinned key and the keys that it named, and no older state than it has seen."""
 
 import itertools
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Archives inside files, taken apart and put together again bit by bit."""
+"""Archives inside files, unfolded and restored bit by bit."""
 
 import gzip
 import io
@@ -44,7 +44,7 @@ def tarred(contents: dict[str, bytes]) -> bytes:
 
 
 def unfolded(data: bytes) -> archives.DecompressedFile:
-    """Unfolded with a budget of its own; the way back was tried."""
+    """Unfolded with a budget of its own; the reverse is checked too."""
     found = archives.decompress(data, InflateBudget())
     if found.recipe:
         assert archives.recompress(found.content, found.recipe, len(data)) == data

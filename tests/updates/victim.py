@@ -1,4 +1,4 @@
-"""Pulls one build into a folder, as a process of its own that may be killed: FOLDER VERSION [two-steps]."""
+"""Pulls one build into a folder, in a process of its own that may be killed: FOLDER VERSION [two-steps]."""
 
 import sys
 from pathlib import Path
@@ -29,7 +29,7 @@ BUILDS: dict[str, Build] = {"1.0": OLD, "2.0": NEW}
 
 
 def pull(folder: Path, version: str) -> None:
-    """Pull the version, by chunks: making a delta takes longer than all the rest."""
+    """Pull the version by chunks, because making a delta takes longer than everything else."""
     shelf = Shelf(BUILDS[version])
     installer.pull(folder, shelf.wanted.release(), shelf, PullOptions())
 

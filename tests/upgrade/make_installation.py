@@ -3,9 +3,9 @@
     python -m tests.upgrade.make_installation SOURCE NAME [POSTGRES_URL]
 
 SOURCE is the `src` folder of a checkout of that version. The archive `installations/NAME.tar.zst` contains the data
-directory, and `expected.json` with what its users saw. With the address of an empty PostgreSQL database it also
+directory and `expected.json`, the last answers to its users. With the address of an empty PostgreSQL database it also
 contains `postgres.sql`: the same rows, moved there by that version and written by `pg_dump`. The earlier version runs
-with the packages of the present one.
+with the current packages.
 """
 
 import json
@@ -31,7 +31,7 @@ PASSWORD = "countersign-demo"
 
 
 def run(source: Path, *arguments: str | Path, **settings: str) -> str:
-    """Run a command of that version; its output."""
+    """Run a command of that version, and return its output."""
     variables = environment(PYTHONPATH=str(source), **settings)
     done = subprocess.run([*COMMAND, *arguments], env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -122,7 +122,7 @@ def leads(url: str) -> list[list[str]]:
 
 
 def fill(source: Path, data: Path, folder: Path) -> Mapping[str, object]:
-    """Serve the demonstration, work on it as its users, and stop; what they saw last."""
+    """Serve the demonstration, use it as its users, stop it, and return the last answers."""
     settings = {"PYTHONPATH": str(source), "COUNTERSIGN_JOB_WORKERS": "1"}
     with served(data, "--demo", service="both", settings=settings, copies=False) as running:
         store, records = running.url, f"http://127.0.0.1:{running.records_port}"

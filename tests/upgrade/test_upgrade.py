@@ -44,13 +44,13 @@ class Upgraded:
         self.records = f"http://127.0.0.1:{running.records_port}"
 
     def run(self, *arguments: str | Path, **settings: str) -> str:
-        """Run a command of the present version."""
+        """Run a command of the current version."""
         return run(SOURCE, *arguments, **self.settings, **settings)
 
 
 @pytest.fixture(params=CASES, ids="-".join)
 def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Upgraded]:
-    """The archive of the version, unpacked, and served by the present one."""
+    """The archive of the version, unpacked, and served by the current one."""
     version, database = request.param
     unpack((INSTALLATIONS / f"{version}.tar.zst").read_bytes(), tmp_path)
     expected = json.loads((tmp_path / "expected.json").read_text())
@@ -94,7 +94,8 @@ def test_its_records_and_tokens_are_there(upgraded: Upgraded) -> None:
 
 
 def test_its_plans_are_executed_or_must_be_proposed_again(upgraded: Upgraded) -> None:
-    """The changelog asks to decide plans before an upgrade from 1.0.0: what a plan is bound to has changed since."""
+    """The changelog says to decide plans before an upgrade from 1.0.0, because the values that bind a plan have changed
+    since."""
     expected, alice = upgraded.expected, sign_in(upgraded.records)
 
     if upgraded.version == "1.0.0":

@@ -1,4 +1,4 @@
-"""The pages in front of a service that says what it was sent."""
+"""The pages in front of a service that returns the request it got."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -43,7 +43,7 @@ FILES = {
 
 @dataclass
 class Echo:
-    """A service that answers what it was sent. Sessions are exchanged, sign-ins taken, /api/gone is refused."""
+    """A service that returns the request it got. It exchanges sessions, accepts sign-ins, and refuses /api/gone."""
 
     asked: list[str] = field(default_factory=list[str])
     exchange: tuple[int, dict[str, Any]] = (200, {"access_token": BEARER, "expires_in": 900})
@@ -108,6 +108,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 def built() -> None:
-    """Skips where the pages are not built."""
+    """The test is skipped when the pages are not built."""
     if Assets.of_package().entry_assets("store") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")

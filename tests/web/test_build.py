@@ -1,4 +1,4 @@
-"""What is built: small enough, complete, in the wheel, and in nobody's way."""
+"""The built pages are small, complete, in the wheel, and block no route of the service."""
 
 import gzip
 import json
@@ -42,7 +42,7 @@ def test_no_page_of_the_store_takes_an_address_of_the_api() -> None:
     told = json.loads((pages.SOURCES / "store/paths.json").read_text())
     taken = {each.path for each in (*ROUTES, *documents.routes(ROUTES)) if each.at_root and each.method == "GET"}
 
-    # The start page stays the service's for whoever asks for no HTML.
+    # A request that does not accept HTML gets the service's own answer at the root.
     assert set(told) & taken == {"/"}
 
 

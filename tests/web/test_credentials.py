@@ -1,4 +1,4 @@
-"""Only our own pages act for whoever is signed in: each test is a way in for somebody else."""
+"""Only our own pages can act for a signed-in person: each test is an attempt from elsewhere."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The plain pages around signing in, in German: whole, and with what was typed."""
+"""The plain pages around signing in are complete in German, and keep the typed values."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ PAGES: dict[str, Callable[[], Response]] = {
 
 
 class Strict(dict[str, str]):
-    """The texts. One that is not among them fails, unless a value is in it already."""
+    """The texts. A text that is not among them fails, unless it already has its values."""
 
     def get(self, key: str, default: str | None = None, /) -> str | None:  # type: ignore[override]
         """The German text."""

@@ -1,4 +1,4 @@
-"""Attacks on the pages: what a stranger, a sibling site, a cache on the way or a publisher could do with them."""
+"""Attacks on the pages by a stranger, a sibling site, a cache on the way or a publisher."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ PRODUCT = {
 
 
 def answering(answers: dict[str, tuple[int, Any]], **headers: str) -> ASGIApp:
-    """A service with these answers by path; sessions are exchanged, all else is empty."""
+    """A service with these answers by path; it exchanges sessions, and all other answers are empty."""
     sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
 
     async def service(scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -48,7 +48,7 @@ def answering(answers: dict[str, tuple[int, Any]], **headers: str) -> ASGIApp:
 @pytest.mark.parametrize("space", [b"\xa0", b"\x85", b"\x0b", b"\x1f"])
 @pytest.mark.parametrize("name", [b"__Host-countersign", b"__Host-countersign-work"])
 async def test_a_sibling_site_cannot_slip_in_a_cookie_past_its_prefix(echo: Echo, space: bytes, name: bytes) -> None:
-    # A browser holds to its host what is called __Host-…; what has a byte before that, any subdomain may set.
+    # A browser ties a cookie named __Host-… to its host; a name with a byte before that can be set by any subdomain.
     entry = work_entry(PUBLIC) if name.endswith(b"work") else store_entry(PUBLIC)
     headers = [(b"cookie", b"a=1;" + space + name + b"=" + SESSION.encode()), (b"sec-fetch-site", b"same-origin")]
     async with browsing(echo, entry, PUBLIC) as http:
@@ -58,7 +58,7 @@ async def test_a_sibling_site_cannot_slip_in_a_cookie_past_its_prefix(echo: Echo
 
 
 async def test_no_cache_on_the_way_keeps_what_the_cookie_opened(echo: Echo) -> None:
-    # It keeps nothing of a request with Authorization by itself (RFC 9111 §3.5), but that it never saw.
+    # A cache stores no answer to a request with Authorization (RFC 9111 §3.5), but it never saw that header.
     async with browsing(echo, store_entry(HERE)) as http:
         mine = await http.get("/api/v1/codes", headers=SIGNED_IN)
         anyones = await http.get("/api/v1/codes")

@@ -1,4 +1,4 @@
-"""A product's page, as it is without a script, for search engines and for whoever shares it."""
+"""A product's page without scripts, as search engines and link previews get it."""
 
 import html
 import json
@@ -113,7 +113,7 @@ def test_a_publisher_that_is_not_there_is_missing_for_people_too(demo: Running, 
 
 
 def test_a_publishers_text_stays_text() -> None:
-    # Private: it is what everything written into a page goes through.
+    # Private function, because every value in a page passes through it.
     written = store_site._json({"title": "</script><script>alert(1)</script><!--\u2028"})
 
     assert "<" not in written

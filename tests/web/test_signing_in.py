@@ -1,4 +1,4 @@
-"""Sign-in and sign-out of the work app: who may ask, and what comes back."""
+"""Sign-in and sign-out of the work app: allowed callers and the answers."""
 
 import pytest
 

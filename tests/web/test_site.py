@@ -1,4 +1,4 @@
-"""What is a page, what is a file, and what stays the service's."""
+"""Which paths are pages, which are files, and which belong to the service."""
 
 import re
 

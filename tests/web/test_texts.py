@@ -1,4 +1,4 @@
-"""The texts of the pages: complete in both languages, in plain words, and all of them in the catalogues."""
+"""The texts of the pages: complete in both languages, in plain words, and all in the catalogues."""
 
 import ast
 import json
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 LOCALES = ROOT / "frontend/locales"
 FILES = ("common", "store", "work")
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
-# Word list of the house rules; `holds` and `stands for` have no use in short texts of a page at all.
+# Word list of the house rules; `holds` and `stands for` must not occur in short texts of a page.
 BANNED = re.compile(
     r"\b(nobody|whoever|told|tells|is none|lets go|let go|stands for|holds|is no \w+ of)\b"
     r"|\b(yank\w*|plans?\b(?! to)|pick(?:ed)?\b|take away|taken away|meanwhile|of it\b|who does not)",

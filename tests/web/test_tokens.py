@@ -1,4 +1,4 @@
-"""The colours of the pages have the contrast that the rules of accessibility ask for, in both schemes."""
+"""The colours of the pages have the contrast that WCAG requires, in both schemes."""
 
 import re
 from pathlib import Path

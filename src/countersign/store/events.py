@@ -24,30 +24,32 @@ def outbox_of(store: Store) -> Outbox:
 
 
 async def release_published(transaction: Transaction, org_id: str, product_id: str, version: str) -> None:
-    """A release of one of the organisation's products was published."""
+    """Emit the event that a release of one of the organisation's products was published."""
     await _emit(transaction, org_id, "release.published", _release(product_id, version))
 
 
 async def release_yanked(transaction: Transaction, org_id: str, product_id: str, version: str) -> None:
-    """A release of one of the organisation's products was yanked."""
+    """Emit the event that a release of one of the organisation's products was yanked."""
     await _emit(transaction, org_id, "release.yanked", _release(product_id, version))
 
 
 async def job_ended(transaction: Transaction, org_id: str, job_id: str) -> None:
-    """A job of the organisation's was completed, or failed."""
+    """Emit the event that a job of the organisation was completed or failed."""
     await _emit(transaction, org_id, "job.ended", f"jobs/{job_id}")
 
 
 async def key_added(transaction: Transaction, org_id: str, keyid: str) -> None:
-    """The organisation has a new signing key."""
+    """Emit the event that the organisation has a new signing key."""
     await _emit(transaction, org_id, "key.added", f"org/signing-keys/{keyid}")
 
 
 async def agent_added(
     transaction: Transaction, registration_id: str, granted: frozenset[str], roles: Mapping[str, str]
 ) -> None:
-    """An agent got write access in the organisations in which its person has these roles. If the agent has only read
-    access, no event is sent, because the agent is private to the person."""
+    """Emit the event that an agent got write access to the organisations in which its person has these roles.
+
+    For an agent with only read access no event is sent, because such an agent is private to the person.
+    """
     for org_id, role in roles.items():
         if granted & scopes.OF_ROLE[role] - scopes.READING:
             await _emit(transaction, org_id, "agent.added", f"agents/{registration_id}")

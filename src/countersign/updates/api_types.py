@@ -94,7 +94,7 @@ PositionRanges: TypeAlias = list[tuple[int, int]]
 
 
 def position_ranges(positions: Iterable[int]) -> PositionRanges:
-    """The half-open ranges that the positions form. The positions are in ascending order."""
+    """Return the positions, which are in ascending order, as half-open ranges."""
     found: PositionRanges = []
     for position in positions:
         if found and found[-1][1] == position:

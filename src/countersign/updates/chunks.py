@@ -43,23 +43,23 @@ def cut(pieces: Iterator[bytes]) -> Iterator[Chunk]:
     The cuts depend only on the bytes of the file, not on the pieces. The chunks are views of a window of about
     WINDOW_BYTES and one piece. The window stays in memory while the caller keeps one of its chunks.
     """
-    waiting: list[bytes | memoryview] = []
+    pending: list[bytes | memoryview] = []
     length = 0
     for piece in pieces:
-        waiting.append(piece)
+        pending.append(piece)
         length += len(piece)
         if length >= WINDOW_BYTES:
-            window = memoryview(b"".join(waiting))
+            window = memoryview(b"".join(pending))
             used = yield from _cut(window, is_end=False)
-            waiting[:] = [window[used:]]
+            pending[:] = [window[used:]]
             length = len(window) - used
-    yield from _cut(memoryview(b"".join(waiting)), is_end=True)
+    yield from _cut(memoryview(b"".join(pending)), is_end=True)
 
 
 def _cut(window: memoryview, *, is_end: bool) -> Generator[Chunk, None, int]:
     """Yield the complete chunks at the start of the window, and return the offset at which they end.
 
-    Unless `is_end` is set, a last chunk that more bytes could extend is left in the window.
+    Unless `is_end` is set, do not yield a last chunk that more bytes could extend.
     """
     used = 0
     for found in _cutter.cut_buf(window):
@@ -72,7 +72,7 @@ def _cut(window: memoryview, *, is_end: bool) -> Generator[Chunk, None, int]:
 
 
 def chunk_id(chunk: Chunk) -> str:
-    """The chunk's name: BLAKE3, in hexadecimal."""
+    """Return the name of a chunk, its BLAKE3 digest in hexadecimal."""
     return blake3.blake3(chunk).hexdigest()
 
 
@@ -87,18 +87,18 @@ def compress(chunk: Chunk) -> bytes:
     )
 
 
-def decompress(frame: bytes, size: int, wanted: str) -> bytes:
-    """Decompress the chunk with the size `size` and the name `wanted`.
+def decompress(frame: bytes, size: int, name: str) -> bytes:
+    """Decompress the frame of the chunk with this name and this size in bytes. At most `size` bytes are decompressed.
 
     Raises:
-        ChunkDamaged: the frame has different content. At most `size` bytes are decompressed.
+        ChunkDamaged: the content of the frame does not match the name or the size.
     """
     try:
         decompressor = zstd.ZstdDecompressor()
-        chunk = decompressor.decompress(decrypt_convergent(frame, wanted.encode()), max_length=size)
+        chunk = decompressor.decompress(decrypt_convergent(frame, name.encode()), max_length=size)
         is_whole = len(chunk) == size and (decompressor.eof or not decompressor.decompress(b"", max_length=1))
     except zstd.ZstdError as error:
-        raise ChunkDamaged(f"the stored chunk {wanted} is damaged") from error
-    if not is_whole or chunk_id(chunk) != wanted:
-        raise ChunkDamaged(f"the stored chunk {wanted} is damaged")
+        raise ChunkDamaged(f"the stored chunk {name} is damaged") from error
+    if not is_whole or chunk_id(chunk) != name:
+        raise ChunkDamaged(f"the stored chunk {name} is damaged")
     return chunk

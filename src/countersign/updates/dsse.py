@@ -1,4 +1,4 @@
-"""Signed documents: DSSE 1.0.2 envelopes, which sign the payload together with its type."""
+"""Signs and verifies documents in DSSE 1.0.2 envelopes. The signature covers the payload and its type."""
 
 import base64
 import binascii
@@ -37,15 +37,15 @@ def signing_key(private: bytes) -> SigningKey:
 
 
 def public_key(public: bytes) -> PublicKey:
-    """Return a public key in the form that documents contain."""
+    """Return a public key in the format that documents use."""
     return PublicKey(ed25519.key_id(public), base64.b64encode(public).decode())
 
 
 def sign(payload_type: str, payload: bytes, key: SigningKey) -> Envelope:
     """Sign a payload."""
     signature = ed25519.sign(key.private, _signed_bytes(payload_type, payload))
-    said = base64.b64encode(payload).decode()
-    return Envelope(payload_type, said, [Signature(key.public.keyid, base64.b64encode(signature).decode())])
+    encoded = base64.b64encode(payload).decode()
+    return Envelope(payload_type, encoded, [Signature(key.public.keyid, base64.b64encode(signature).decode())])
 
 
 def verify(envelope: Envelope, payload_type: str, keys: Mapping[str, PublicKey]) -> bytes:
@@ -66,7 +66,7 @@ def verify(envelope: Envelope, payload_type: str, keys: Mapping[str, PublicKey])
 
 
 def raw_key(key: PublicKey) -> bytes:
-    """The key's 32 bytes.
+    """Return the 32 bytes of a public key.
 
     Raises:
         SignatureRefused: the id does not match the key.

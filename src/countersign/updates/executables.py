@@ -18,14 +18,12 @@ _MAX_SLICES = 32
 
 
 def detect(path: str, mode: int, head: bytes) -> Launch | None:
-    """Return how the file can be started, or None if it cannot be started (libraries, data).
-
-    It returns None for malformed bytes. Only the bytes in `head` are examined.
-    """
-    for magic, reads in _BY_MAGIC:
+    """Return how the file can be started. Return None if it cannot be started (libraries, data) or is malformed. Only
+    the bytes in `head`, the start of the file, are examined."""
+    for magic, read_header in _BY_MAGIC:
         if head.startswith(magic):
             try:
-                return reads(path, mode, head)
+                return read_header(path, mode, head)
             except (struct.error, IndexError, OverflowError, UnicodeDecodeError):
                 return None
     if path.rpartition("/")[2].lower() in ("index.html", "index.htm"):
@@ -34,7 +32,8 @@ def detect(path: str, mode: int, head: bytes) -> Launch | None:
 
 
 def _elf(path: str, mode: int, head: bytes) -> Launch | None:
-    """ELF (gABI 4.1, chapter 4): a program, or a shared object that names an interpreter."""
+    """Read an ELF header (gABI 4.1, chapter 4). The file can be started if it is a program, or a shared object that
+    names an interpreter."""
     wide, order = head[4] == 2, "<" if head[5] == 1 else ">"
     kind, machine = struct.unpack_from(order + "HH", head, 16)
     if kind == _ELF_DYN and not _has_interpreter(head, order, wide=wide):
@@ -42,51 +41,53 @@ def _elf(path: str, mode: int, head: bytes) -> Launch | None:
     if kind not in (_ELF_EXEC, _ELF_DYN):
         return None
     platform = "android" if b"/system/bin/linker" in head else "linux"
-    return Launch(path, "elf", platform, _named(_ELF_MACHINES, [machine]))
+    return Launch(path, "elf", platform, _names_of(_ELF_MACHINES, [machine]))
 
 
 def _has_interpreter(head: bytes, order: str, *, wide: bool) -> bool:
     start = struct.unpack_from(order + ("Q" if wide else "I"), head, 32 if wide else 28)[0]
     size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
-    places = (start + number * size for number in range(min(count, 64)))
-    return any(struct.unpack_from(order + "I", head, place)[0] == _PT_INTERP for place in places)
+    offsets = (start + number * size for number in range(min(count, 64)))
+    return any(struct.unpack_from(order + "I", head, offset)[0] == _PT_INTERP for offset in offsets)
 
 
 def _pe(path: str, mode: int, head: bytes) -> Launch | None:
-    """Portable Executable (PE format, COFF file header)."""
-    place = struct.unpack_from("<I", head, 0x3C)[0]
-    if head[place : place + 4] != b"PE\0\0":
+    """Read the header of a Portable Executable (PE format, COFF file header)."""
+    offset = struct.unpack_from("<I", head, 0x3C)[0]
+    if head[offset : offset + 4] != b"PE\0\0":
         return None
-    machine, flags = struct.unpack_from("<H16xH", head, place + 4)
+    machine, flags = struct.unpack_from("<H16xH", head, offset + 4)
     if flags & _PE_LIBRARY or not flags & _PE_EXECUTABLE:
         return None
-    return Launch(path, "pe", "windows", _named(_PE_MACHINES, [machine]))
+    return Launch(path, "pe", "windows", _names_of(_PE_MACHINES, [machine]))
 
 
 def _mach(path: str, mode: int, head: bytes) -> Launch | None:
-    """Mach-O of one architecture."""
+    """Read a Mach-O header of one architecture."""
     order = "<" if head[3] in (0xFE, 0xCF) or head[:4] in (b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe") else ">"
     cpu, _, kind = struct.unpack_from(order + "III", head, 4)
-    return Launch(path, "macho", "macos", _named(_MACH_CPUS, [cpu])) if kind == _MACH_EXECUTE else None
+    return Launch(path, "macho", "macos", _names_of(_MACH_CPUS, [cpu])) if kind == _MACH_EXECUTE else None
 
 
 def _fat(path: str, mode: int, head: bytes) -> Launch | None:
-    """Mach-O of several architectures. Java classes share the magic number, with a version in place of the count."""
+    """Read a Mach-O header of several architectures. Java classes begin with the same magic number, followed by a
+    version instead of the number of architectures."""
     count = struct.unpack_from(">I", head, 4)[0]
     if not 0 < count <= _MAX_SLICES or not mode & 0o111:
         return None
     cpus = [struct.unpack_from(">I", head, 8 + 20 * number)[0] for number in range(count)]
-    return Launch(path, "macho", "macos", _named(_MACH_CPUS, cpus)) if cpus[0] in _MACH_CPUS else None
+    return Launch(path, "macho", "macos", _names_of(_MACH_CPUS, cpus)) if cpus[0] in _MACH_CPUS else None
 
 
 def _script(path: str, mode: int, head: bytes) -> Launch | None:
-    """A script: an executable file whose first line names an interpreter."""
+    """Read the first line of a script. The script can be started if its mode is executable and the line names an
+    interpreter."""
     line = head[2:258].split(b"\n", 1)[0].strip().decode("utf-8")
     return Launch(path, "script", None, [], line) if mode & 0o111 and line else None
 
 
 def _zip(path: str, mode: int, head: bytes) -> Launch | None:
-    """Android packages and Java archives: zip files that are named so and begin like one."""
+    """Detect an Android package by its name, and a Java archive by its name and its first entry."""
     name = path.lower()
     if name.endswith(".apk"):
         return Launch(path, "apk", "android")
@@ -97,7 +98,7 @@ def _wasm(path: str, mode: int, head: bytes) -> Launch | None:
     return Launch(path, "wasm", "web")
 
 
-def _named(names: dict[int, str], numbers: list[int]) -> list[str]:
+def _names_of(names: dict[int, str], numbers: list[int]) -> list[str]:
     return sorted({names[number] for number in numbers if number in names})
 
 

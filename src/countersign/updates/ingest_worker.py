@@ -1,4 +1,4 @@
-"""The ingest process: reads an artifact, and writes its entries, digests and chunks to a pipe as records."""
+"""The program of the ingest process. It reads an artifact, and writes its entries, digests and chunks to a pipe."""
 
 import hashlib
 import os
@@ -36,28 +36,30 @@ from countersign.updates.worker_protocol import (
 )
 
 BATCH_BYTES = 4 << 20
-WAITING_BATCHES = 2
+MAX_QUEUED_BATCHES = 2
 COMPRESSORS = 2
-MAX_NOTE_BYTES = 1 << 20
-MAX_NOTES = 200
-MAX_NOTED_BYTES = 16 << 20
-"""The maximum total size of the files of a build that describe its components. Later files are skipped."""
-_NOTED_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
-_NOTED_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
+MAX_METADATA_FILE_BYTES = 1 << 20
+MAX_METADATA_FILES = 200
+MAX_METADATA_BYTES = 16 << 20
+"""The maximum total size of metadata files, which describe the components of a build. Later files are skipped."""
+_METADATA_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
+_METADATA_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
 THREAD_ERRORS = (
     *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
     *(TypeError, ValueError, zstd.ZstdError),
 )
-"""The errors that a thread of the reader can raise. A lost error makes the reader wait forever, or loses chunks."""
+"""The errors that a thread of the reader can raise. They must be passed on: if an error was lost, the reader would wait
+forever, or chunks would be missing."""
 
 _Batch = list[tuple[bytes, Chunk]]
 
 
 class EntryProcessor:
-    """Reads members one after another and sends their records. It holds at most a few batches in memory.
+    """Reads the members of an archive one after another and sends their records. At most a few batches of chunks are in
+    memory.
 
-    The work is concurrent: the reader cuts and hashes the content, a sender asks which chunks are wanted, and a few
-    threads compress the wanted chunks.
+    Several threads work at the same time. The reader cuts and hashes the content. The sender asks the store which
+    chunks it needs. A few threads compress these chunks.
     """
 
     def __init__(self, answers: BinaryIO, records: BinaryIO, *, wants_chunks: bool) -> None:
@@ -68,34 +70,34 @@ class EntryProcessor:
         self._seen: set[bytes] = set()
         self._batch: _Batch = []
         self._batch_bytes = 0
-        self._notes = self._noted_bytes = 0
-        self._waiting: Queue[_Batch | None] = Queue(WAITING_BATCHES)
+        self._metadata_files = self._metadata_bytes = 0
+        self._queue: Queue[_Batch | None] = Queue(MAX_QUEUED_BATCHES)
         self._pool = ThreadPoolExecutor(COMPRESSORS)
         self._failure: list[BaseException] = []
         self._sender = threading.Thread(target=self._send_all, daemon=True)
         self._sender.start()
 
-    def take(self, member: ArchiveMember) -> None:
+    def process(self, member: ArchiveMember) -> None:
         """Read the member to its end and send its record."""
         entry = member.entry
         if entry.kind != "file":
             self.send(EntryRecord(entry.path, entry.kind, 0, entry.mode, entry.target, b"", b"", [], None))
             return
         digests = _Scan(entry)
-        pieces = digests.through(member.pieces)
+        pieces = digests.pass_through(member.pieces)
         found = [self._chunk(chunk) for chunk in chunks.cut(pieces)] if self._wants_chunks else _drain(pieces)
         start = executables.detect(entry.path, entry.mode, bytes(digests.head))
         sha256, name = digests.sha256.digest(), digests.blake3.digest()
         self.send(EntryRecord(entry.path, "file", digests.size, entry.mode, "", sha256, name, found, start))
-        if digests.note is not None and self._wants_chunks and self._may_note(len(digests.note)):
-            self.send(MetadataFile(entry.path, bytes(digests.note)))
+        if digests.metadata is not None and self._wants_chunks and self._count_metadata_file(len(digests.metadata)):
+            self.send(MetadataFile(entry.path, bytes(digests.metadata)))
 
-    def _may_note(self, size: int) -> bool:
-        """Whether the limits allow one more metadata file of this size. If they do, count the file."""
-        if self._notes == MAX_NOTES or self._noted_bytes + size > MAX_NOTED_BYTES:
+    def _count_metadata_file(self, size: int) -> bool:
+        """Count a metadata file of this size. Return False, and do not count the file, if it exceeds the limits."""
+        if self._metadata_files == MAX_METADATA_FILES or self._metadata_bytes + size > MAX_METADATA_BYTES:
             return False
-        self._notes += 1
-        self._noted_bytes += size
+        self._metadata_files += 1
+        self._metadata_bytes += size
         return True
 
     def send(self, record: IngestRecord) -> None:
@@ -104,14 +106,14 @@ class EntryProcessor:
             write_ingest_record(self._records, record)
 
     def finish(self) -> None:
-        """Send the queued records, and wait for the sender.
+        """Send the last batch and wait until the sender has ended.
 
         Raises:
-            BrokenPipeError: the reader closed the pipe.
-            MemoryError: the sender ran out of memory; any other failure of the sender is raised, too.
+            BrokenPipeError: the reader closed the pipe. MemoryError: the sender ran out of memory. Any other error of
+            the sender is raised too.
         """
-        self._hand_over()
-        self._waiting.put(None)
+        self._queue_batch()
+        self._queue.put(None)
         self._sender.join()
         if self._failure:
             raise self._failure[0]
@@ -123,23 +125,23 @@ class EntryProcessor:
             self._batch.append((name, chunk))
             self._batch_bytes += len(chunk)
             if self._batch_bytes >= BATCH_BYTES:
-                self._hand_over()
+                self._queue_batch()
         return name, len(chunk)
 
-    def _hand_over(self) -> None:
+    def _queue_batch(self) -> None:
         if self._failure:
             raise self._failure[0]
         if self._batch:
-            self._waiting.put(self._batch)
+            self._queue.put(self._batch)
             self._batch, self._batch_bytes = [], 0
 
     def _send_all(self) -> None:
         try:
-            while (batch := self._waiting.get()) is not None:
+            while (batch := self._queue.get()) is not None:
                 self._send(batch)
         except THREAD_ERRORS as error:
             self._failure.append(error)
-            while self._waiting.get() is not None:
+            while self._queue.get() is not None:
                 continue
 
     def _send(self, batch: _Batch) -> None:
@@ -152,16 +154,17 @@ class EntryProcessor:
 
 
 class _Scan:
-    """Records the size, digests, head and note of a file while its pieces are read."""
+    """Records the size, the digests and the first bytes of a file while its pieces are read. If it is a metadata file,
+    its content is recorded too."""
 
     def __init__(self, entry: ArchiveEntry) -> None:
         self.size = 0
         self.sha256 = hashlib.sha256()
         self.blake3 = blake3.blake3()
         self.head = bytearray()
-        self.note: bytearray | None = bytearray() if _is_metadata(entry) else None
+        self.metadata: bytearray | None = bytearray() if _is_metadata(entry) else None
 
-    def through(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    def pass_through(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """Yield the pieces unchanged, and record them."""
         for piece in pieces:
             self.size += len(piece)
@@ -169,15 +172,15 @@ class _Scan:
             self.blake3.update(piece)
             if len(self.head) < executables.HEAD_BYTES:
                 self.head += piece[: executables.HEAD_BYTES - len(self.head)]
-            if self.note is not None:
-                self.note += piece
+            if self.metadata is not None:
+                self.metadata += piece
             yield piece
 
 
 def _is_metadata(entry: ArchiveEntry) -> bool:
     name = entry.path.rpartition("/")[2].lower()
-    is_known = name in _NOTED_NAMES or entry.path.endswith(_NOTED_ENDINGS) or ".dist-info/sboms/" in entry.path
-    return is_known and entry.size <= MAX_NOTE_BYTES
+    is_known = name in _METADATA_NAMES or entry.path.endswith(_METADATA_ENDINGS) or ".dist-info/sboms/" in entry.path
+    return is_known and entry.size <= MAX_METADATA_FILE_BYTES
 
 
 def _drain(pieces: Iterator[bytes]) -> list[tuple[bytes, int]]:
@@ -188,16 +191,17 @@ def _drain(pieces: Iterator[bytes]) -> list[tuple[bytes, int]]:
 
 MIN_BLOCK_BYTES = 1 << 20
 _READER_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-"""The errors of a fault in the reader, or of a thread that cannot start. They do not depend on the receiver."""
+"""The errors that a bug in the reader or a thread that cannot start raises. They do not depend on the receiver."""
 MAX_BLOCKS = 4096
 _PACKAGE_ENDINGS = (".apk", ".aab", ".ipa", ".jar", ".war", ".msix", ".appx")
-"""Archives that are run or installed without extraction."""
+"""The suffixes of archives that are run or installed without extraction."""
 _ARCHIVE_ENDINGS = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tzst", ".tar.zst", ".whl")
 
 
 def main() -> int:
-    """Read the artifact of the order. If the artifact is refused, a record reports this and the exit code is also 0."""
-    # Ctrl-C in a terminal also interrupts this process, which then ends without a traceback.
+    """Read the artifact of the order. Return the exit code 0 even if the artifact is refused, which a record
+    reports."""
+    # Ctrl-C in a terminal also interrupts this process. Let it end without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     requests, records = sys.stdin.buffer, sys.stdout.buffer
     fd = receive_file(int(sys.argv[1]))
@@ -211,7 +215,7 @@ def main() -> int:
         processor = EntryProcessor(requests, records, wants_chunks=order.chunks)
         _read(order, source, processor)
         processor.finish()
-        write_ingest_record(records, blocks.ended())
+        write_ingest_record(records, blocks.digests())
     except ArchiveUnknown as refused:
         write_ingest_record(records, IngestFailed("unknown", "", refused.detail, None))
     except ArchiveRefused as refused:
@@ -221,7 +225,7 @@ def main() -> int:
             records, IngestFailed("refused", "memory", "reading it needs more memory than is allowed", None)
         )
     except _READER_ERRORS as error:
-        # The same bytes would fail again: refuse them once, without a second attempt and without a long traceback.
+        # A second attempt with the same bytes would fail again, so refuse the artifact.
         write_ingest_record(
             records, IngestFailed("refused", "unreadable", f"the reader failed: {type(error).__name__}", None)
         )
@@ -231,17 +235,17 @@ def main() -> int:
 def _read(order: IngestOrder, source: BinaryIO, processor: EntryProcessor) -> None:
     limits = msgspec.convert(order.limits, Limits)
     if order.plain and order.name.lower().endswith(_PACKAGE_ENDINGS):
-        processor.take(_whole_file(order, source))
+        processor.process(_whole_file(order, source))
         return
     try:
         for member in reader.read(source, limits, name=order.name):
-            processor.take(member)
+            processor.process(member)
             processor.send(ReadPosition(source.tell()))
     except ArchiveUnknown:
         # A file with the name of an archive but other content is damaged. Any other file is a build of one file.
         if not order.plain or order.name.lower().endswith(_ARCHIVE_ENDINGS):
             raise
-        processor.take(_whole_file(order, source))
+        processor.process(_whole_file(order, source))
 
 
 def _whole_file(order: IngestOrder, source: BinaryIO) -> ArchiveMember:
@@ -266,8 +270,8 @@ class BlockDigests:
         self._thread = threading.Thread(target=self._run, args=(length,), daemon=True)
         self._thread.start()
 
-    def ended(self) -> EndOfArtifact:
-        """Return the digests after the artifact was read completely.
+    def digests(self) -> EndOfArtifact:
+        """Wait until the artifact is read completely, and return its digests.
 
         Raises:
             MemoryError, OSError: the artifact could not be read. Any other error of the thread is also raised.
@@ -286,15 +290,15 @@ class BlockDigests:
     def _read(self, length: int) -> None:
         for start in range(0, length, self._size):
             block = blake3.blake3()
-            for place in range(start, min(start + self._size, length), MIN_BLOCK_BYTES):
-                piece = os.pread(self._fd, min(MIN_BLOCK_BYTES, start + self._size - place), place)
+            for offset in range(start, min(start + self._size, length), MIN_BLOCK_BYTES):
+                piece = os.pread(self._fd, min(MIN_BLOCK_BYTES, start + self._size - offset), offset)
                 block.update(piece)
                 self._whole.update(piece)
             self._digests.append(block.digest())
 
 
 def block_size(length: int) -> int:
-    """The number of bytes that each digest of an artifact of that length covers: a power of two."""
+    """Return the number of bytes for each digest of an artifact of this length. It is a power of two."""
     size = MIN_BLOCK_BYTES
     while size * MAX_BLOCKS < length:
         size *= 2

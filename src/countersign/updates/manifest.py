@@ -77,7 +77,7 @@ _decoder = msgspec.json.Decoder(Manifest)
 
 
 def encode(manifest: Manifest) -> bytes:
-    """The bytes that are signed."""
+    """Return the bytes of the manifest that are signed."""
     return _encoder.encode(manifest)
 
 
@@ -87,7 +87,7 @@ def digest(payload: bytes) -> str:
 
 
 def decode(payload: bytes) -> Manifest:
-    """The manifest in a signed payload.
+    """Return the manifest in a signed payload.
 
     Raises:
         msgspec.ValidationError: the payload is not a manifest, or has a newer format.

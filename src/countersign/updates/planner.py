@@ -1,8 +1,8 @@
 """Plans the cheapest update from the local files to a build, before anything is fetched or written.
 
-Each file is kept, copied from another local file, made by a delta, or assembled from chunks. Local chunks cost
-nothing. If the complete artifact is smaller than all downloads together, it is fetched instead. This module does no
-input or output.
+Each file is kept, copied from another local file, built by a delta, or assembled from chunks. Local chunks cost
+nothing. If the complete artifact is smaller than all downloads together, the plan fetches the artifact instead. This
+module does no input or output.
 """
 
 from collections import Counter
@@ -30,8 +30,9 @@ class ChunkLocation(NamedTuple):
 class LocalFiles:
     """The intact files and chunks on disk.
 
-    The fields are the digest and mode of each intact file by path, the location of every chunk that was found, and the
-    manifest of the installed build with the digest of its payload, if there is one.
+    `files` maps the path of each intact file to its SHA-256 and mode. `chunks` maps the name of each chunk that was
+    found to its location. `manifest` is the manifest of the installed build, if there is one, and `manifest_sha256` the
+    digest of its payload.
     """
 
     files: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
@@ -42,11 +43,12 @@ class LocalFiles:
 
 @dataclass(frozen=True, slots=True)
 class UpdatePlan:
-    """The source of each file. Each field lists positions in the manifest's files; a position is in one field only.
+    """The source of each file of the build.
 
-    `copied` has the local path to copy from. Each of the `deltas` makes all of its files. With `artifact`, the complete
-    artifact is fetched, and the files in `assembled` are extracted from it. `fetch_bytes` is the number of bytes to
-    download, and `write_bytes` the number of bytes to write to disk, including downloads.
+    The numbers in `kept`, `copied` and `assembled` are positions in the manifest's files. A file has only one source.
+    `copied` also contains the local path to copy from. Each of the `deltas` builds all of its files. With `artifact`,
+    the complete artifact is fetched, and the files in `assembled` are extracted from it. `fetch_bytes` is the number of
+    bytes to download. `write_bytes` is the number of bytes to write to disk, including downloads.
     """
 
     kept: Sequence[int]
@@ -90,15 +92,15 @@ def plan(
     costs = _Costs(manifest, local, places)
     usable = _usable_deltas(offer, local, manifest_sha256)
     deltas = _choose_deltas([each for each in usable if each.memory <= memory_bytes], missing, costs)
-    outcome = _delta_outputs(deltas, manifest)
-    assembled = [index for index in missing if index not in outcome]
+    delta_files = _delta_outputs(deltas, manifest)
+    assembled = [index for index in missing if index not in delta_files]
     downloads = sum(delta.size for delta in deltas)
     fetch = downloads + costs.total_bytes(assembled)
     artifact = bool(missing) and places.artifact_size < fetch
     if artifact:
         deltas, assembled, fetch = [], missing, places.artifact_size
-        downloads, outcome = _unpacking_bytes(manifest, places), set[int]()
-    written = outcome.union(assembled, (index for index, _ in sources.copied))
+        downloads, delta_files = _unpacking_bytes(manifest, places), set[int]()
+    written = delta_files.union(assembled, (index for index, _ in sources.copied))
     return UpdatePlan(
         kept=sources.kept,
         copied=sources.copied,
@@ -132,7 +134,7 @@ class _FileSources(NamedTuple):
 
 
 def _sort_files(manifest: Manifest, local: LocalFiles) -> _FileSources:
-    """Sort the files into those that are installed, those with the same content at another path, and missing ones."""
+    """Sort the files into installed files, files whose content exists at another path, and missing files."""
     found = _FileSources([], [], [])
     by_digest = {digest: path for path, (digest, _) in sorted(local.files.items(), reverse=True)}
     for index, file in enumerate(manifest.files):
@@ -162,9 +164,9 @@ class _Costs:
         """Return the stored size of the chunks in bytes."""
         return sum(self._lengths.get(name, UNKNOWN_COST) for name in names)
 
-    def total_bytes(self, places: Iterable[int]) -> int:
-        """Return the stored size of all chunks that the files need."""
-        return self.stored_bytes(set[str]().union(*map(self.missing_chunks, places)))
+    def total_bytes(self, indexes: Iterable[int]) -> int:
+        """Return the stored size of all chunks that must be fetched for the files at these positions."""
+        return self.stored_bytes(set[str]().union(*map(self.missing_chunks, indexes)))
 
 
 def _usable_deltas(offer: DeltaOffer | None, local: LocalFiles, manifest_sha256: str) -> list[Delta]:
@@ -177,30 +179,30 @@ def _usable_deltas(offer: DeltaOffer | None, local: LocalFiles, manifest_sha256:
 
 
 def _choose_deltas(deltas: Sequence[Delta], missing: Sequence[int], costs: _Costs) -> list[Delta]:
-    """Choose each delta that is smaller than the chunks that are needed only for its files."""
+    """Choose each delta that is smaller than the chunks that only its files need."""
     needed = {index: costs.missing_chunks(index) for index in missing}
-    users = _count_uses(needed, needed)
+    uses = _count_uses(needed, needed)
     chosen: list[Delta] = []
     for delta in deltas:
-        made = [index for index in _files_made(delta, costs.manifest, costs.local) if index in needed]
-        mine = _count_uses(needed, made)
-        # A chunk of `mine` that is still in `others` is needed by another file, too.
-        others = users - mine
-        if delta.size < costs.stored_bytes(mine.keys() - others.keys()):
+        built = [index for index in _files_built(delta, costs.manifest, costs.local) if index in needed]
+        own_uses = _count_uses(needed, built)
+        # Other files also need the chunks that are in both counts.
+        other_uses = uses - own_uses
+        if delta.size < costs.stored_bytes(own_uses.keys() - other_uses.keys()):
             chosen.append(delta)
-            users = others
-            needed = {index: names for index, names in needed.items() if index not in made}
+            uses = other_uses
+            needed = {index: names for index, names in needed.items() if index not in built}
     return chosen
 
 
-def _count_uses(needed: Mapping[int, set[str]], places: Iterable[int]) -> Counter[str]:
-    """Return, for each chunk, the number of the files that need it."""
-    return Counter(name for index in places for name in needed[index])
+def _count_uses(needed: Mapping[int, set[str]], indexes: Iterable[int]) -> Counter[str]:
+    """Return the number of these files that need each chunk."""
+    return Counter(name for index in indexes for name in needed[index])
 
 
-def _files_made(delta: Delta, manifest: Manifest, local: LocalFiles) -> list[int]:
-    """Return the files that the delta can make here, or no files if it does not match the manifests or an old file is
-    damaged."""
+def _files_built(delta: Delta, manifest: Manifest, local: LocalFiles) -> list[int]:
+    """Return the positions of the files that the delta can build from the local files. There are none if the delta does
+    not match the manifests or an old file is damaged."""
     if local.manifest is None:
         return []
     try:

@@ -1,4 +1,5 @@
-"""Trust on first use: the pinned key, its signed rotations, and protection against rollback and stale statements."""
+"""Trust on first use: verifies statements with the pinned key and its signed rotations, and refuses older and expired
+statements."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -57,9 +58,8 @@ def sign_statement(statement: ChannelStatement, key: SigningKey) -> Envelope:
 
 
 def follow_rotations(org: str, pinned: PublicKey | None, root: PublicKey, rotations: Sequence[Envelope]) -> PublicKey:
-    """Return the current signing key. The rotations lead from the root to this key by way of the pinned key.
-
-    Each rotation is signed by the key before it.
+    """Return the current signing key. The rotations form a chain from the root key to the current key, which must
+    contain the pinned key. Each rotation is signed by the key before it.
 
     Raises:
         KeyChanged: the pinned key is not in the chain.
@@ -114,7 +114,7 @@ def verify_channel(
 
 
 def expires_at(statement: ChannelStatement) -> Instant:
-    """When the statement expires.
+    """Return the time at which the statement expires.
 
     Raises:
         SignatureRefused: the time is not in RFC 3339 format.

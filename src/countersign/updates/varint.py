@@ -28,7 +28,7 @@ def zigzag(number: int) -> int:
 
 
 def unzigzag(number: int) -> int:
-    """The inverse of `zigzag`."""
+    """Return the signed number that `zigzag` maps to this number."""
     return -(number + 1 >> 1) if number & 1 else number >> 1
 
 
@@ -45,7 +45,7 @@ class VarintReader:
         return self._at == len(self._data)
 
     def number(self, limit: int) -> int:
-        """The next number.
+        """Return the next number.
 
         Raises:
             Malformed: the number is truncated, or greater than `limit`.
@@ -61,7 +61,7 @@ class VarintReader:
         raise Malformed("a number is cut off or out of range")
 
     def numbers(self, count: int, limit: int) -> list[int]:
-        """The next `count` numbers.
+        """Return the next `count` numbers.
 
         Raises:
             Malformed: fewer than `count` numbers are left, or a number is greater than `limit`.
@@ -71,7 +71,7 @@ class VarintReader:
         return [self.number(limit) for _ in range(count)]
 
     def take(self, count: int) -> bytes:
-        """The next `count` bytes.
+        """Return the next `count` bytes.
 
         Raises:
             Malformed: fewer than `count` bytes are left.

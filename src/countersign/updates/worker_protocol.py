@@ -39,7 +39,7 @@ def write_frame(stream: BinaryIO, payload: bytes) -> None:
 
 
 def read_frame(stream: BinaryIO) -> bytes:
-    """The next message's payload.
+    """Return the payload of the next message.
 
     Raises:
         EOFError: the stream ended.
@@ -208,7 +208,7 @@ _delta_decoder: msgspec.msgpack.Decoder[DeltaRecord] = msgspec.msgpack.Decoder(D
 
 
 def encode_delta_record(record: DeltaRecord) -> bytes:
-    """The message as bytes."""
+    """Return the record as bytes."""
     return _encoder.encode(record)
 
 

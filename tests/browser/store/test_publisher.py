@@ -1,4 +1,4 @@
-"""A publisher's pages: from a title to a published release, codes for it, and whoever changes the same thing."""
+"""A publisher's pages: from a title to a published release, codes for it, and simultaneous changes."""
 
 import asyncio
 import io
@@ -19,7 +19,7 @@ from tests.servers.countersign import Running
 LARGE = 9 << 20
 WIDTHS = """[...document.querySelectorAll("progress")]
   .map((each) => each.parentElement.clientWidth - each.clientWidth).filter((lack) => lack > 1)"""
-"""How much each line of an upload lacks of the width there is, in pixels; none where it lacks nothing."""
+"""For each upload line that is too narrow: how many pixels it is narrower than the space for it."""
 
 
 def archive() -> bytes:
@@ -31,7 +31,7 @@ def archive() -> bytes:
 
 
 async def draft(page: Page, store: Running, title: str, *, notes_only: bool = False) -> str:
-    """A new product with the draft 1.0.0, whose page it leads to; the product's slug."""
+    """Create a product with the draft 1.0.0, open the draft's page, and return the product's slug."""
     slug = f"{title.lower().replace(' ', '-')}-{secrets.token_hex(3)}"
     product = {"slug": slug, "title": title, "kind": "game", "platforms": ["linux"], "access": "free"}
     await asyncio.to_thread(call, store, "POST", "/products", product)
@@ -359,7 +359,7 @@ async def test_an_upload_tells_how_long_it_takes_and_is_paused_by_keyboard(
         if route.request.method == "PUT":
             sent.append(route.request.headers["content-range"])
         if len(sent) == 3 and not held.is_set():
-            # The third part is on its way until somebody pauses it.
+            # The third part stays in transit until the upload is paused.
             held.set()
             return
         await route.continue_()
@@ -411,7 +411,7 @@ async def test_what_is_done_can_be_copied_as_a_request(browser: Browser, demo_st
 
         line = await copied("POST")
         assert line.startswith(f"curl -X POST '{demo_store.url}/api/v1/products/{slug}/releases/1.0.0/publish'")
-        # A shell of whoever copies it puts in the token; the page has none to give.
+        # The user's shell inserts the token, because the page does not know it.
         assert '"Authorization: Bearer $TOKEN"' in line
         token = await asyncio.to_thread(demo_store.token, PUBLISHER)
         await asyncio.to_thread(

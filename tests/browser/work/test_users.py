@@ -1,4 +1,4 @@
-"""People: invited, given roles and a new link, disabled and enabled, all on one page."""
+"""An administrator invites people, changes their roles, resets their link, disables and enables them on one page."""
 
 import httpx
 from playwright.async_api import Browser, expect
@@ -11,7 +11,7 @@ CHOSEN = "a long password of dora"
 
 
 def sign_in_status(desk: Desk, name: str) -> int:
-    """What the API answers to this person and the chosen password."""
+    """The status of a sign-in to the API as this person with the chosen password."""
     return httpx.post(f"{desk.url}/api/auth/login", json={"username": name, "password": CHOSEN}, verify=TLS).status_code
 
 

@@ -32,7 +32,7 @@ from tests.declare.planting import Case, broken, model, nursery
 
 
 def plant(*guards: Where, **options: object) -> type[Model]:
-    """A right model, but for what is given."""
+    """A valid model, except for the given attributes."""
     attributes: dict[str, Field | Workflow] = {
         "title": Text(),
         "height": Number(),
@@ -45,7 +45,7 @@ def plant(*guards: Where, **options: object) -> type[Model]:
 
 
 def moved(move: Move) -> type[Model]:
-    """A right model with this action."""
+    """A valid model with this action."""
     attributes: dict[str, Field | Workflow] = {
         "title": Text(),
         "sown": Date(readonly=True),
@@ -79,7 +79,7 @@ def granted(
     write: Names = (),
     rows: tuple[Where, ...] = (),
 ) -> Case:
-    """A wrong grant on a right model."""
+    """A wrong grant on a valid model."""
     grant = Grant(model="plant", commands=commands, clear=clear, masked=masked, write=write, rows=rows)
     place = "module nursery: role gardener"
     return broken(grants.grants_fit, place, remedy, plant(), roles=(Role("gardener", grant),))

@@ -26,27 +26,27 @@ from tests.declare.planting import Case, broken, field, model, nursery
 
 
 def doubled(title: str) -> str:
-    """Made from a field that there is."""
+    """Computed from an existing field."""
     return title * 2
 
 
 def first(nickname: str) -> str:
-    """Made from a field that there is not."""
+    """Computed from a missing field."""
     return nickname[0]
 
 
 def nothing() -> str:
-    """Made from nothing."""
+    """Computed from nothing."""
     return ""
 
 
 def by_keyword(*, title: str) -> str:
-    """Asks for its source in a way the engine does not give it."""
+    """Declares its source as a keyword argument, which the engine does not pass."""
     return title
 
 
 def of_a(a: int) -> int:
-    """Half of a circle."""
+    """One half of a cycle."""
     return a
 
 
@@ -56,12 +56,12 @@ def of_b(b: int) -> int:
 
 
 def misspelt(**options: object) -> Text:
-    """A field whose author mistook a word."""
+    """A field whose author misspelt an argument."""
     return cast("Callable[..., Text]", Text)(**options)
 
 
 def showing(hidden: Text) -> type[Model]:
-    """A model with a computed field over one that hides."""
+    """A model with a computed field over a hidden one."""
     return model("Plant", {"title": hidden, "shown": Text(computed=doubled)})
 
 

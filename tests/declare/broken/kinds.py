@@ -11,7 +11,7 @@ from tests.declare.planting import Case, model, nursery
 
 
 class Height(Field):
-    """A height, as the text that is given."""
+    """A height, as the given text."""
 
     kind: ClassVar[str] = "height"
 
@@ -43,21 +43,21 @@ class SameName(Height):
 
 
 class Float(Height):
-    """It is stored in a column that there is not."""
+    """Its column type does not exist."""
 
     kind: ClassVar[str] = "float"
     column: ClassVar[Any] = "REAL"
 
 
 class Contained(Height):
-    """It has an operator for texts alone."""
+    """It has an operator that is for texts only."""
 
     kind: ClassVar[str] = "contained"
     operators: ClassVar[frozenset[str]] = frozenset({"contains"})
 
 
 class Masked(Height):
-    """It asks for placeholder tokens without being text."""
+    """It uses placeholder tokens, but is not text."""
 
     kind: ClassVar[str] = "masked"
     is_maskable: ClassVar[bool] = True

@@ -9,7 +9,7 @@ TITLE = "title"
 
 
 def titled(name: str) -> type[Model]:
-    """A right model."""
+    """A valid model."""
     return model(name, {TITLE: Text()})
 
 

@@ -1,4 +1,4 @@
-"""Dates: real days of the calendar, written in one way."""
+"""Dates: real days of the calendar in one format."""
 
 import pytest
 

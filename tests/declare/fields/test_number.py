@@ -1,4 +1,4 @@
-"""Numbers and money: whole, exact in every JSON client, in the field's range."""
+"""Numbers and money: integers, exact in every JSON client, in the field's range."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Truth, choice, references, and the kinds that the engine alone writes."""
+"""Booleans, choices, references, and the kinds that only the engine writes."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Text and long text: whole, valid, no longer than the field, not blank where something is required."""
+"""Text and long text: complete, valid, not longer than the field, not blank when the field is required."""
 
 import pytest
 

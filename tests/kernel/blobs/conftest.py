@@ -1,4 +1,4 @@
-"""Both stores, empty, for the tests that hold for each."""
+"""Empty blob stores of both kinds, for tests that apply to each."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.servers.s3 import Bucket
 
 @pytest.fixture
 def s3_blobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> BlobStore:
-    """An empty store in a bucket of the test's own."""
+    """An empty store in a bucket for this test."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     bucket: Bucket = request.getfixturevalue("s3_url")
@@ -21,7 +21,7 @@ def s3_blobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tm
 
 @pytest.fixture(params=["local", "s3"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
-    """An empty store: once a directory, once a bucket."""
+    """An empty store, once in a directory and once in a bucket."""
     if request.param == "s3":
         return request.getfixturevalue("s3_blobs")
     return open_blobs(None, tmp_path / "blobs", reserve_bytes=0)

@@ -1,4 +1,4 @@
-"""What holds for every store of blobs, whether a directory or a bucket."""
+"""The properties of every blob store, in a directory or in a bucket."""
 
 import asyncio
 import itertools

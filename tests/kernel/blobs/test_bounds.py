@@ -1,4 +1,4 @@
-"""A directory of blobs that may take so much and no more, and one that reads what another has sealed."""
+"""A directory of blobs with a maximum size, and a directory that also reads the blobs of another one."""
 
 import asyncio
 import hashlib
@@ -18,17 +18,17 @@ MOST = 4 * MIB
 
 
 def content(size: int) -> bytes:
-    """So many bytes that repeat nowhere in sight."""
+    """Return this number of bytes without short repetitions."""
     return hashlib.shake_256(size.to_bytes(4)).digest(size)
 
 
 def taken(root: Path) -> int:
-    """The bytes of all files."""
+    """Return the total size of all files."""
     return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
 
 
 def admits(quota: DiskQuota, count: int) -> bool:
-    """Whether so many bytes would be let in."""
+    """Return whether the quota admits this number of bytes."""
     try:
         with quota.reserve(count):
             return True
@@ -37,7 +37,7 @@ def admits(quota: DiskQuota, count: int) -> bool:
 
 
 async def sealed(blobs: LocalBlobs, name: str, data: bytes) -> str:
-    """A sealed blob of the data."""
+    """Seal a blob with the data."""
     part = await blobs.stage(name, 0, arriving(data))
     digest = await blobs.seal(name, [part], len(data), None)
     await blobs.discard(name)

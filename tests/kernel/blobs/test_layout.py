@@ -1,4 +1,4 @@
-"""Which stretches of which parts make a whole, against the plain way of laying bytes over bytes."""
+"""Which ranges of which parts form the whole, compared with simply copying bytes over bytes."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The local directory of blobs against full disks, attacks, large files and kill -9."""
+"""The local directory of blobs with full disks, attacks, large files and kill -9."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ def _files(root: Path) -> list[Path]:
 
 @pytest.fixture
 def small_volume(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 8 MiB of its own."""
+    """A separate file system of 8 MiB."""
     if os.geteuid() != 0 or sys.platform != "linux":
         pytest.skip("a small volume is mounted as root on Linux alone")
     volume = tmp_path / "volume"
@@ -186,7 +186,7 @@ async def test_a_reader_that_stops_early_leaves_no_file_open(tmp_path: Path) -> 
         await anext(reading)
         del reading
 
-    # The loop closes what nothing refers to any more in tasks of its own, with a thread for each file.
+    # The event loop closes abandoned generators in separate tasks, with a thread for each file.
     async with asyncio.timeout(60):
         while len(open_files.below(tmp_path)) > 1:
             await asyncio.sleep(0.01)
@@ -283,11 +283,11 @@ async def test_kill_9_at_any_moment_leaves_no_wrong_blob_and_loses_no_part(tmp_p
 
 
 def _said_before_kill(root: Path, *, after_s: float) -> list[list[str]]:
-    """What the busy process said, line by line, until it was killed."""
+    """Return the lines that the busy process printed until it was killed."""
     with _run(_BUSY, root=str(root)) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        # The moment of the kill is to be anywhere in the work, so that it is time that chooses it.
+        # The kill may come at any point of the work, so the test chooses it by time.
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=after_s)
         process.send_signal(signal.SIGKILL)
@@ -297,7 +297,7 @@ def _said_before_kill(root: Path, *, after_s: float) -> list[list[str]]:
 
 async def _staged_parts_seal(blobs: BlobStore, said: list[list[str]]) -> None:
     staged = {line[1]: line[2:] for line in said if line[0] == "staged"}
-    # A discard may have been under way when the kill came: every third upload is discarded.
+    # The kill may come during a discard, because every third upload is discarded.
     for upload in [each for each in staged if int(each.removeprefix("up-")) % 3]:
         offset, length, sha = staged[upload]
         part = Part(int(offset), int(length), sha)

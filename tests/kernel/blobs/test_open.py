@@ -1,4 +1,4 @@
-"""The address of the blobs: what it opens, and what is said of one that cannot be used."""
+"""The address of the blobs: which store it opens, and the errors for invalid addresses."""
 
 from pathlib import Path
 

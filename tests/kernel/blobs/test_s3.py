@@ -1,4 +1,4 @@
-"""The bucket of blobs: nothing half done stays in it, and an unreachable one is said to be unreachable."""
+"""Blobs in a bucket: nothing incomplete remains in it, and an unreachable bucket is reported as unreachable."""
 
 import asyncio
 import random
@@ -114,7 +114,7 @@ async def test_a_part_that_lost_bytes_in_the_bucket_is_not_sealed(
 
 @pytest.fixture
 def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some key and secret in the environment."""
+    """A key and a secret in the environment."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
 
@@ -147,7 +147,8 @@ async def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None
 
 @asynccontextmanager
 async def answering(answer: Callable[[bytes], bytes], folder: Path) -> AsyncIterator[BlobStore]:
-    """Blobs in a bucket whose server gives each request, by its head, this status line and these headers."""
+    """Open blobs in a bucket whose server responds to each request, by its head, with this status line and these
+    headers."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 " + answer(await reader.readuntil(b"\r\n\r\n")) + b"Connection: close\r\n\r\n")

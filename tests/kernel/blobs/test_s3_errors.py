@@ -1,4 +1,4 @@
-"""Each reason why a bucket cannot be used has words and a remedy of its own, and no secret in them."""
+"""Each reason why a bucket cannot be used has its own text and remedy, without a secret."""
 
 import asyncio
 import re
@@ -23,7 +23,7 @@ POLICY = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:Ge
 
 
 class Guarded(NamedTuple):
-    """A service that looks at keys, with a bucket `there` and a user who may only read."""
+    """An S3 service that checks keys, with a bucket `there` and a user who may only read."""
 
     endpoint: str
     key: str
@@ -32,7 +32,7 @@ class Guarded(NamedTuple):
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Guarded]:
-    """A service of this module alone."""
+    """A service for this module."""
     folder = Path(tempfile.mkdtemp(prefix="countersign-s3-"))
     port = free_port()
     command = [sys.executable, "-W", "ignore", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
@@ -64,14 +64,14 @@ def _member(document: str, name: str) -> str:
 
 @pytest.fixture
 def answered() -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """A service that refuses everything with the status and the code that the list holds."""
+    """A service that refuses everything with the status and the code in the list."""
     refusal: list[tuple[int, str]] = []
 
     class Handler(BaseHTTPRequestHandler):
-        """Refuses as S3 does."""
+        """Refuses requests like S3 does."""
 
         def do_PUT(self) -> None:
-            """Answer the one request of a check."""
+            """Refuse the request of a check."""
             self.rfile.read(int(self.headers["Content-Length"]))
             status, code = refusal[0]
             body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>No.</Message></Error>".encode()
@@ -81,7 +81,7 @@ def answered() -> Iterator[tuple[str, list[tuple[int, str]]]]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -98,7 +98,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def told(endpoint: str, name: str = "there") -> str:
-    """What a check of the bucket notes for the operator; a caller is told none of it."""
+    """Check the bucket, and return the note for the operator. The caller must not see it."""
     store = open_blobs(f"s3://{name}?endpoint={endpoint}&region=us-east-1&allow_http=true", Path())
     with pytest.raises(Unavailable) as caught:
         await store.check()
@@ -106,7 +106,7 @@ async def told(endpoint: str, name: str = "there") -> str:
 
 
 def noted(refused: Refused) -> str:
-    """The note of a refusal that says to callers that they may try again, and nothing else."""
+    """Return the note of a refusal. The text for callers must only say that they may try again."""
     assert (refused.detail, refused.remedy) == ("The bucket of the blobs cannot be used now.", Unavailable.resolution)
     (note,) = refused.__notes__
     assert "wr0ng" not in note

@@ -1,4 +1,4 @@
-"""Bytes as they come from a network, and everything a store holds, for the tests of the stores."""
+"""Bytes that arrive like from a network, and the whole content of a store, for tests of blob stores."""
 
 from collections.abc import AsyncIterator
 from hashlib import sha256
@@ -11,7 +11,7 @@ class Cut(Exception):
 
 
 async def arriving(data: bytes, *, chunk: int = 65_536, cut: bool = False) -> AsyncIterator[bytes]:
-    """The bytes in chunks; with `cut` the connection ends after them."""
+    """Yield the bytes in chunks. With `cut`, the connection then ends."""
     for at in range(0, len(data), chunk):
         yield data[at : at + chunk]
     if cut:
@@ -19,20 +19,20 @@ async def arriving(data: bytes, *, chunk: int = 65_536, cut: bool = False) -> As
 
 
 def digest_of(data: bytes) -> str:
-    """The SHA-256 in hexadecimal."""
+    """Return the SHA-256 in hexadecimal."""
     return sha256(data).hexdigest()
 
 
 async def content(blobs: BlobStore, sha: str, start: int = 0, stop: int = 1 << 40) -> bytes:
-    """The blob's bytes, read through the store."""
+    """Read the bytes of the blob through the store."""
     return b"".join([piece async for piece in blobs.read(sha, start, stop)])
 
 
 async def sealed_in(blobs: BlobStore) -> list[str]:
-    """The digests of all blobs."""
+    """Return the digests of all blobs."""
     return sorted([sha async for sha, *_ in blobs.sealed()])
 
 
 async def staged_in(blobs: BlobStore) -> list[str]:
-    """The ids of all uploads with staged bytes."""
+    """Return the ids of all uploads with staged bytes."""
     return sorted([each.upload async for each in blobs.staged()])

@@ -1,4 +1,4 @@
-"""A database with one table, of each engine, for tests of what the port promises."""
+"""A database with one table, of each engine, for tests of the port."""
 
 from collections.abc import AsyncIterator
 

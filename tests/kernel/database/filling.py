@@ -1,4 +1,4 @@
-"""A process that mounts a small volume of its own, fills it, and goes on once there is room; prints JSON.
+"""A program that mounts a small volume, fills it, and continues when there is space again. It prints JSON.
 
 unshare -m python -m tests.kernel.database.filling FOLDER
 """
@@ -20,7 +20,7 @@ async def _kept(database: SqliteDatabase) -> list[int]:
 
 
 async def fill(folder: Path) -> dict[str, object]:
-    """Fill the volume while 8 transactions at once write, make room again, write again."""
+    """Fill the volume while 8 concurrent transactions write, free space, and write again."""
     database = await opened(folder / "a.db")
     ballast = folder / "ballast"
     ballast.write_bytes(b"x" * (SIZE // 2))

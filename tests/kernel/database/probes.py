@@ -1,4 +1,4 @@
-"""What several database tests do: put things in, count them, and cancel a task at a chosen await."""
+"""Shared functions of database tests: insert rows, count them, and cancel a task at a given await."""
 
 import asyncio
 from collections.abc import Coroutine, Generator
@@ -10,21 +10,21 @@ PUT = "INSERT INTO thing (id, word) VALUES ($1, $2)"
 
 
 async def put(database: Database, *numbers: int) -> None:
-    """Put the things in, in one transaction."""
+    """Insert the rows in one transaction."""
     async with database.transaction() as transaction:
         for number in numbers:
             await transaction.run(PUT, number, f"word {number}")
 
 
 async def things(reader: Reader) -> list[int]:
-    """The numbers of the things that are there."""
+    """Return the numbers of the rows in the table."""
     return [row[0] for row in await reader.fetch("SELECT id FROM thing ORDER BY id")]
 
 
 class CancelledAt:
-    """Awaits the work and cancels the task that does so while it waits for the `number`th time (from 0).
+    """Awaits the work, and cancels its task at the wait with this `number` (from 0).
 
-    `is_late`: when what it waits for has just come, and the task has not gone on yet.
+    With `is_late`, the task is cancelled when its result is ready and before it continues.
     """
 
     def __init__(self, work: Coroutine[Any, Any, None], number: int, *, is_late: bool = False) -> None:

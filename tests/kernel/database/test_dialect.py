@@ -1,4 +1,4 @@
-"""One schema text in two dialects."""
+"""One schema text in the dialects of both engines."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Migrations: in order, once, resumed, and never those of other code."""
+"""Migrations run in order, once, continue after a failure, and are refused if they belong to other code."""
 
 import asyncio
 import sys
@@ -20,7 +20,7 @@ Write = Callable[..., str]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    """A function that writes a package of migrations with these texts and gives its name."""
+    """Return a function that writes a package of migrations with these texts, and returns its name."""
     name = f"moves_{tmp_path.name}"
     folder = tmp_path / "packages" / name
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The mark of a move: whoever has the file open already writes nothing to it any more."""
+"""The marker of a moved database: a process that has the file open can no longer write to it."""
 
 from pathlib import Path
 

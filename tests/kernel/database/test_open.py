@@ -1,4 +1,4 @@
-"""Choosing the engine by the address."""
+"""The address determines the engine."""
 
 from pathlib import Path
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from countersign.kernel.database.sqlite_connection import numbered
 
-# Pieces of SQL that must stay as they are, whatever stands in them.
+# Parts of SQL that must not change, whatever they contain.
 _inside = st.text(alphabet="a$1?2-/* \n", max_size=8)
 _kept = st.one_of(
     _inside.map(lambda text: "'" + text + "'"),

@@ -1,4 +1,4 @@
-"""What the port promises, on both engines."""
+"""The guarantees of the database port, on both engines."""
 
 import asyncio
 from contextlib import aclosing, suppress
@@ -19,7 +19,7 @@ SELECT count(i) FROM n
 
 
 class Refusal(Exception):
-    """What the tests leave a block with."""
+    """The error with which tests leave a block."""
 
 
 async def test_rows_come_back_as_they_went_in(database: Database) -> None:
@@ -217,7 +217,7 @@ async def test_a_read_that_is_cancelled_leaves_its_connection_fit_to_write(datab
     database = await open_database(database_url, schema="shop", pool=1, reserve_bytes=0)
 
     async def read(number: int) -> None:
-        # A statement never seen before is prepared first, which is one more wait.
+        # A statement that was never run before is prepared first, which is one more wait.
         await database.fetch(f"SELECT {number} + (SELECT count(*) FROM (SELECT 1) AS one)")
 
     for at in range(100):

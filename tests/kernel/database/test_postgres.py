@@ -1,4 +1,4 @@
-"""What only PostgreSQL does: connections that die, transactions that collide, several schemas."""
+"""Behaviour of PostgreSQL only: broken connections, conflicting transactions, several schemas."""
 
 import asyncio
 from collections.abc import AsyncIterator

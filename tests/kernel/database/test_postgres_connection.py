@@ -1,4 +1,4 @@
-"""Each reason why PostgreSQL cannot be connected to has words and a remedy of its own, and no password in them."""
+"""Each reason why PostgreSQL cannot be connected to has its own text and remedy, without a password."""
 
 import asyncio
 import socket
@@ -25,7 +25,7 @@ HBA = (
 
 @pytest.fixture(scope="module")
 def strict(postgres_cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster, with a user who needs a password, one who needs TLS, and a database that is not for all."""
+    """The cluster with a user who needs a password, a user who needs TLS, and a database with restricted access."""
     hba = postgres_cluster.data / "pg_hba.conf"
     before = hba.read_text()
     hba.write_text(HBA + before)
@@ -40,7 +40,7 @@ def strict(postgres_cluster: Cluster) -> Iterator[Cluster]:
 
 
 async def refused(url: str) -> Unavailable:
-    """What opening the database says."""
+    """Return the error of opening the database."""
     with pytest.raises(Unavailable) as caught:
         await open_database(url, schema="s")
     return caught.value
@@ -93,7 +93,7 @@ async def test_a_port_where_something_else_listens_is_told() -> None:
 
 
 def answer_as_a_page(listener: socket.socket) -> None:
-    """What a web server says to PostgreSQL's first words."""
+    """Respond to the first bytes of PostgreSQL's protocol like a web server."""
     client, _ = listener.accept()
     with client:
         client.recv(64)

@@ -1,4 +1,4 @@
-"""One process at a time holds a lock, and gives it up when it ends."""
+"""Only one process at a time has a lock, and releases it when it ends."""
 
 from dataclasses import replace
 from pathlib import Path

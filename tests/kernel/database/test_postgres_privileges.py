@@ -1,4 +1,5 @@
-"""A role that may do too little: every refusal is the statement that gives the right, and that statement suffices."""
+"""A database role with too few privileges: every refusal contains the statement that grants the privilege, and this
+statement is sufficient."""
 
 from itertools import count
 
@@ -17,7 +18,7 @@ _numbers = count(1)
 
 
 class Poor:
-    """A role that may do nothing yet with a database of its own, and whoever gives it rights."""
+    """A role without privileges on its own database, and a superuser who grants privileges."""
 
     def __init__(self, cluster: Cluster, url: str) -> None:
         self._owners_url = url
@@ -34,12 +35,12 @@ class Poor:
         await connection.close()
 
     async def rights(self) -> Privileges:
-        """What the role may do."""
+        """Return the privileges of the role."""
         (found,) = await privileges_at(self.url, ["shop"])
         return found
 
     async def upgraded(self) -> list[str]:
-        """Open the database and bring it up to date."""
+        """Open the database and upgrade it."""
         database = await open_database(self.url, schema="shop", pool=1)
         try:
             return await migrate.upgrade(database, MIGRATIONS)
@@ -49,7 +50,7 @@ class Poor:
 
 @pytest.fixture
 def poor(postgres_cluster: Cluster, postgres_url: str) -> Poor:
-    """A role without rights."""
+    """A role without privileges."""
     return Poor(postgres_cluster, postgres_url)
 
 

@@ -1,4 +1,4 @@
-"""A moment of a PostgreSQL database in which others work."""
+"""A snapshot of a PostgreSQL database while other transactions write."""
 
 import asyncio
 
@@ -54,7 +54,8 @@ async def test_who_writes_in_another_order_is_held_and_not_refused(new_postgres_
         async with asyncio.timeout(PATIENCE_S):
             while not await watcher.fetchval(WAITS.replace("first", "second")):
                 await asyncio.sleep(0.01)
-        # The snapshot holds `first` and waits for `second`: whoever does not give way now ends one of the two.
+        # The snapshot has locked `first` and waits for `second`. A transaction that does not give way now would cause a
+        # deadlock.
         await writing.execute("INSERT INTO kept.first VALUES (1)")
     counts = await taking
     await writing.close()

@@ -1,4 +1,4 @@
-"""What only SQLite does: groups that share a commit, one writer, several processes, a full volume."""
+"""Behaviour of SQLite only: groups that share a commit, one writer, several processes, a full volume."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ FAR = 10**18
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the file is."""
+    """The path of the file."""
     return tmp_path / "test.db"
 
 
@@ -35,7 +35,7 @@ async def database(path: Path) -> AsyncIterator[SqliteDatabase]:
 
 
 def _log_commits(path: Path) -> int:
-    """Pages in the log that end a commit: bytes 4 to 8 of a frame's header are then not zero (file format 4.1)."""
+    """Count the frames of the log that end a commit: bytes 4 to 8 of their headers are not zero (file format 4.1)."""
     data = path.with_name(path.name + "-wal").read_bytes()
     page = int.from_bytes(data[8:12], "big")
     salt = data[16:24]
@@ -110,7 +110,7 @@ async def test_a_transaction_the_engine_ended_fails_every_member_and_runs_nothin
     async def culprit() -> None:
         async with database.transaction() as transaction:
             await transaction.run(PUT, 2, "a")
-            # What SQLite does by itself when a write fails badly.
+            # SQLite does this itself when a write fails badly.
             await transaction.run("ROLLBACK")
             with pytest.raises(Unavailable):
                 await transaction.run(PUT, 3, "b")
@@ -161,7 +161,7 @@ async def test_all_who_wait_for_another_process_give_up_together(database: Sqlit
     outcomes = await asyncio.gather(*(put(database, number) for number in range(40)), return_exceptions=True)
 
     assert {type(outcome) for outcome in outcomes} == {Unavailable}
-    # One after the other they would take 40 times the 0.3 seconds of one.
+    # One after the other, they would take 40 times the 0.3 seconds of one.
     assert loop.time() - started_s < 6
     other.close()
 

@@ -1,4 +1,4 @@
-"""A SQLite file that may become so long and no longer."""
+"""An SQLite file with a maximum size."""
 
 from pathlib import Path
 

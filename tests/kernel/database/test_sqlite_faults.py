@@ -1,4 +1,4 @@
-"""Acknowledged writes survive: killed processes, two processes, a full disk, a disk that fails to sync."""
+"""Acknowledged writes survive: killed processes, two processes, a full disk, a disk whose sync fails."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def _acknowledged(lines: list[str]) -> set[int]:
 
 
 def _kept(path: Path) -> set[int]:
-    """The numbers of which both rows are there; one alone, or a damaged file, fails the test."""
+    """Return the numbers of which both rows exist. The test fails if only one of them exists or the file is damaged."""
     connection = apsw.Connection(str(path))
     assert connection.pragma("integrity_check") == "ok"
     found = {row[0] for row in connection.execute("SELECT id FROM thing")}
@@ -138,7 +138,7 @@ def test_after_a_sync_that_failed_nothing_more_is_acknowledged_until_a_restart(
     if shutil.which("strace") is None:
         pytest.skip("strace is not on this machine: install strace to run this test")
     path, log = tmp_path / "a.db", tmp_path / "log"
-    # One failing sync: whoever tried again would be told that all is well, and it is not.
+    # One sync fails. A second attempt would report success although data is missing.
     fault = f"inject=fsync,fdatasync:error=EIO:when={failing_sync}"
     tracer = ["strace", "-f", "-qq", "-o", str(log), "-e", "trace=fsync,fdatasync", "-e", fault]
     done = subprocess.run(
@@ -158,7 +158,7 @@ def test_after_a_sync_that_failed_nothing_more_is_acknowledged_until_a_restart(
     outcomes = [line for line in lines if line[0] in "+-"]
     first_refused = next(number for number, line in enumerate(outcomes) if line.startswith("-"))
     assert {line.split()[1] for line in outcomes[first_refused:]} == {"Unavailable"}
-    # Reads went on, and saw what had been acknowledged.
+    # Reads continued, and saw the acknowledged writes.
     assert lines[-1] == f"={2 * len(_acknowledged(lines))}"
     assert _acknowledged(lines) <= _kept(path)
 

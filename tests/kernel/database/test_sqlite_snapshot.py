@@ -1,4 +1,4 @@
-"""What is wrong with a SQLite file that came from somewhere else."""
+"""Faults of an SQLite file from another source."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Counters of changes: never older than the moment they were asked for."""
+"""Counters of changes: they are never older than the request for them."""
 
 import asyncio
 import random
@@ -69,7 +69,7 @@ async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
     async def change(database: Database) -> None:
         nonlocal acknowledged
         changes = 0
-        # A busy machine may have read little after sixty changes.
+        # On a busy machine, only a few reads may have happened after sixty changes.
         while changes < 60 or (reads <= 100 and not any(task.done() for task in reading)):
             changes += 1
             async with database.transaction() as transaction:
@@ -167,7 +167,7 @@ async def test_on_postgres_many_callers_share_a_read(postgres_url: str) -> None:
     await asyncio.gather(*(callers() for _ in range(50)))
     await database.close()
 
-    # Statistics are complete once the connections that made them have ended.
+    # Statistics are complete when the connections that created them have ended.
     watching = await open_database(postgres_url, schema="shop", pool=1)
     row = await watching.fetch_one(counting)
     await watching.close()

@@ -1,7 +1,8 @@
-"""A process of its own that writes to a SQLite file and says what was acknowledged; for the tests of faults.
+"""A process that writes to an SQLite file and prints what was acknowledged, for tests of faults.
 
-python -m tests.kernel.database.writing FILE FIRST COUNT: tasks at once put the things FIRST… in, two rows each (n and
--n), and print `+n` once that is durable or `-n CLASS` when it was refused. COUNT 0: until killed.
+python -m tests.kernel.database.writing FILE FIRST COUNT: concurrent tasks insert the numbers FIRST… with two rows each
+(n and -n). They print `+n` when the rows are durable, or `-n CLASS` when they were refused. If COUNT is 0, the process
+runs until it is killed.
 """
 
 import asyncio
@@ -19,12 +20,12 @@ TASKS = 8
 
 
 def say(line: str) -> None:
-    """One line, at once, in one write."""
+    """Print one line with a single write."""
     os.write(1, f"{line}\n".encode())
 
 
 async def put(database: SqliteDatabase, number: int, size: int) -> bool:
-    """Put both rows in and tell the outcome; whether it was acknowledged."""
+    """Insert both rows, print the outcome, and return whether they were acknowledged."""
     try:
         async with database.transaction() as transaction:
             await transaction.run(PUT, number, b"x" * size)
@@ -38,7 +39,7 @@ async def put(database: SqliteDatabase, number: int, size: int) -> bool:
 
 
 async def opened(path: Path) -> SqliteDatabase:
-    """The file with the table."""
+    """Open the file with the table."""
     database = await open_sqlite(path, readers=1, reserve_bytes=0)
     async with database.transaction() as transaction:
         await transaction.run(TABLE)
@@ -46,7 +47,7 @@ async def opened(path: Path) -> SqliteDatabase:
 
 
 async def write(path: Path, first: int, last: int) -> None:
-    """Write from the first to before the last number, several at once, then tell how many rows are read."""
+    """Insert the numbers from the first up to the last, several at the same time. Then print the number of rows."""
     database = await opened(path)
     say("ready")
     numbers = iter(range(first, last) if last > first else count(first))

@@ -1,4 +1,4 @@
-"""Starting the small server, and speaking to it byte by byte."""
+"""Starts the small server, and sends it raw bytes."""
 
 import json
 import os
@@ -17,7 +17,7 @@ PATIENCE_S = 10
 
 
 class Served(NamedTuple):
-    """A running server: its process, its ports, its standard error."""
+    """A running server: its process, its ports and its standard error."""
 
     process: subprocess.Popen[str]
     ports: list[int]
@@ -25,30 +25,30 @@ class Served(NamedTuple):
 
     @property
     def port(self) -> int:
-        """The first listener's."""
+        """The port of the first listener."""
         return self.ports[0]
 
     def connect(self, listener: int = 0) -> socket.socket:
-        """A new connection."""
+        """Open a new connection."""
         return socket.create_connection(("127.0.0.1", self.ports[listener]), timeout=PATIENCE_S)
 
     def get(self, path: str = "/") -> tuple[int, bytes]:
-        """One request on a connection of its own: status and body."""
+        """Send a request on a new connection, and return the status and the body."""
         with self.connect() as connection:
             connection.sendall(request("GET", path, "Connection: close"))
             return parsed(everything(connection))
 
     def worker(self) -> int:
-        """The process that answers a new connection."""
+        """Return the process that responds on a new connection."""
         return int(self.get()[1])
 
     def wait(self) -> int:
-        """The exit code, once the process has ended."""
+        """Wait until the process has ended, and return the exit code."""
         return self.process.wait(timeout=PATIENCE_S)
 
 
 def start(log: Path, **wanted: object) -> "subprocess.Popen[str]":
-    """Begin a server process; it is killed when this one dies (Linux)."""
+    """Start a server process, which is killed if this process dies (Linux)."""
     setpriv = shutil.which("setpriv")
     command = [sys.executable, "-m", "tests.kernel.http.serving", json.dumps(wanted)]
     with log.open("ab") as file:
@@ -64,7 +64,7 @@ def start(log: Path, **wanted: object) -> "subprocess.Popen[str]":
 
 @contextmanager
 def served(folder: Path, **wanted: object) -> Iterator[Served]:
-    """A server as wanted, until the block ends."""
+    """Run a server with these options until the block ends."""
     log = folder / "log"
     with start(log, **wanted) as process:
         assert process.stdout is not None
@@ -81,12 +81,12 @@ def served(folder: Path, **wanted: object) -> Iterator[Served]:
 
 
 def request(method: str, path: str, *headers: str) -> bytes:
-    """The head of a request."""
+    """Return the head of a request."""
     return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: test", *headers, "", ""]).encode()
 
 
 def everything(connection: socket.socket) -> bytes:
-    """All that comes until the other end closes; a reset counts as its end."""
+    """Return everything that is received until the other end closes the connection. A reset counts as its end."""
     received = b""
     with suppress(ConnectionResetError):
         while piece := connection.recv(1 << 16):
@@ -95,25 +95,25 @@ def everything(connection: socket.socket) -> bytes:
 
 
 def parsed(answer: bytes) -> tuple[int, bytes]:
-    """Status and body of an answer."""
+    """Return the status and the body of a response."""
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head.split()[1]), body
 
 
 def one_answer(connection: socket.socket) -> tuple[int, bytes]:
-    """Status and body of the next answer of a connection that stays open; its length has to be announced.
+    """Return the status and the body of the next response on a connection that stays open. Its length must be declared.
 
     Raises:
-        ConnectionError: the connection ended before it was whole.
+        ConnectionError: the connection ended before the response was complete.
     """
     return parsed(whole_answer(connection))
 
 
 def whole_answer(connection: socket.socket) -> bytes:
-    """The bytes of the next answer, as `one_answer`.
+    """Return the bytes of the next response, like `one_answer`.
 
     Raises:
-        ConnectionError: the connection ended before it was whole.
+        ConnectionError: the connection ended before the response was complete.
     """
     received = b""
     while True:
@@ -129,7 +129,7 @@ def whole_answer(connection: socket.socket) -> bytes:
 
 
 def closed_after(connection: socket.socket) -> tuple[float, bytes]:
-    """How many seconds pass until the other end closes, and what it says before."""
+    """Return the seconds until the other end closes the connection, and the bytes that it sends before."""
     began_s = time.monotonic()
     received = everything(connection)
     return time.monotonic() - began_s, received
@@ -139,7 +139,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
     """Wait for a condition that becomes true by itself.
 
     Raises:
-        AssertionError: it did not within PATIENCE_S.
+        AssertionError: it did not become true within PATIENCE_S.
     """
     deadline_s = time.monotonic() + PATIENCE_S
     while not holds():
@@ -148,9 +148,10 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def is_refused(server: Served) -> bool:
-    """Whether the system turns a new connection away at once.
+    """Return whether the system refuses a new connection at once.
 
-    One that came in the moment the door closed is reset, which says nothing of the next one.
+    A connection that was made in the moment in which the port was closed is reset. This says nothing about the next
+    one.
     """
     try:
         with server.connect():

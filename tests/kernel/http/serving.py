@@ -1,9 +1,9 @@
-"""A process that serves a small ASGI application, for tests of the server: connections, stops, workers.
+"""A process that serves a small ASGI application, for tests of the server: connections, shutdown, workers.
 
-python -m tests.kernel.http.serving JSON, where JSON holds `port`, `workers`, `grace_s`, `watchdog_s`, `deadlines`,
-`listeners` (how many, each of a program of its own), `files` (how many may be open) and, to have the worker of that
-number fail at its start or take very long for it, `failing` and `slow`; with `broken` none starts once that file is
-there. Prints its ports when it is ready.
+python -m tests.kernel.http.serving JSON. The JSON contains `port`, `workers`, `grace_s`, `watchdog_s`, `deadlines`,
+`listeners` (their number; each has its own program) and `files` (the limit of open files). With `failing` or `slow`,
+the worker with that number fails at its start or takes very long. With `broken`, no worker starts once that file
+exists. The process prints its ports when it is ready.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from countersign.kernel.http.workers import WorkerFailed
 LARGE = 64 << 20
 EVENTS, EVENT_EVERY_S = 15, 0.2
 GONE: list[str] = []
-"""The paths of streams whose clients went away."""
+"""The paths of streams whose clients have disconnected."""
 
 
 async def body_size(receive: Receive) -> int:
-    """Read the whole body; -1 when the client went away."""
+    """Read the whole body and return its size, or -1 if the client disconnected."""
     size = 0
     while True:
         message = await receive()
@@ -43,14 +43,14 @@ async def body_size(receive: Receive) -> int:
 
 
 async def say(send: Send, status: int, body: bytes) -> None:
-    """A whole answer."""
+    """Send a complete response."""
     headers = [(b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
 async def stream(send: Send) -> None:
-    """Events for three seconds."""
+    """Send events for three seconds."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     for number in range(EVENTS):
         await asyncio.sleep(EVENT_EVERY_S)
@@ -59,7 +59,7 @@ async def stream(send: Send) -> None:
 
 
 async def large(send: Send) -> None:
-    """More than any buffer on the way holds."""
+    """Send more bytes than all buffers can contain."""
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % LARGE)]})
     for _ in range(LARGE >> 20):
         await send({"type": "http.response.body", "body": bytes(1 << 20), "more_body": True})
@@ -67,7 +67,7 @@ async def large(send: Send) -> None:
 
 
 async def events(scope: dict[str, Any], send: Send) -> None:
-    """One event, and another when the server stops."""
+    """Send one event, and another when the server stops."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"hello\n", "more_body": True})
     await scope["state"][server.STATE_KEY].wait()
@@ -75,7 +75,7 @@ async def events(scope: dict[str, Any], send: Send) -> None:
 
 
 async def stream_until_gone(path: str, receive: Receive, send: Send) -> None:
-    """A stream that ends when its client does."""
+    """Send a stream that ends when its client disconnects."""
     await body_size(receive)
     gone = asyncio.create_task(body_size(receive))
     await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -86,7 +86,7 @@ async def stream_until_gone(path: str, receive: Receive, send: Send) -> None:
 
 
 async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """What the tests ask for, by path."""
+    """Respond as the test requests with the path."""
     path = scope["path"]
     if path == "/stream":
         await stream(send)
@@ -107,13 +107,13 @@ async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
 
 
 def spin() -> None:
-    """Use the processor and never give the loop a turn."""
+    """Use the processor and block the event loop."""
     while True:
         pass
 
 
 async def text(scope: dict[str, Any], receive: Receive) -> bytes:
-    """A short answer, by path."""
+    """Send a short response that depends on the path."""
     path = scope["path"]
     if path.startswith("/after/"):
         await asyncio.sleep(float(path.removeprefix("/after/")))
@@ -129,7 +129,7 @@ async def text(scope: dict[str, Any], receive: Receive) -> bytes:
 
 
 def main(wanted: dict[str, Any]) -> None:
-    """Serve as the tests want it."""
+    """Serve with the options of the test."""
     telemetry.configure()
     if "files" in wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted["files"], wanted["files"]))

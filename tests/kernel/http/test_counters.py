@@ -1,4 +1,5 @@
-"""The node's counters: exact among processes, bounded in time and space, whatever happens to a worker or the file."""
+"""The counters of a node: exact across processes, limited in time and space, whatever happens to a worker or the
+file."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""The counters of many nodes, against a real server, and what happens while it is away."""
+"""The counters of several nodes with a real server, and while the server is not reachable."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ def warnings() -> list[str]:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that takes long on a busy machine is waited for."""
+    """Wait long for responses, because a machine may be busy."""
     monkeypatch.setattr(rate_limit_valkey, "PATIENCE_S", 60.0)
 
 
@@ -148,7 +148,7 @@ async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_as
         is_ready=lambda: process.answers(port),
         log=log,
     ):
-        # It answers before it has written its id.
+        # It responds before it has written its id.
         while not (written := (tmp_path / "pid").read_text()):
             await asyncio.sleep(0.01)
         server = int(written)
@@ -192,7 +192,8 @@ def test_an_address_of_another_kind_is_an_error(url: str, tmp_path: Path, warnin
 
 @pytest.fixture
 def guarded(redis_port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Host and port of the server, with the users `counter`, who may do what counting takes, and `reader`."""
+    """The host and the port of the server, with the user `counter`, who has the privileges for counting, and the user
+    `reader`."""
     monkeypatch.setattr(rate_limit_valkey, "PATIENCE_S", 30)
     with socket.create_connection(("127.0.0.1", redis_port), timeout=30) as server, server.makefile("rw") as lines:
 
@@ -208,7 +209,7 @@ def guarded(redis_port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 async def warning(url: str, folder: Path) -> str:
-    """What is warned of when the server of the address is to count; nothing when it does."""
+    """Return the warning when the server at the address is used for counting, or an empty text if it works."""
     said: list[str] = []
     counters = ValkeyCounters(url, SharedMemoryCounters(folder), said.append)
     await counters.hit("k", 2, _WINDOW_S)

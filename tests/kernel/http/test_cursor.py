@@ -1,4 +1,4 @@
-"""Cursors are read back exactly as they were written, and nothing else is."""
+"""Cursors are read exactly as they were written, and any other text is refused."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Slow clients are let go in time, honest ones are not, and nobody else notices either."""
+"""Slow clients are disconnected in time, others are not, and no other request is affected."""
 
 import asyncio
 import gc
@@ -28,20 +28,21 @@ from tests.kernel.http.served import (
     served,
 )
 
-# Within SWEEP_S (0.5 s) after its deadline a connection is closed; the rest is the machine's.
+# A connection is closed within SWEEP_S (0.5 s) after its deadline. The rest of the time is an allowance for the
+# machine.
 LIMITS = {"header_s": 1.0, "idle_s": 1.0, "body_grace_s": 1.0, "body_bytes_s": 1000, "write_stall_s": 1.0}
 LATEST_S = 1.0 + 0.5 + 1.0
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with small limits."""
+    """A server with short deadlines."""
     with served(tmp_path_factory.mktemp("server"), deadlines=LIMITS) as running:
         yield running
 
 
 def drip(connection: socket.socket, piece: bytes, every_s: float, stop: threading.Event) -> threading.Thread:
-    """Send a piece again and again until told to stop or cut off."""
+    """Send a piece again and again until the test ends it or the connection is cut."""
 
     def send() -> None:
         try:
@@ -156,8 +157,8 @@ def test_a_reader_who_takes_a_little_now_and_then_gets_everything(server: Served
     with server.connect() as connection:
         connection.sendall(request("GET", "/large", "Connection: close"))
         received = 0
-        # The kernel tells the server of room only once there is a good deal of it: what is taken at a time is not so
-        # little that a busy machine lets the whole second pass.
+        # The kernel reports space to the server only when there is much of it. The client reads large parts, so that a
+        # busy machine reads one within each second.
         for _ in range(40):
             received += len(connection.recv(2 << 20))
             time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Queries, forms and JSON bodies become structs, or a refusal that names the place."""
+"""Queries, forms and JSON bodies become structs, or are refused with the position of the error."""
 
 import contextlib
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ from countersign.kernel.http import decode
 
 
 class Query(msgspec.Struct, forbid_unknown_fields=True):
-    """A query with one parameter of each sort."""
+    """A query with one parameter of each type."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
     kind: Literal["game", "app"] | None = None
@@ -21,7 +21,7 @@ class Query(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Item(msgspec.Struct, forbid_unknown_fields=True):
-    """A member of a member."""
+    """A nested member."""
 
     size: int
     sort: Literal["new", "used"] = "new"
@@ -147,7 +147,7 @@ def test_an_unknown_name_comes_with_the_known_ones() -> None:
 
 
 class Node(msgspec.Struct, forbid_unknown_fields=True):
-    """A member that may hold others of its kind."""
+    """A recursive member."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z]+$", extra={"needs": "must be letters"})] | None = None
     code: Annotated[str, msgspec.Meta(pattern=r"^[0-9]+$")] = ""

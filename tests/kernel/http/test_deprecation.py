@@ -1,4 +1,4 @@
-"""Deprecation: announced in every answer until the sunset, and gone after it."""
+"""Deprecation is announced in every response until the sunset, and the route is gone after it."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime
@@ -29,72 +29,72 @@ class Anyone:
     key, quota, is_anonymous = "anyone", "anonymous", True
 
     def allows(self, scope: str) -> bool:
-        """Nothing at all."""
+        """Return False for every scope."""
         return False
 
 
 class OpenGate:
-    """Lets everybody in."""
+    """An authenticator that admits every caller."""
 
     async def caller_of(self, headers: Headers, address: str, route: Route[Any]) -> Anyone:
-        """The same caller for all."""
+        """Return the same caller for every request."""
         return Anyone()
 
     def admit(self, caller: Anyone, scope: str | None) -> None:
-        """Nobody is turned away."""
+        """Admit every caller."""
 
 
 async def old(call: Request[None, Anyone, Nothing, Nothing]) -> Response:
-    """Answer as of old."""
+    """Respond like the deprecated route."""
     if call.headers.get("x-fail"):
         raise NotFound("nothing here")
     return response.json({"a": 1})
 
 
 class OldQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """A parameter that goes, and one that stays."""
+    """A query with a deprecated parameter and a current one."""
 
     category: Annotated[str | None, deprecated(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/kind")] = None
     kind: str | None = None
 
 
 class OldBody(msgspec.Struct, forbid_unknown_fields=True):
-    """A member that goes, and one that stays."""
+    """A body with a deprecated member and a current one."""
 
     name: str
     label: Annotated[str, deprecated(date(2025, 12, 1), date(2026, 5, 1), "https://docs.example/name")] = ""
 
 
 class OldMember(msgspec.Struct):
-    """Something within an answer that goes."""
+    """A deprecated member of a response."""
 
     count: Annotated[int, deprecated(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/total")]
 
 
 class OldAnswer(msgspec.Struct):
-    """An answer that holds it."""
+    """A response that contains the deprecated member."""
 
     rows: list[OldMember]
 
 
 async def narrowed(call: Request[None, Anyone, OldQuery, Nothing]) -> Response:
-    """Answer with what was asked for."""
+    """Respond with the query."""
     return response.json({"category": call.query.category})
 
 
 async def written(call: Request[None, Anyone, Nothing, OldBody]) -> Response:
-    """Answer with what was sent."""
+    """Respond with the body."""
     return response.json({"label": call.body.label})
 
 
 async def first() -> tuple[int, ...]:
-    """Nothing ever changes."""
+    """Return versions that never change."""
     return (1,)
 
 
 @pytest.fixture
 async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of an application with a deprecated route, one that is cached, and one that stays."""
+    """A client of an application with a deprecated route, a cached route, and a current route."""
     database = await open_database(f"sqlite:///{tmp_path}/a.db", schema="a", pool=1, read_deadline_s=5, reserve_bytes=0)
     counters = SharedMemoryCounters(tmp_path)
     routes = (
@@ -121,7 +121,7 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
 
 
 def at(year: int, month: int, day: int) -> clock.Instant:
-    """Midnight in UTC."""
+    """Return midnight in UTC."""
     return clock.from_datetime(datetime(year, month, day, tzinfo=UTC))
 
 

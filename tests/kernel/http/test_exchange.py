@@ -1,4 +1,4 @@
-"""What stands on the wire: bodies within their limits, streams that stop when nobody listens, true addresses."""
+"""Raw messages: limits of bodies, streams that stop when the client disconnects, and client addresses."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ def scope(**headers: str) -> dict[str, object]:
 
 
 class Wire:
-    """Gives messages in order, then waits for ever or until the client goes; keeps what was sent."""
+    """Returns messages in order, then waits forever or until the client disconnects. It stores what was sent."""
 
     def __init__(self, *messages: Message) -> None:
         self.messages = list(messages)

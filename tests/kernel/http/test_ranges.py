@@ -1,4 +1,4 @@
-"""What Range asks for and what Content-Range says, whatever is sent."""
+"""Ranges in Range and Content-Range, for any text."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Encoded answers in memory: never of older versions, never more than there is room for."""
+"""The cache of encoded responses: it never returns older versions, and never exceeds its limit."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""From a method and a path to a route and its parameters."""
+"""Finds the route and its parameters for a method and a path."""
 
 import contextlib
 

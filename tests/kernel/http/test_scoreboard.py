@@ -1,4 +1,4 @@
-"""Heartbeats in shared memory, and the time in which a loop could have turned and did not."""
+"""Heartbeats in shared memory, and the time in which an event loop could have run and did not."""
 
 import os
 import signal
@@ -16,19 +16,19 @@ HERE = os.getpid()
 
 
 class Time:
-    """A clock that the test moves."""
+    """A clock that the test controls."""
 
     def __init__(self) -> None:
         self.s = 0.0
 
     def monotonic_s(self) -> float:
-        """As the clock's."""
+        """Return the time of this clock."""
         return self.s
 
 
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
-    """In place of the machine's clock."""
+    """This clock in place of the clock of the machine."""
     made = Time()
     monkeypatch.setattr(clock, "monotonic_s", made.monotonic_s)
     return made
@@ -36,7 +36,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 @pytest.fixture
 def stopped() -> Iterator[int]:
-    """A process that was stopped by a signal."""
+    """A process that is stopped by a signal."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         os.kill(process.pid, signal.SIGSTOP)
         yield process.pid

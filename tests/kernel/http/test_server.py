@@ -1,4 +1,4 @@
-"""Listening, and a stop that no running request notices."""
+"""Listening, and a shutdown that does not affect running requests."""
 
 import signal
 import socket
@@ -24,7 +24,7 @@ from tests.kernel.http.served import (
 
 
 class Load:
-    """Clients that send one request after the other on connections they keep, until an answer says it is the last."""
+    """Clients that send one request after the other on keep-alive connections, until a response announces the end."""
 
     def __init__(self, server: Served, clients: int) -> None:
         self.server = server
@@ -36,7 +36,7 @@ class Load:
             thread.start()
 
     def join(self) -> None:
-        """Wait until every client has met its end."""
+        """Wait until every client has ended."""
         for thread in self._threads:
             thread.join()
 
@@ -57,7 +57,7 @@ class Load:
 
 
 def is_answered(server: Served) -> bool:
-    """Whether a new connection gets its answer."""
+    """Return whether a new connection gets a response."""
     with suppress(ConnectionError), server.connect() as connection:
         connection.sendall(request("GET", "/", "Connection: close"))
         return everything(connection).startswith(b"HTTP/1.1 200")
@@ -80,7 +80,7 @@ def test_no_request_that_was_sent_before_the_stop_fails(tmp_path: Path) -> None:
         connections = [server.connect() for _ in range(40)]
         for connection in connections:
             connection.sendall(request("GET", "/after/0.5"))
-        # Answered after those on the same loop, so those are under way.
+        # The response comes after the earlier requests on the same loop have started, so these are running.
         assert server.get("/after/0.1")[0] == 200
         server.process.terminate()
         answers = [parsed(everything(connection)) for connection in connections]

@@ -1,6 +1,5 @@
-"""What one connection may pile up, alone or behind requests that are still answered, is limited; who keeps to the
-limits is heard to the end.
-"""
+"""Limits on what one connection may accumulate, alone or behind running requests. A client within the limits gets its
+complete response."""
 
 import contextlib
 import socket
@@ -24,27 +23,27 @@ POST = request("POST", "/size", "Content-Length: 60000") + bytes(60_000)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with small limits of time."""
-    # Its memory is measured.
+    """A server with short deadlines."""
+    # The test measures the memory of this server.
     with without_forking(), served(tmp_path_factory.mktemp("server"), deadlines=LIMITS) as running:
         yield running
 
 
 def memory_mib(server: Served) -> int:
-    """The most the server ever held."""
+    """Return the highest memory use of the server."""
     status = Path(f"/proc/{server.worker()}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) >> 10
 
 
 def read_until_cut(connection: socket.socket) -> None:
-    """Take every answer."""
+    """Read all responses."""
     with contextlib.suppress(ConnectionError):
         while connection.recv(1 << 16):
             pass
 
 
 def in_two_reads(connection: socket.socket, server: Served, first: bytes, second: bytes) -> None:
-    """Send so that the server has read the first part before the second comes."""
+    """Send the bytes so that the server reads the first part before the second part arrives."""
     connection.sendall(first)
     assert server.get("/after/0.1")[0] == 200
     connection.sendall(second)

@@ -1,4 +1,4 @@
-"""The supervisor of workers, in process: what it does when the system refuses, and when no worker ends."""
+"""The supervisor of workers in this process: refusals of the system, and workers that do not end."""
 
 import errno
 import os
@@ -17,13 +17,13 @@ GRACE_S = 5.0
 
 
 class Bell(_SignalPipe):
-    """Without signals, so that this process keeps its own handlers; a wait takes all of its time."""
+    """A pipe without signals, so that this process keeps its own handlers. A wait always takes its full time."""
 
     def __init__(self) -> None:
         self.signals = b""
 
     def wait(self, others: Sequence[int], timeout_s: float) -> tuple[list[int], bytes]:
-        """Let the time pass; one signal ends the wait at once."""
+        """Let the time pass. A signal ends the wait at once."""
         signals, self.signals = self.signals, b""
         if not signals:
             workers.clock.sleep(max(0.0, timeout_s))
@@ -31,7 +31,7 @@ class Bell(_SignalPipe):
 
 
 class System:
-    """A clock that a sleep moves, and processes of which none ever ends or writes its stack."""
+    """A clock that a sleep moves, and processes that never end and write no stack trace."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, files: ExitStack) -> None:
         self.files = files
@@ -44,15 +44,15 @@ class System:
         monkeypatch.setattr(signal, "signal", lambda number, handler: None)
 
     def sleep(self, seconds: float) -> None:
-        """Move the clock, by some time even where the sleep is none."""
+        """Move the clock, at least a little."""
         self.now_s += max(seconds, 0.001)
 
     def sent_pids(self, number: int) -> set[int]:
-        """The processes that got the signal."""
+        """Return the processes that got the signal."""
         return {pid for _, pid, each in self.sent if each == number}
 
     def serve(self, one: _Supervisor) -> list[int]:
-        """Have every worker serve, in a process that does not exist; their ids."""
+        """Let every worker serve in a process that does not exist, and return the ids."""
         for each in one._workers:
             each.pid, each.is_ready, each.was_ready = 1 << 30 | each.number, True, True
             each.stall, each.stacks = StallDetector(each.pid, 1.0), self.files.enter_context(workers._nameless_file())
@@ -61,13 +61,13 @@ class System:
 
 @pytest.fixture
 def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[System]:
-    """In place of the machine's."""
+    """The simulated system in place of the machine's."""
     with ExitStack() as files:
         yield System(monkeypatch, files)
 
 
 def supervisor(*programs: Program) -> _Supervisor:
-    """A supervisor of these programs that has started nothing."""
+    """Return a supervisor of these programs that has started nothing."""
     names = [each.name for each in programs for _ in range(each.workers)]
     return _Supervisor(
         SupervisorConfig(

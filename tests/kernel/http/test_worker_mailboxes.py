@@ -1,4 +1,4 @@
-"""Workers that ask each other: an answer comes from whoever is asked, in time, or there is none."""
+"""Questions between workers: the asked worker answers in time, or there is no answer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,7 +11,7 @@ PATIENCE_S = 0.2
 
 
 def saying(words: str) -> Callable[[str], Awaitable[bytes]]:
-    """Answers with the question after these words."""
+    """Return a function that answers with these words and the question."""
 
     async def answer(question: str) -> bytes:
         return (words + question).encode()
@@ -24,7 +24,7 @@ echoed = saying("")
 
 @pytest.fixture
 async def siblings() -> AsyncIterator[WorkerMailboxes]:
-    """Three workers, of whom nobody answers yet."""
+    """Three workers, none of which answers yet."""
     made = WorkerMailboxes(3)
     yield made
     made.close()
@@ -32,7 +32,7 @@ async def siblings() -> AsyncIterator[WorkerMailboxes]:
 
 @pytest.fixture
 async def alone() -> AsyncIterator[WorkerMailboxes]:
-    """One worker, that does not answer yet."""
+    """One worker, which does not answer yet."""
     made = WorkerMailboxes(1)
     yield made
     made.close()

@@ -1,4 +1,4 @@
-"""Workers: one port, each replaced when it dies or stalls, none left over, all stopped together."""
+"""Workers: one port, each worker is replaced when it dies or stalls, none remains, and all are stopped together."""
 
 import json
 import os
@@ -15,26 +15,26 @@ WORKERS = 3
 
 
 def workers(server: Served) -> set[int]:
-    """The worker processes."""
+    """Return the worker processes."""
     return set(children(server.process.pid))
 
 
 def logged(server: Served, event: str) -> list[dict[str, object]]:
-    """The log's lines of this event."""
+    """Return the log lines of this event."""
     lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
     return [line for line in lines if line["event"] == event]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the server's log goes."""
+    """The folder of the server's log."""
     if not Path("/proc/self/task").is_dir():
         pytest.skip("the tests look for processes in /proc")
     return tmp_path
 
 
 def has_all(server: Served) -> bool:
-    """Whether every worker is there."""
+    """Return whether every worker runs."""
     return len(workers(server)) == WORKERS
 
 
@@ -44,7 +44,7 @@ def test_workers_share_one_port(folder: Path) -> None:
         seen: set[int] = set()
 
         def all_answered() -> bool:
-            # Held for a moment, so that the next connection goes to somebody else.
+            # Keep the connection open for a moment, so that another worker gets the next one.
             held = [server.connect() for _ in range(12)]
             for connection in held:
                 connection.sendall(request("GET", "/", "Connection: close"))
@@ -110,7 +110,7 @@ def test_a_stop_lets_the_requests_of_every_worker_end(folder: Path) -> None:
         connections = [server.connect() for _ in range(30)]
         for connection in connections:
             connection.sendall(request("GET", "/after/1.0"))
-        # Until all are accepted: one answer of each worker after they were sent would not show that.
+        # Wait until all are accepted. A response of each worker after they were sent would not prove this.
         time.sleep(0.3)
         server.process.terminate()
         answers = [parsed(everything(connection)) for connection in connections]
@@ -190,7 +190,7 @@ def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(fold
         stopped = [before, *([server.process.pid] if whole else [])]
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
-        # Not to be waited for: nothing happens in this time.
+        # There is nothing to wait for, because nothing happens in this time.
         time.sleep(3)
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
@@ -225,7 +225,7 @@ def test_a_second_ctrl_c_ends_the_workers_at_once(folder: Path) -> None:
 
 
 def accepts(server: Served) -> bool:
-    """Whether a new connection is accepted."""
+    """Return whether a new connection is accepted."""
     try:
         server.connect().close()
     except ConnectionError:

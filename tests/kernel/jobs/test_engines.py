@@ -1,4 +1,5 @@
-"""Engines: what is deferred calls a worker, once it is durable and due; Procrastinate's tables are made and kept."""
+"""Job engines: a deferred job calls a worker when it is durable and due. The tables of Procrastinate are created and
+migrated."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +23,7 @@ VERSION = "SELECT count(*) FROM procrastinate_migration"
 
 @asynccontextmanager
 async def opened(url: str) -> AsyncIterator[Database]:
-    """The database, until the block is left."""
+    """Open the database until the block ends."""
     database = await open_database(url, schema=SCHEMA, reserve_bytes=0)
     try:
         yield database
@@ -31,7 +32,7 @@ async def opened(url: str) -> AsyncIterator[Database]:
 
 
 class Calls:
-    """Counts how often a worker was called, and stops it when that was often enough."""
+    """Counts how often a worker was called, and stops it after a given number."""
 
     def __init__(self, refusals: int = 0) -> None:
         self.count = 0
@@ -39,14 +40,14 @@ class Calls:
         self.refusals = refusals
 
     async def take(self) -> bool:
-        """Look, and find nothing."""
+        """Count a call, and report that there is no job."""
         self.count += 1
         if self.count <= self.refusals:
             raise Unavailable("the database is away")
         return False
 
     async def until(self, count: int) -> None:
-        """Wait for that many calls."""
+        """Wait for this number of calls."""
         async with asyncio.timeout(20):
             while self.count < count:
                 await asyncio.sleep(0.01)
@@ -54,7 +55,7 @@ class Calls:
 
 @asynccontextmanager
 async def serving(engine: Engine, calls: Calls) -> AsyncIterator[None]:
-    """The engine serves while the block lasts."""
+    """Run the engine until the block ends."""
     task = asyncio.create_task(engine.serve(calls.take, calls.stopping))
     try:
         yield
@@ -140,7 +141,7 @@ async def test_what_is_deferred_calls_once_it_is_durable(postgres_url: str) -> N
 
 
 async def undone(engine: Engine, database: Database) -> None:
-    """Defer in a transaction that is rolled back."""
+    """Defer a job in a transaction that is rolled back."""
     async with database.transaction() as transaction:
         await engine.defer(transaction)
         raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""Processes that are kept: given their orders, replaced, told to stop, and made to."""
+"""Supervised processes: they get their orders, are replaced, are asked to stop, and are killed."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WAITIN
 
 
 async def lives(folder: Path, count: int) -> list[int]:
-    """The processes that were started so far, once there are so many."""
+    """Return the processes started so far, as soon as there are this many."""
     async with asyncio.timeout(20):
         while len(found := sorted(int(entry.name) for entry in folder.iterdir())) < count:
             await asyncio.sleep(0.01)

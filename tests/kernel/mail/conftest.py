@@ -1,4 +1,4 @@
-"""A mail server that keeps what it is given: with and without TLS, with and without a password."""
+"""A mail server that stores the e-mails that it receives: with and without TLS, with and without a password."""
 
 import asyncio
 import ipaddress
@@ -26,7 +26,7 @@ USER, PASSWORD = "store@example.com", "p@ss/word"
 
 @dataclass
 class Sink:
-    """Where it listens, what it took, and what it answers to a recipient and to a message."""
+    """The server's address, the e-mails that it received, and its responses to a recipient and to a message."""
 
     port: int = 0
     letters: list[EmailMessage] = field(default_factory=list[EmailMessage])
@@ -37,14 +37,14 @@ class Sink:
     message_answer: str = "250 OK"
 
     async def handle_RCPT(self, _: SMTP, __: Any, envelope: Envelope, address: str, ___: list[str]) -> str:
-        """Take the recipient unless told otherwise."""
+        """Accept the recipient unless the test says otherwise."""
         if self.recipient_answer:
             return self.recipient_answer
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
     async def handle_DATA(self, server: SMTP, _: Any, envelope: Envelope) -> str:
-        """Keep the message."""
+        """Store the message."""
         assert isinstance(envelope.content, bytes)
         self.letters.append(message_from_bytes(envelope.content, _class=EmailMessage, policy=POLICY))
         self.senders.append(envelope.mail_from)
@@ -54,7 +54,7 @@ class Sink:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of this machine, signed by itself, with its key in one file."""
+    """A self-signed certificate of this machine, with its key in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
@@ -76,7 +76,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The certificate's signer is one that programs of this machine believe."""
+    """Make programs of this machine trust the issuer of the certificate."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
 
 
@@ -85,7 +85,8 @@ Served = Callable[..., Any]
 
 @pytest.fixture
 def sink(certificate: Path) -> Served:
-    """Serve a sink: `tls` is "none", "starttls" or "implicit"; with `auth` it wants the user's password."""
+    """Run a mail server. `tls` is "none", "starttls" or "implicit". With `auth`, it requires the password of the
+    user."""
 
     def server(kept: Sink, tls: str, auth: bool) -> SMTP:
         def checked(_: Any, __: Any, ___: Any, ____: str, data: Any) -> AuthResult:
@@ -94,7 +95,7 @@ def sink(certificate: Path) -> Served:
 
         context = _context(certificate) if tls == "starttls" else None
         with warnings.catch_warnings():
-            # It advises against passwords without STARTTLS, which is what is tried here.
+            # The library warns about passwords without STARTTLS, which this test uses on purpose.
             warnings.simplefilter("ignore", UserWarning)
             return SMTP(
                 kept,

@@ -1,4 +1,4 @@
-"""A message holds in its headers what they are for, whatever it is made of."""
+"""The headers of a message contain only their intended values, for any input."""
 
 from email.headerregistry import Address
 

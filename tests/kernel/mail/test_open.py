@@ -1,4 +1,4 @@
-"""Which way mail takes, by its address."""
+"""The address determines the mail transport."""
 
 from pathlib import Path
 

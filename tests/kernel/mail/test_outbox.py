@@ -1,4 +1,4 @@
-"""The outbox folder keeps letters whole, private, and not for ever."""
+"""The outbox folder stores e-mails completely, privately, and for a limited time."""
 
 import stat
 from email.headerregistry import Address

@@ -1,4 +1,4 @@
-"""Letters leave after the answer; a failure is tried again, then logged without anybody's address."""
+"""E-mails are sent after the response. A failure is retried, and then logged without an e-mail address."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ LETTER = Email("ann@example.com", "Hello", "text")
 
 
 class Flaky:
-    """A Mail that fails the first few times."""
+    """A mail transport that fails the first few times."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures
@@ -30,7 +30,7 @@ class Flaky:
 
 
 class Lines:
-    """A log that keeps its lines."""
+    """A log that stores its lines."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, dict[str, object]]] = []

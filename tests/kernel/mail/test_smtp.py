@@ -1,4 +1,4 @@
-"""Mail leaves through a real mail server, encrypted where it can be, and says why when it cannot leave."""
+"""E-mails are sent through a real mail server, encrypted if possible. A failure has a reason."""
 
 import asyncio
 from email.headerregistry import Address
@@ -52,7 +52,7 @@ async def test_a_password_never_leaves_this_machine_in_the_clear(sink: Served) -
     async with sink(auth=True) as server:
         there = SmtpServer.of(f"smtp://{LOGIN}mail.example.com")._replace(port=server.port)
         assert there.needs_start_tls
-        # The same server, by an address that is not known for this machine's own.
+        # The same server, at an address that does not count as this machine.
         refusing = SmtpMail(there._replace(host="127.0.0.2"), OF, timeout_s=5)
         listening = await asyncio.get_running_loop().create_server(lambda: Relay(server.port), "127.0.0.2", server.port)
         async with listening:
@@ -160,7 +160,7 @@ def test_an_address_of_another_form_is_refused_without_showing_it(url: str) -> N
 
 
 class Relay(asyncio.Protocol):
-    """Passes bytes on to a port of 127.0.0.1."""
+    """Forwards bytes to a port of 127.0.0.1."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -173,7 +173,7 @@ class Relay(asyncio.Protocol):
         back = transport
 
         class Back(asyncio.Protocol):
-            """What comes from there goes back."""
+            """Forward bytes in the other direction."""
 
             def data_received(self, data: bytes) -> None:
                 back.write(data)

@@ -1,5 +1,5 @@
-"""Holds every message of a server against the published schema of its revision, and against the official SDK's types.
-"""
+"""Validates every message of a server against the published schema of its revision, and against the types of the
+official SDK."""
 
 import json
 from functools import cache
@@ -23,14 +23,14 @@ MEMBERS = {"tools/list": {"title", "outputSchema", "icons", "execution"}, "tools
 
 
 def check(revision: str, method: str, message: dict[str, Any]) -> None:
-    """Raise when the answer to a request of this method is not as the revision says."""
+    """Raise an error if the response to a request with this method does not match the revision."""
     assert message["jsonrpc"] == "2.0"
     assert ("result" in message) != ("error" in message), message
     assert "id" not in message or isinstance(message["id"], str | int)
     if "error" in message:
         assert isinstance(message["error"]["code"], int)
         assert isinstance(message["error"]["message"], str)
-        # Before 2025-11-25 the schema had no error without an id, though the text said that there may be one.
+        # Before 2025-11-25, the schema had no error without an id, although the text of the specification permits one.
         if "id" in message or revision >= "2025-11-25":
             _against(revision, ("JSONRPCErrorResponse", "JSONRPCError"), message)
         return
@@ -58,7 +58,7 @@ def _validator(revision: str, name: str) -> Any:
 
 
 def _drawn(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    """A draft-07 schema of one definition: there, what stands beside $ref is not looked at."""
+    """Return the draft-07 schema of one definition. In draft-07, the members beside $ref are ignored."""
     return {"definitions": schema["definitions"], "allOf": [{"$ref": f"#/definitions/{name}"}]}
 
 

@@ -1,4 +1,4 @@
-"""Reading messages: whatever bytes come, there is a message or a fault, and an id is echoed as it came."""
+"""Parsing of messages: any bytes give a message or an error, and an id is returned unchanged."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ members = st.fixed_dictionaries(
 
 
 def outcome(body: bytes) -> Message | list[bytes] | JsonRpcError:
-    """What reading comes to."""
+    """Parse the body and return the result."""
     try:
         return read(body)
     except JsonRpcError as fault:

@@ -1,4 +1,4 @@
-"""Origins: this machine's pages and the service's own, and nobody else's."""
+"""Origins: pages of this machine and of the service are accepted, and no others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The server as a whole: whatever is sent, there is one well-formed reply, and only what was called is called."""
+"""The whole server: any input gets one valid reply, and only the called tool runs."""
 
 import asyncio
 import json
@@ -59,21 +59,21 @@ headers = st.fixed_dictionaries(
 
 
 class Echo:
-    """One tool, which answers with its arguments."""
+    """A server with one tool, which returns its arguments."""
 
     async def listed(self, context: str) -> ToolList:
-        """The tool."""
+        """Return the tool."""
         return ToolList([Tool("echo", "Echo", "Says it again.", {"type": "object"}, Hints())])
 
     async def call(self, context: str, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
-        """The arguments."""
+        """Return the arguments."""
         if name != "echo":
             raise UnknownTool(name)
         return mcp.answered(arguments)
 
 
 def reply_to(body: object, sent: dict[str, str], *, with_2026: bool) -> Reply:
-    """The server's reply."""
+    """Return the server's reply."""
     server = McpServer(Implementation("a", "A", "1", "Say something."), Echo(), with_2026=with_2026)
     return asyncio.run(server.answer("me", sent, json.dumps(body).encode()))
 

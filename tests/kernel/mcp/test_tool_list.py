@@ -14,17 +14,17 @@ NOTHING = {"type": "object", "additionalProperties": False}
 
 
 def named(*names: str) -> list[Tool]:
-    """Tools without arguments."""
+    """Return tools without arguments."""
     return [Tool(name, name.title(), f"Do {name}.", NOTHING, Hints()) for name in names]
 
 
 def decoded(members: bytes) -> dict[str, Any]:
-    """The members as an object."""
+    """Return the members as an object."""
     return json.loads(b"{%b}" % members)
 
 
 def names_of(found: ToolList) -> list[str]:
-    """The names on all pages, followed from the first."""
+    """Return the names on all pages, beginning with the first."""
     names: list[str] = []
     cursor = ""
     while True:

@@ -1,4 +1,4 @@
-"""What the tests of tokens share."""
+"""Shared fixtures of tests of tokens."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from tests.kernel.security.forgery import NOW_S
 
 @pytest.fixture
 def fixed_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """The clock stands at NOW_S until it is called with other seconds since 1970."""
+    """A clock that shows NOW_S until it is called with other seconds since 1970."""
 
     def set_to(seconds: int) -> None:
         monkeypatch.setattr(clock, "now", lambda: clock.Instant(seconds * clock.SECOND))

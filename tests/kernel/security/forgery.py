@@ -1,4 +1,4 @@
-"""Tokens made by hand, as an attacker (or another library) would make them."""
+"""Creates tokens by hand, like an attacker or another library would."""
 
 import base64
 import json

@@ -1,4 +1,5 @@
-"""Files that a passphrase opens: whole, or not at all, and compatible with others' age."""
+"""Files encrypted with a passphrase: they decrypt completely or not at all, and are compatible with other
+implementations of age."""
 
 import base64
 import io
@@ -25,7 +26,7 @@ PASSPHRASE = "correct horse battery staple"
 WORK = 4
 SEALED_CHUNK = CHUNK_BYTES + 16
 EDGES = (0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES, 3 * CHUNK_BYTES + 5)
-# Made by another implementation (rage, by way of its Python binding), from the passphrase "pass phrase".
+# Another implementation (rage, through its Python binding) created this with the passphrase "pass phrase".
 FOREIGN = (
     "YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IHNjcnlwdCBDSUxGbDVBUE5WTG15MEJRODJhOG1BIDE5Ck85WVlqclVvR1FqSTliRDhm"
     "SVNtVFpCeW5wWXRGRzd6emtNWFhlRWdZbFUKLS0tIE1ObmJhY1diSWp4T2Q1SE9kYmFlbzZiak1yUm8vZEZSUko1cDlVTTQzbkkK"
@@ -34,7 +35,7 @@ FOREIGN = (
 
 
 def sealed(content: bytes, piece: int = 7919) -> bytes:
-    """The content as a sealed file, written in pieces."""
+    """Return the encrypted content, written in pieces."""
     file = io.BytesIO()
     sealing = AgeEncryptor(file.write, PASSPHRASE, work=WORK)
     for at in range(0, len(content), piece):
@@ -44,7 +45,7 @@ def sealed(content: bytes, piece: int = 7919) -> bytes:
 
 
 def opened(file: bytes, passphrase: str = PASSPHRASE, piece: int = 1 << 20) -> bytes:
-    """What the file holds."""
+    """Return the content of the file."""
     opening = AgeDecryptor(io.BytesIO(file).read, passphrase)
     content = bytearray()
     while part := opening.read(piece):
@@ -127,7 +128,7 @@ def test_a_cut_is_told_from_a_change_wherever_that_can_be_known() -> None:
     assert {fault(whole[:length]) for length in at} == {ENDS_EARLY}
     assert {fault(whole[:length]) for length in (head + 5, len(whole) - 1)} == {LAST_CHANGED}
     assert fault(b"no archive at all" * 20) == fault(b"short") == "the file is not encrypted with a passphrase"
-    # One bit: another letter in its place may be the one that is there.
+    # Change one bit. Another letter at this position could be the same letter.
     assert fault(whole[: head + 9] + bytes([whole[head + 9] ^ 1]) + whole[head + 10 :]) == CHANGED
 
 
@@ -136,7 +137,7 @@ def test_every_bit_of_the_header_counts() -> None:
     for bit in range(8 * 149):
         changed = bytearray(whole)
         changed[bit // 8] ^= 1 << bit % 8
-        # A flip in the digit of the cost may ask for much more work, which is not worth doing here.
+        # Skip the digit of the cost, because a changed cost may need much more work.
         if bit // 8 in range(54, 58):
             continue
         with pytest.raises((Damaged, WrongPassphrase)):

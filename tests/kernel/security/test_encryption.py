@@ -1,4 +1,4 @@
-"""Sealed values and signatures: only the right key, purpose and bytes open them."""
+"""Encrypted values and signatures: only the right key, purpose and bytes are accepted."""
 
 import hashlib
 import hmac

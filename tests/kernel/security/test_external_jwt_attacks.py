@@ -1,4 +1,5 @@
-"""Attacks by tokens that others signed, each named by its number in the list: all are refused, none crashes."""
+"""Attacks with tokens that others have signed, each with its number in the list: all are refused, and none causes a
+crash."""
 
 import hmac
 import json
@@ -21,23 +22,23 @@ KEYS = {name: new_key(name) for name in ("ES256", "ES384", "RS256", "PS256", "Ed
 
 
 def key_set(*keys: Key | dict[str, Any]) -> bytes:
-    """A JWK Set."""
+    """Return a JWK Set."""
     return json.dumps({"keys": [key.jwk() if isinstance(key, Key) else key for key in keys]}).encode()
 
 
 def header(key: Key, **changes: object) -> dict[str, Any]:
-    """The usual header of the key's tokens."""
+    """Return the usual header of tokens of the key."""
     return {"alg": key.algorithm, "typ": TYP, "kid": key.kid} | changes
 
 
 def made(key: Key, payload: object = None, **changes: object) -> str:
-    """A token signed by the key."""
+    """Return a token signed by the key."""
     body = payload if isinstance(payload, bytes) else json.dumps(CLAIMS if payload is None else payload).encode()
     return compact(header(key, **changes), body, key.sign)
 
 
 def opened(token: str, keys: bytes, typ: str = TYP) -> dict[str, object] | None:
-    """The claims of a token, or None when no key of the set is meant or the key did not sign it."""
+    """Return the claims of a token, or None if it names no key of the set or the key did not sign it."""
     read = external_jwt.read(token, typ)
     key = external_jwt.select_key(external_jwt.public_keys(keys), read.algorithm, read.kid)
     if key is None:
@@ -208,7 +209,7 @@ def test_t7_over_16_kib_is_refused_and_up_to_there_read() -> None:
 @pytest.mark.parametrize("position", range(3))
 def test_t7_a_part_in_a_second_spelling_is_refused(position: int) -> None:
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    # One byte more than a multiple of three leaves four bits of the last character without a meaning.
+    # With one byte more than a multiple of three, four bits of the last character have no meaning.
     whole = [json.dumps(part).encode() for part in (header(KEYS["ES256"]), CLAIMS)]
     parts = [*(b64(part + b" " * ((1 - len(part)) % 3)) for part in whole), b64(b"\1" * 64)]
     external_jwt.read(".".join(parts), TYP)

@@ -1,4 +1,4 @@
-"""Access tokens: what is issued is accepted, for as long as it holds and its key is known."""
+"""Access tokens: an issued token is accepted as long as it is valid and its key is known."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Attacks on tokens, each named by its number in the list of attacks: all are refused, none crashes."""
+"""Attacks on tokens, each with its number in the list of attacks: all are refused, and none causes a crash."""
 
 import hmac
 import json

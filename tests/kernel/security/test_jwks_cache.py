@@ -1,4 +1,5 @@
-"""Key sets of others: fetched seldom, by one, kept within bounds; nobody waits for a server that is down."""
+"""Key sets of other servers: they are fetched rarely and only once at a time, and are limited in size. No request waits
+for a server that is down."""
 
 import asyncio
 import json
@@ -18,14 +19,14 @@ pytestmark = pytest.mark.usefixtures("fixed_clock")
 
 
 class Document(NamedTuple):
-    """A key set as it was fetched."""
+    """A fetched key set."""
 
     body: bytes
     max_age_s: int | None
 
 
 class Far:
-    """Where key sets are fetched from: holds keys, counts, may be down or slow."""
+    """A server of key sets with a request counter, which may be down or slow."""
 
     def __init__(self) -> None:
         self.keys = [KEY]
@@ -37,7 +38,7 @@ class Far:
         self.gate.set()
 
     async def fetch(self, address: str) -> Document:
-        """The key set."""
+        """Return the key set."""
         self.asked.append(address)
         await self.gate.wait()
         if self.failure:
@@ -54,12 +55,12 @@ async def server() -> Far:
 
 @pytest.fixture
 def sets(server: Far) -> JwksCache:
-    """Nothing fetched yet."""
+    """An empty cache of key sets."""
     return JwksCache(server.fetch)
 
 
 async def has(sets: JwksCache, key: Key = KEY, address: str = ADDRESS) -> bool:
-    """Whether the key is found."""
+    """Return whether the key is found."""
     return await sets.key(address, key.algorithm, key.kid) is not None
 
 

@@ -1,4 +1,4 @@
-"""The master key: where it comes from, and that nobody else can read or race it."""
+"""The master key: its sources, and that no other user can read or replace it."""
 
 import ast
 import base64

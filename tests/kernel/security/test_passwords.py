@@ -1,4 +1,4 @@
-"""Passwords: rules, hashes, and that a missing account costs what a present one costs."""
+"""Passwords: rules, hashes, and that a missing account takes the same time as an existing one."""
 
 import asyncio
 import random
@@ -50,7 +50,7 @@ async def test_no_account_costs_the_same_work_as_a_wrong_password(monkeypatch: p
     for password, stored in (("wrong password", hashed), ("wrong password", None), ("w" * 100_000, hashed)):
         assert not await passwords.verify(password, stored)
 
-    # Argon2's work depends on its parameters alone; a clock would tell the same, and of whatever else runs here.
+    # The work of Argon2 depends only on its parameters. A measured time would also depend on other processes.
     assert compared == [hashed.rpartition("$")[0].rpartition("$")[0]] * 3
 
 
@@ -126,7 +126,7 @@ def test_no_password_has_many_ways_to_be_read(password: str) -> None:
 
 
 async def test_nothing_behind_a_password_is_left_unread() -> None:
-    # Letters with three marks each that count as one: as long as a password may be typed.
+    # Letters with three combining marks each, which count as one character: the maximum length of a typed password.
     typed = "".join(f"{letter}\u0313\u0300\u0345" for letter in random.Random(1).choices("\u03b1\u03b7\u03c9", k=200))
     hashed = await passwords.hash_password(typed)
 

@@ -1,4 +1,4 @@
-"""Opaque secrets: shape, checksum, digest."""
+"""Opaque secrets: format, checksum, digest."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""JSON of strangers means one thing, or is refused."""
+"""JSON from strangers has exactly one meaning, or is refused."""
 
 import json
 

@@ -19,44 +19,44 @@ KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
 
 @dataclass
 class Post:
-    """An outbox with what tests do to it."""
+    """An outbox with functions for tests."""
 
     outbox: Outbox
     url: str
     master: MasterKey
 
     async def add(self, url: str, *types: str, owner: str = "north") -> tuple[str, str]:
-        """A receiver; its id and its secret."""
+        """Create a receiver, and return its id and its secret."""
         async with self.outbox.database.transaction() as transaction:
             made, secret = await receivers.add(transaction, self.outbox, owner, url, types)
         return made.id, secret
 
     async def emit(self, *subjects: str, kind: str = "thing.made", owner: str = "north") -> None:
-        """An event about each of the subjects, each in a transaction of its own."""
+        """Emit an event for each of the subjects, each in its own transaction."""
         for subject in subjects:
             async with self.outbox.database.transaction() as transaction:
                 await outbox.emit(transaction, owner, kind, subject)
 
     async def deliver(self) -> None:
-        """Send all that is due, as a node does in one round."""
+        """Send everything that is due, as a node does in one round."""
         lanes = Sender(self.outbox)
         await lanes.open()
         await lanes.drain()
 
     async def deliveries(self, webhook_id: str) -> list[Delivery]:
-        """What became of telling a receiver, oldest event first."""
+        """Return the deliveries to a receiver, the oldest event first."""
         found = await outbox.list_deliveries(self.outbox.database, webhook_id, outbox.AFTER_EVERY_ID, None, 1_000)
         return found[::-1]
 
     async def tables(self) -> list[str]:
-        """All that is stored, as text."""
+        """Return everything that is stored, as text."""
         found: list[str] = []
         for table in ("webhook", "webhook_event", "webhook_delivery"):
             found += [repr(row) for row in await self.outbox.database.fetch("SELECT * FROM " + table)]
         return found
 
     def public(self) -> "Post":
-        """The same without leave to send to networks of one's own."""
+        """Return the same outbox without the permission to send to private networks."""
         return replace(self, outbox=replace(self.outbox, is_private=False))
 
 
@@ -72,13 +72,13 @@ async def post(database_url: str) -> AsyncIterator[Post]:
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    """A receiver that says 200."""
+    """A receiver that responds with 200."""
     async with receiving() as made:
         yield made
 
 
 @pytest.fixture
 async def other() -> AsyncIterator[Receiver]:
-    """Another receiver that says 200."""
+    """Another receiver that responds with 200."""
     async with receiving() as made:
         yield made

@@ -1,4 +1,4 @@
-"""Of several nodes one sends to a receiver, and one that has lost it writes nothing."""
+"""Only one of several nodes sends to a receiver, and a node that has lost its lease writes nothing."""
 
 from contextlib import AsyncExitStack
 

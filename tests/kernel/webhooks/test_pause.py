@@ -1,4 +1,4 @@
-"""While all is held nothing goes out, and nothing is lost by that."""
+"""During a pause nothing is sent, and nothing is lost."""
 
 from countersign.kernel import clock
 from countersign.kernel.clock import DAY, Instant
@@ -8,13 +8,13 @@ from tests.peers.receiver import Receiver
 
 
 async def hold(post: Post) -> None:
-    """Hold all, as a restore does."""
+    """Pause all deliveries, as a restore does."""
     async with post.outbox.database.transaction() as transaction:
         await outbox.pause(transaction)
 
 
 async def resume(post: Post) -> bool:
-    """End it, as the operator does."""
+    """Resume the deliveries, as the operator does."""
     async with post.outbox.database.transaction() as transaction:
         return await outbox.resume(transaction)
 

@@ -1,4 +1,4 @@
-"""Events reach their receivers at least once, and no receiver harms us or another one."""
+"""Events reach their receivers at least once, and no receiver affects the service or another receiver."""
 
 import asyncio
 import io
@@ -259,7 +259,7 @@ async def test_both_secrets_sign_for_a_day_after_a_rotation(post: Post, receiver
 
 async def test_what_is_replayed_has_the_id_it_had(post: Post, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
-    # Events of one moment would be replayed together.
+    # Events with the same time would be replayed together.
     now = clock.now()
     for number, subject in enumerate(("a", "b", "c")):
         with clock.fixed(clock.later(now, seconds=number - 3)):

@@ -1,4 +1,4 @@
-"""Signatures are those of Standard Webhooks: its published vector, and its own library as the receiver."""
+"""Signatures follow Standard Webhooks: its published test vector, and its own library as the receiver."""
 
 import base64
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.webhooks import receivers
 
-# The example of the specification and of its libraries' tests.
+# The example of the specification and of the tests of its libraries.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 MESSAGE, TIMESTAMP, BODY = "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}'
 SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="

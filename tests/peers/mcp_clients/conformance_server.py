@@ -1,4 +1,4 @@
-"""Two servers for the official conformance suite, which sends no token: one over tools made for it, one over records.
+"""Two servers for the official conformance suite, which sends no token: one with tools made for it, one with records.
 
     python conformance_server.py tools PORT
     python conformance_server.py records PORT DATA TOKEN
@@ -56,7 +56,7 @@ CONTENT: dict[str, list[dict[str, Any]]] = {
         {"type": "resource", "resource": RESOURCE},
     ],
     "json_schema_2020_12_tool": [{"type": "text", "text": "done"}],
-    # These would do more, if the server ever sent anything that was not asked for.
+    # These would do more if the server sent messages on its own.
     "test_logging_tool": [{"type": "text", "text": "done"}],
     "test_streaming_elicitation": [{"type": "text", "text": "done"}],
 }
@@ -78,7 +78,7 @@ class FixtureTools:
     async def call(
         self, context: http.RecordsRequest, name: str, arguments: bytes, meta: Mapping[str, object]
     ) -> Outcome:
-        """What the suite wants to see of each."""
+        """The result that the suite expects of each."""
         if name == FAILING:
             return mcp.refused("This tool intentionally returns an error for testing")
         if name == DEMANDING:
@@ -95,7 +95,7 @@ async def serve(application: Any, port: int) -> None:
 
 
 async def serve_tools(port: int) -> None:
-    """The protocol alone, behind the edge of the records service."""
+    """Serve the protocol alone, behind the HTTP layer of the records service."""
     server = McpServer(Implementation("fixtures", "Fixtures", "1", "Call them."), FixtureTools(), with_2026=True)
 
     async def answer(call: http.RecordsRequest) -> Response:
@@ -118,7 +118,7 @@ async def serve_tools(port: int) -> None:
 
 
 async def serve_records(port: int, data: str, token: str) -> None:
-    """The real service; every request gets the token."""
+    """Serve the real service; every request gets the token."""
     wanted = replace(settings(data), mcp_2026=True)
     async with app.opened(wanted, f"http://127.0.0.1:{port}", is_loopback=True) as service:
         records = app.create(service)

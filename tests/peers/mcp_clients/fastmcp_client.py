@@ -1,4 +1,4 @@
-"""FastMCP as a client: lists, and walks."""
+"""FastMCP as a client: lists the tools and runs the common steps."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from walking import walk
 
 
 async def main(url: str, token: str, lead: str, _: str) -> None:
-    """Print what was seen as one JSON object."""
+    """Print the results as one JSON object."""
     async with Client(url, auth=token) as client:
         tools = [each.name for each in await client.list_tools()]
         seen = await walk(client, lead, raise_on_error=False)

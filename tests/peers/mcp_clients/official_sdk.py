@@ -1,4 +1,4 @@
-"""The official Python SDK as a client: lists, and walks. `mode` is legacy or auto."""
+"""The official Python SDK as a client: lists the tools and runs the common steps. `mode` is legacy or auto."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from walking import walk
 
 
 async def main(url: str, token: str, lead: str, mode: str) -> None:
-    """Print what was seen as one JSON object."""
+    """Print the results as one JSON object."""
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,

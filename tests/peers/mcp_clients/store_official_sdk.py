@@ -1,4 +1,5 @@
-"""The official Python SDK as a client of the store, without a token: lists, calls, is refused, asks for what is not."""
+"""The official Python SDK as a client of the store, without a token: lists tools, calls them, is refused, and requests
+things that do not exist."""
 
 import asyncio
 import json
@@ -10,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 
 async def main(url: str, mode: str) -> None:
-    """Print what was seen as one JSON object."""
+    """Print the results as one JSON object."""
     async with Client(streamable_http_client(url), mode=mode) as client:
         seen: dict[str, object] = {"revision": client.protocol_version}
         seen["tools"] = [each.name for each in (await client.list_tools()).tools]

@@ -1,4 +1,4 @@
-"""What a client in Python does here: it calls, is refused, gets a plan, and is told of an unknown tool."""
+"""The common steps of the Python clients: a call, a refusal, a plan, and an unknown tool."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from mcp.shared.exceptions import MCPError
 
 
 async def walk(client: Any, lead: str, **leniently: bool) -> dict[str, Any]:
-    """What was seen; `leniently` is how the client is told to give a refused result instead of raising it."""
+    """The results; `leniently` holds the client's option that returns a refused result instead of raising it."""
     seen: dict[str, Any] = {"got": (await client.call_tool("lead__get", {"id": lead})).structured_content}
     refused = await client.call_tool("lead__get", {"id": "x"}, **leniently)
     seen["refused"] = [refused.is_error, refused.content[0].model_dump()["text"]]

@@ -1,4 +1,4 @@
-"""Authlib with requests presents an assertion that an identity provider made for the client."""
+"""Authlib with requests presents an assertion that an identity provider issued for the client."""
 
 from authlib.integrations.requests_client import OAuth2Session
 from conversing import SCOPE, given, tell

@@ -1,4 +1,4 @@
-"""Authlib with httpx: client credentials in both ways, a code with PKCE, an end to both tokens."""
+"""Authlib with httpx: client credentials in both ways, a code with PKCE, revocation of both tokens."""
 
 import asyncio
 from typing import Any
@@ -14,21 +14,21 @@ Known = dict[str, Any]
 
 
 def session(known: Known, server: Known, **options: Any) -> AsyncOAuth2Client:
-    """A session of the client that is told what the metadata says."""
+    """A session of the client, configured from the metadata."""
     return AsyncOAuth2Client(
         known["client_id"], known["client_secret"], scope=SCOPE, token_endpoint=server["token_endpoint"], **options
     )
 
 
 async def ended(client: AsyncOAuth2Client, known: Known, server: Known) -> list[int]:
-    """What the library answers before and after the token's end, and what that is answered with."""
+    """The library's answers before and after the token is revoked, and the answer to the revocation."""
     before = await client.get(known["library"])
     revoked = await client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
     return [before.status_code, revoked.status_code, (await client.get(known["library"])).status_code]
 
 
 async def main(known: Known) -> None:
-    """Go through all of it."""
+    """Run all steps."""
     async with httpx.AsyncClient() as http:
         found = await http.get(get_well_known_url(known["root"], external=True))
     server = AuthorizationServerMetadata(found.json())

@@ -1,4 +1,4 @@
-"""Authlib with requests: client credentials in both ways, a code with PKCE, an end to both tokens."""
+"""Authlib with requests: client credentials in both ways, a code with PKCE, revocation of both tokens."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -17,7 +17,7 @@ seen: dict[str, Any] = {"issuer": server["issuer"]}
 
 
 def session(**options: Any) -> OAuth2Session:
-    """A session of the client that is told what the metadata says."""
+    """A session of the client, configured from the metadata."""
     return OAuth2Session(
         known["client_id"],
         known["client_secret"],
@@ -28,7 +28,7 @@ def session(**options: Any) -> OAuth2Session:
 
 
 def ended(client: OAuth2Session) -> list[int]:
-    """What the library answers before and after the token's end, and what that is answered with."""
+    """The library's answers before and after the token is revoked, and the answer to the revocation."""
     before = client.get(known["library"])
     revoked = client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
     return [before.status_code, revoked.status_code, client.get(known["library"]).status_code]

@@ -1,4 +1,4 @@
-"""How a client here is told what to do, sends a person to the store, and tells what it saw."""
+"""How a client script gets its input, sends a person to the store, and prints its results."""
 
 import json
 import sys
@@ -8,17 +8,17 @@ SCOPE = "read:library"
 
 
 def given() -> dict[str, Any]:
-    """What the test says: addresses, the client's credentials, what to do."""
+    """The test's input: addresses, the client's credentials, the steps."""
     return json.loads(sys.argv[1])
 
 
 def allowed(address: str) -> str:
-    """Send the person to an address of the store; where the person came back to."""
+    """Send the person to an address of the store, and return the address that they came back to."""
     sys.stdout.write(json.dumps({"open": address}) + "\n")
     sys.stdout.flush()
     return sys.stdin.readline().strip()
 
 
 def tell(**seen: Any) -> None:
-    """What was seen in the end."""
+    """Print the final results."""
     sys.stdout.write(json.dumps({"seen": seen}) + "\n")

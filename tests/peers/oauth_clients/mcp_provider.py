@@ -1,4 +1,4 @@
-"""The providers of the official Python SDK of MCP, as what lets an HTTP client in: each begins from a refusal."""
+"""The providers of the official Python SDK of MCP, used to authorise an HTTP client; each starts after a 401."""
 
 import asyncio
 from typing import Any
@@ -13,7 +13,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 
 
 class Kept:
-    """What the provider keeps: the client it was given, the token it gets."""
+    """The provider's storage: its client and its token."""
 
     def __init__(self, client: OAuthClientInformationFull | None = None) -> None:
         self.client = client
@@ -24,7 +24,7 @@ class Kept:
         return self.token
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep the token."""
+        """Store the token."""
         self.token = tokens
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -32,12 +32,12 @@ class Kept:
         return self.client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep the client."""
+        """Store the client."""
         self.client = client_info
 
 
 def by_credentials(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
-    """The client itself."""
+    """The client acting for itself."""
     kept = Kept()
     return ClientCredentialsOAuthProvider(
         known["library"],
@@ -50,7 +50,7 @@ def by_credentials(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
 
 
 def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
-    """The client for a person, with a code; without credentials it registers itself first."""
+    """The client acting for a person, with a code; without credentials it registers itself first."""
     metadata: dict[str, Any] = {
         "redirect_uris": [known["redirect_uri"]],
         "grant_types": ["authorization_code"],
@@ -73,7 +73,7 @@ def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
 
 
 def by_assertion(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
-    """The client for a person whom an identity provider asserts."""
+    """The client acting for a person whom an identity provider asserts."""
     kept = Kept()
 
     async def assertion(audience: str, resource: str) -> str:
@@ -96,7 +96,7 @@ WAYS = {"credentials": by_credentials, "code": by_code, "registration": by_code,
 
 
 async def main(known: dict[str, Any]) -> None:
-    """Ask for the library without a token, and let the provider do the rest."""
+    """Request the library without a token, and let the provider get one."""
     provider, kept = WAYS[known["grant"]](known)
     requests: list[str] = []
 
@@ -108,7 +108,7 @@ async def main(known: dict[str, Any]) -> None:
         assert kept.token is not None
         seen = {"status": answer.status_code, "token": kept.token.model_dump(exclude_none=True)}
         if known.get("revoke") is not None:
-            # Its own word for it: the SDK gives tokens back by no means.
+            # The script reports this itself, because the SDK cannot revoke tokens.
             await http.post(known["revoke"], data={"token": kept.token.access_token}, auth=None)
             seen["after"] = (await http.get(known["library"])).status_code
     tell(requests=requests, **seen)

@@ -1,4 +1,4 @@
-"""Agent tokens: their scopes, what they never have, and their end."""
+"""Agent tokens: their scopes, the commands that they never permit, and how they end."""
 
 from typing import Any
 

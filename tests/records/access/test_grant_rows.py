@@ -1,4 +1,4 @@
-"""The rows of a grant as an administrator writes them: read back as they were meant, or refused with the reason."""
+"""Row conditions of grants that an administrator writes: they are stored as written, or refused with the reason."""
 
 import pytest
 

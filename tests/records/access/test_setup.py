@@ -1,4 +1,4 @@
-"""The one-time set-up link: the first administrator without demonstration data."""
+"""The one-time set-up link for the first administrator of an installation without demonstration data."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,7 +16,7 @@ GIVEN = {"username": "ada", "password": "a long password"}
 
 @pytest.fixture
 async def empty(database_url: str, tmp_path: Path) -> AsyncIterator[Office]:
-    """A service that nobody has signed in to yet."""
+    """A service without accounts."""
     async with app.opened(settings(str(tmp_path / "data"), database_url), ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:

@@ -1,4 +1,4 @@
-"""Signing in, lockout, sessions and their end."""
+"""Sign-in, lockout, and sessions with their end."""
 
 import asyncio
 import json
@@ -140,7 +140,7 @@ async def test_signing_out_ends_the_own_session_alone(office: Office) -> None:
 
 @pytest.mark.parametrize("rooms", ["sqlite"], indirect=True)
 async def test_a_person_is_found_by_an_index_in_whatever_case(office: Office) -> None:
-    """Anybody may ask: to read all people for each attempt would grow with their number."""
+    """Anyone may try to sign in, so an attempt must not read all people."""
     database = office.service.records.database
     steps = await database.scan(f"EXPLAIN QUERY PLAN {people.BY_USERNAME}", "alice", "Alice")
 

@@ -1,4 +1,5 @@
-"""Trying tokens: after twenty that mean nothing within ten minutes, the caller waits and the audit knows."""
+"""The limit on unknown tokens: after 20 unknown tokens within ten minutes, the caller must wait, and the audit has an
+entry."""
 
 from countersign.kernel import clock
 from tests.records.office import Office
@@ -19,7 +20,7 @@ async def test_after_twenty_unknown_tokens_comes_429_and_the_audit_tells(office:
 
     entries = await office.all("audit_entry")
     assert [each["agent"] for each in entries if each["command"] == "base.unknown_tokens"] == ["one"]
-    # What it does beside goes on, and others are not held up.
+    # Commands without tokens still work, and other callers are not limited.
     assert (await office.call(agent, "lead.list", {"limit": 1})).status_code == 200
     assert (await office.call(other, "lead.update", body)).status_code == 400
     with clock.fixed(clock.later(clock.now(), seconds=601)):

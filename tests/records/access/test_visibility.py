@@ -1,4 +1,4 @@
-"""Roles and grants an administrator makes while the service runs: fields, rows, and how grants add up."""
+"""Roles and grants that an administrator creates while the service runs: fields, rows, and how grants add up."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ async def test_a_rule_may_refer_to_the_caller(office: Office) -> None:
     made = await office.value("dan", "lead.create", title="mine")
 
     assert [each["id"] for each in await office.all("lead", "dan")] == [made["id"]]
-    # Its owner is a user dan sees: himself.
+    # The owner is a user whom dan sees: dan himself.
     assert made["owner"] == dan
 
 

@@ -1,4 +1,4 @@
-"""A ref to a model of which the caller reads nothing is a hidden field: it is never shown as empty."""
+"""A ref to a model that the caller cannot read is a hidden field. It is never shown as empty."""
 
 from typing import Any
 
@@ -8,11 +8,12 @@ from tests.records.mcp.desk import Desk, tool
 from tests.records.office import Office
 
 OWN = {("plan", "person"), ("plan", "agent_token"), ("session", "user"), ("agent_token", "user")}
-"""Refs to whose they are: an agent is shown its own person and token there."""
+"""Refs to the person and the token of the agent itself, which the agent sees."""
 
 
 def refs(office: Office) -> list[tuple[Declared, list[str]]]:
-    """The models that refer to others, with the names of these refs. Agents have none of the models of pages."""
+    """Return the models with refs to other models, and the names of these refs. Models for pages are left out, because
+    agents do not have them."""
     found: list[tuple[Declared, list[str]]] = []
     for model in office.service.records.registry.models.values():
         names = [name for name, each in model.fields.items() if isinstance(each, Ref) and each.target != model.name]
@@ -23,7 +24,7 @@ def refs(office: Office) -> list[tuple[Declared, list[str]]]:
 
 
 def condition(name: str, op: str = "is_null", value: object = True) -> dict[str, object]:
-    """A filter of one condition."""
+    """Return a filter with one condition."""
     return {"field": name, "op": op, "value": value}
 
 

@@ -1,8 +1,9 @@
-"""Opens an office, and dies by SIGKILL before the K-th statement of one request: `python killed_process.py JSON`.
+"""A program that opens an office and dies by SIGKILL before the K-th statement of one request: `python
+killed_process.py JSON`.
 
-With K 0 it dies once a keyed request is committed, before it is answered.
+If K is 0, it dies after the commit of a request with an idempotency key and before the response.
 
-Prints `done` when the request came to its answer first.
+It prints `done` if the request is answered first.
 """
 
 import asyncio

@@ -1,4 +1,5 @@
-"""What a module says that its commands read: a plan of such a command is bound to these records, in any module."""
+"""The records that a module declares as `reads` of its commands: a plan of such a command becomes stale when one of
+these records changes, in any module."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -16,27 +17,27 @@ from tests.records.inside import Inside
 
 
 class Depot(Model):
-    """Where crates stand."""
+    """A place for crates."""
 
     title = Text(required=True)
     room = Number(default=9)
 
 
 class Shelf(Model):
-    """Refers to what a crate names."""
+    """Refers to the depot to which a crate refers."""
 
     title = Text(required=True)
     depot = Ref("depot", required=True)
 
 
 class Label(Model):
-    """Nothing reads it."""
+    """A model that no command reads."""
 
     title = Text(required=True)
 
 
 class Crate(Model, needs_approval=("create", "update"), reads=("depot", "shelf")):
-    """Made where there is room."""
+    """Can be created if the depot has room."""
 
     title = Text(required=True)
     depot = Ref("depot")
@@ -44,7 +45,7 @@ class Crate(Model, needs_approval=("create", "update"), reads=("depot", "shelf")
 
 
 class Parcel(Model, needs_approval=("create",), rules=(where("size", lte=FieldOf("depot.room")),)):
-    """Bound by its rule."""
+    """Reads records because of a rule."""
 
     title = Text(required=True)
     size = Number(default=1)
@@ -53,7 +54,7 @@ class Parcel(Model, needs_approval=("create",), rules=(where("size", lte=FieldOf
 
 
 class Order(Model):
-    """Sent where there is room, which the action insists on."""
+    """Can be sent if the depot has room, which the effect of the action checks."""
 
     title = Text(required=True)
     depot = Ref("depot")
@@ -79,7 +80,7 @@ async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
 
 
 async def made(yard: Inside, model: str, /, **values: object) -> str:
-    """A record that a person makes."""
+    """Create a record as a person, and return it."""
     return str((await yard.value(yard.administrator(), model, "create", **values))["id"])
 
 
@@ -114,7 +115,7 @@ async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
 
 
 async def ends(yard: Inside, person: Any, plan_id: str) -> str:
-    """The state to which an approval brings the plan."""
+    """Approve the plan, and return its state."""
     try:
         return (await decisions.approve(yard.run(person), yard.service.callers, plan_id)).state
     except decisions.NotPending as ended:

@@ -1,4 +1,4 @@
-"""One letter for all plans that wait, to those who may approve them, and to nobody else."""
+"""E-mails about pending plans: one e-mail for all pending plans, only to people who may approve them."""
 
 import asyncio
 from email import message_from_bytes
@@ -21,48 +21,48 @@ SOON_S = 5.1 * 60
 
 
 class Broken:
-    """A way of mail that takes nothing."""
+    """A mail transport that refuses every e-mail."""
 
     async def send(self, to: str, subject: str, text: str) -> None:
-        """Refuse."""
+        """Refuse the e-mail."""
         raise Unavailable("the mail server is away")
 
     async def check(self) -> None:
-        """Refuse."""
+        """Report a failure."""
         raise Unavailable("the mail server is away")
 
 
 class Cut:
-    """A way of mail whose process dies when a letter was handed over."""
+    """A mail transport whose process ends right after it has accepted an e-mail."""
 
     def __init__(self, office: Office) -> None:
         self.office = office
 
     async def send(self, to: str, subject: str, text: str) -> None:
-        """Hand over, and die."""
+        """Accept the e-mail, and raise the error that ends the process."""
         await self.office.service.records.mail.send(to, subject, text)
         raise KeyboardInterrupt
 
     async def check(self) -> None:
-        """Nothing is the matter."""
+        """Report no failure."""
 
 
 async def deliver(office: Office, later_s: float = 0, mail: Mail | None = None) -> None:
-    """One round of letters, so much later."""
+    """Run one round of e-mails at this time in the future."""
     with clock.fixed(clock.later(clock.now(), seconds=later_s)):
         service = office.service
         await emails.send_due(service.engine, service.callers, mail or service.records.mail)
 
 
 def sent(office: Office) -> list[tuple[str, str, str]]:
-    """The letters in the outbox folder, oldest first: to whom, subject, text."""
+    """Return the e-mails in the outbox folder, the oldest first, as recipient, subject and text."""
     folder = Path(office.service.records.settings.data) / transports.OUTBOX_FOLDER
     found = [message_from_bytes(path.read_bytes(), policy=SMTP) for path in transports.messages(folder)[::-1]]
     return [(str(each["To"]), str(each["Subject"]), str(each.get_content()).replace("\r\n", "\n")) for each in found]
 
 
 async def proposals(office: Office, count: int) -> list[str]:
-    """Plans of an agent of alice's to win leads, which she may approve."""
+    """Let an agent of alice propose this number of plans that alice may approve."""
     if "agent" not in office.tokens:
         await office.agent("alice", name="agent")
     leads = [each["id"] for each in await office.all("lead") if each["stage"] == "proposed"]

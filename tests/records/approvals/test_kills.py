@@ -1,4 +1,5 @@
-"""Killed between any two statements, an approval has happened or has not; a post too."""
+"""An approval is either executed completely or not at all if its process is killed between any two statements. The same
+applies to posting an invoice."""
 
 import asyncio
 import json
@@ -26,7 +27,7 @@ PROGRAM = "tests.records.approvals.killed_process"
 
 
 class Request(NamedTuple):
-    """What is asked of the process that dies."""
+    """The request to the process that is killed."""
 
     who: str
     path: str
@@ -43,7 +44,7 @@ async def _opened(rooms: Rooms) -> AsyncGenerator[Office]:
 
 
 def _dies(rooms: Rooms, request: Request, last: int) -> bool:
-    """Whether a process that runs the request died before its statement of that number."""
+    """Return whether a process that runs the request was killed before the statement with this number."""
     asked = {
         "data": rooms.settings.data,
         "url": rooms.settings.database_url,
@@ -147,7 +148,8 @@ async def test_a_post_killed_between_any_two_statements_takes_no_number(
 
 
 async def _retried(http: httpx.AsyncClient, body: dict[str, object], headers: dict[str, str]) -> httpx.Response:
-    """The response to the repeated call, repeated while PostgreSQL still ends the killed process's transaction."""
+    """Repeat the call and return the response. Retry while PostgreSQL still ends the transaction of the killed
+    process."""
     for _ in range(60):
         answer = await http.post("/api/lead/create", json=body, headers=headers)
         if "is still running" not in answer.text:
@@ -160,7 +162,7 @@ async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
     rooms: Rooms, is_full: bool, figures: Figures
 ) -> None:
     body: dict[str, object] = {"title": "Killed", "contact_email": "ada@x.example"}
-    # 0: killed between the commit and the answer.
+    # With 0, the process is killed between the commit and the response.
     places = range(60) if is_full else (0, 9)
     kills = 0
     for number, last in enumerate(places, 1):

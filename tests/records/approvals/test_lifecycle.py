@@ -1,4 +1,4 @@
-"""A plan's way to each of its ends, who decides, and what proposer and approver see of it."""
+"""The life cycle of plans: all final states, who may decide, and what the proposer and the approver see."""
 
 import pytest
 
@@ -201,7 +201,7 @@ async def test_only_who_could_run_the_command_decides_and_to_others_it_does_not_
 
 
 async def test_an_approval_may_move_the_record_out_of_the_rows_of_the_approver(office: Office) -> None:
-    """The right to run the command counts when the plan is approved, as it does when the person runs it."""
+    """The right to run the command is checked when the plan is approved, as for a person who runs the command."""
     rows = '[{"field": "stage", "op": "ne", "value": "lost"}]'
     grant = {"model": "lead", "commands": "get,list,update,lose", "clear": "*", "write": "*", "rows": rows}
     await office.person("dan", grant)

@@ -1,4 +1,5 @@
-"""Invoices posted by many at once while the server is killed again and again: numbers without gap or double."""
+"""Many clients post invoices while the server is killed again and again: the invoice numbers have no gaps and no
+duplicates."""
 
 import asyncio
 import random
@@ -31,7 +32,7 @@ async def _drafts(office: Office, count: int) -> list[str]:
 
 
 class _Crowd:
-    """Posts every invoice until each was acknowledged or found posted."""
+    """Clients that post every invoice until each response is received or the invoice is found to be posted."""
 
     def __init__(self, office: Office, invoices: list[str]) -> None:
         self._office = office
@@ -40,7 +41,7 @@ class _Crowd:
         self.unheard = 0
 
     async def work(self) -> None:
-        """One pair of hands."""
+        """Run one client."""
         while self.open:
             invoice = self.open.pop()
             try:

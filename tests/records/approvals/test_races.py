@@ -1,4 +1,5 @@
-"""Many at once: a plan is executed once, ends in one state, and invoices are numbered without gap or double."""
+"""Concurrent decisions: a plan is executed once and ends in one state, and the invoice numbers have no gaps and no
+duplicates."""
 
 import asyncio
 from collections import Counter
@@ -74,7 +75,7 @@ async def test_of_two_people_who_must_approve_both_are_needed_whatever_the_order
 
 
 async def _draft(office: Office) -> str:
-    """An invoice that can be posted."""
+    """Create an invoice that can be posted, and return its id."""
     made = await office.value("carol", "invoice.create", party=(await office.first("party"))["id"])
     line = {"description": "Work", "quantity": 1, "unit_price_minor": 100}
     await office.value("carol", "invoice_line.create", invoice=made["id"], **line)
@@ -96,7 +97,7 @@ async def test_invoices_posted_at_once_are_numbered_without_gap_or_double(
     count = POSTS_FULL if is_full else POSTS
     invoices = [await _draft(office) for _ in range(count)]
 
-    # Each is posted twice, by two people: one of them is refused.
+    # Two people post each invoice at the same time, and one of them is refused.
     answers = await _posted(office, invoices)
 
     assert Counter(each.status_code for each in answers) == {200: count, 400: count}

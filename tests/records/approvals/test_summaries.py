@@ -1,4 +1,4 @@
-"""What a person reads of a plan at a glance: risk, title, record, affected records, and who is still needed."""
+"""The summary of a plan for a person: risk, title, record, affected records, and whose approval is still needed."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ async def agent(office: Office) -> str:
 
 
 async def lead(office: Office, title: str = "Trial at Harbour Tools", **values: object) -> str:
-    """A new lead."""
+    """Create a lead."""
     return str((await office.value("alice", "lead.create", title=title, **values))["id"])
 
 
 async def plan(office: Office, who: str, plan_id: str) -> dict[str, Any]:
-    """A plan as somebody sees it."""
+    """Return a plan as this caller sees it."""
     found: dict[str, Any] = await office.value(who, "plan.get", id=plan_id)
     return found
 

@@ -1,4 +1,4 @@
-"""Records around those of a plan are looked up once for all of its commands, and no more of them than a bound."""
+"""The records on which the steps of a plan depend are looked up together for all steps, and up to a limit."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,27 +16,27 @@ from tests.records.inside import Inside
 
 
 class Depot(Model):
-    """Where crates stand."""
+    """A place for crates."""
 
     title = Text(required=True)
 
 
 class Shelf(Model):
-    """Refers to what a crate names."""
+    """Refers to the depot to which a crate refers."""
 
     title = Text(required=True)
     depot = Ref("depot", required=True)
 
 
 class Crate(Model, needs_approval=("create",), reads=("depot", "shelf")):
-    """Made where there is room."""
+    """Can be created if the depot has room."""
 
     title = Text()
     depot = Ref("depot")
 
 
 class Counted:
-    """A transaction, with the rows that each of its statements found."""
+    """A transaction that records how many rows each statement returns."""
 
     def __init__(self, inner: Transaction) -> None:
         self._inner = inner
@@ -46,13 +46,13 @@ class Counted:
         return getattr(self._inner, name)
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """As the transaction does."""
+        """Run the statement in the real transaction, and count its rows."""
         rows = await self._inner.fetch(statement, *values)
         self.found.append(len(rows))
         return rows
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
-        """As the transaction does."""
+        """Run the statement in the real transaction, and count its row."""
         self.found.append(1)
         return await self._inner.fetch_one(statement, *values)
 
@@ -65,12 +65,13 @@ async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
 
 
 async def made(yard: Inside, model: str, /, **values: object) -> str:
-    """A record that a person makes."""
+    """Create a record as a person, and return it."""
     return str((await yard.value(yard.administrator(), model, "create", **values))["id"])
 
 
 async def looked_up(yard: Inside, depot: str, count: int) -> tuple[set[str], list[int]]:
-    """What so many commands about one depot depend on, and the rows that each statement found for it."""
+    """Look up the dependencies of this number of commands on one depot. Return them, and the number of rows of each
+    statement."""
     several = [PreparedCommand("crate", "create", given={"depot": FieldInput(depot)}) for _ in range(count)]
     async with yard.service.records.database.transaction() as transaction:
         counted = Counted(transaction)

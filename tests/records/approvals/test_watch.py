@@ -1,4 +1,4 @@
-"""Whoever watches plans misses none, in whatever order they are committed, and learns nothing of those of others."""
+"""The command that watches plans reports every plan of the caller, in any order of commits, and no plan of others."""
 
 import asyncio
 
@@ -22,17 +22,17 @@ async def agent(office: Office) -> str:
 
 
 async def lead(office: Office, title: str) -> str:
-    """A new lead."""
+    """Create a lead."""
     return str((await office.value("alice", "lead.create", title=title))["id"])
 
 
 async def cursor_of(office: Office, who: str) -> int:
-    """Where somebody stands who has seen what there is."""
+    """Return the cursor of a caller that has seen all current plans."""
     return int((await office.value(who, "plan.watch"))["cursor"])
 
 
 async def told(office: Office, who: str, since: int, wanted: set[str]) -> int:
-    """Watch until all these plans were told of; the last cursor."""
+    """Watch until all these plans were reported, and return the last cursor."""
     missing = set(wanted)
     async with asyncio.timeout(30):
         while missing:
@@ -55,7 +55,8 @@ async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_told_of(of
         prepared = await command.check(run, caller.view.models["lead"], "delete", {"id": first})
         slow = (await proposals.propose(run, [prepared], why=None)).plan_id
         quick = asyncio.create_task(office.proposed(agent, "lead.delete", id=second))
-        # Whether the other one waits for this one or not: the cursor is taken while this one is not there yet.
+        # The other transaction may or may not wait for this one. In both cases, the cursor is taken before this plan
+        # exists.
         await asyncio.wait([quick], timeout=0.5)
         since = await asyncio.create_task(cursor_of(office, "alice"))
 

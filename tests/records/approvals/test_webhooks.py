@@ -1,4 +1,4 @@
-"""Webhooks tell that a plan waits and what became of it, by its id alone."""
+"""Webhooks report that a plan is pending and how it ended. They contain only its id."""
 
 import json
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from tests.records.office import Office
 
 @pytest.fixture
 async def receiver(office: Office) -> AsyncIterator[Receiver]:
-    """A receiver that is told of all."""
+    """Create a receiver of all events."""
     async with receiving() as made:
         records = office.service.records
         box = replace(changes.outbox_of(records), is_private=True)
@@ -26,7 +26,7 @@ async def receiver(office: Office) -> AsyncIterator[Receiver]:
 
 
 async def told(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
-    """Type and subject of all that arrives now."""
+    """Deliver the pending messages, and return the type and the subject of each."""
     before = len(receiver.messages)
     lanes = Sender(replace(changes.outbox_of(office.service.records), is_private=True))
     await lanes.open()

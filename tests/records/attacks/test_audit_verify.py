@@ -1,4 +1,5 @@
-"""Asking whether the audit is whole: for people it is granted to, and telling nobody how much is hidden from him."""
+"""The command that verifies the audit: only people with a grant can run it, and its result does not reveal how many
+entries are hidden."""
 
 import asyncio
 import json
@@ -11,7 +12,7 @@ LAST = "SELECT id FROM audit_entry ORDER BY at DESC, id LIMIT 1"
 
 
 async def _tampered(office: Office) -> str:
-    """Somebody with the database, and without its secret, makes another out of the last entry; its id."""
+    """Forge the last entry with access to the database but without its secret, and return the id of the entry."""
     async with office.service.records.database.transaction() as transaction:
         row: Row | None = await transaction.fetch_one(LAST)
         assert row is not None
@@ -61,7 +62,7 @@ async def test_nobody_else_and_no_agent_finds_the_command(office: Office) -> Non
 async def test_who_asks_while_it_is_read_is_told_of_the_same_reading(office: Office) -> None:
     told = await asyncio.gather(*(office.value("root", "audit_entry.verify") for _ in range(5)))
 
-    # On a busy machine one may ask after the reading has ended.
+    # On a busy machine, another call may start after the read has ended.
     assert len({each["checked_at"] for each in told}) < len(told)
     assert "unknown key since" in await office.refused("root", "audit_entry.verify", since="yesterday")
 

@@ -1,4 +1,4 @@
-"""What is changed on its way out for a caller cannot be read back by asking for it in a filter."""
+"""Fields that are rewritten or masked in responses cannot be read through filters and orders."""
 
 from tests.records.office import Office
 
@@ -7,7 +7,7 @@ TITLES = {"model": "lead", "commands": "get,list", "clear": "title"}
 
 
 async def _asked(office: Office, who: str, model: str, field: str) -> list[str]:
-    """What asking for the field is answered, in a filter and in an order."""
+    """Return the errors of a filter and an order that use the field."""
     condition = {"field": field, "op": "contains", "value": "a"}
     return [
         await office.refused(who, f"{model}.list", filter=[condition], limit=1),

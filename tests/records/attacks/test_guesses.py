@@ -1,4 +1,4 @@
-"""A value guessed by an agent never shows the token of the value that is there, whatever way it takes."""
+"""If an agent guesses a value, it never sees the token of the existing equal value, through any command."""
 
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ WRONG = "wrong@x.example"
 
 
 class Card(Model):
-    """A name, and what is made from it."""
+    """A name, and a field that is computed from it."""
 
     title = Text()
     name = Text(personal="PERSON")
@@ -34,19 +34,19 @@ COMPUTED = ("same", "again", "titled", "whole", "remarked")
 
 @pytest.fixture
 async def cards(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
-    """No cards yet: once on SQLite, once on PostgreSQL."""
+    """A service without cards, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Card) as opened:
         yield opened
 
 
 @pytest.fixture
 async def agent(cards: Inside) -> Caller:
-    """Who sees every personal field masked."""
+    """An agent that sees every personal field masked."""
     return await cards.agent("scout")
 
 
 async def first_lead(office: Office, agent: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """A lead without a party, as an agent sees it and in clear."""
+    """Return a lead without a party as the agent sees it and in clear."""
     no_party = [{"field": "party", "op": "is_null", "value": True}]
     (lead,) = await office.value(agent, "lead.list", filter=no_party, limit=1)
     return lead, await office.value("alice", "lead.get", id=lead["id"])
@@ -63,7 +63,7 @@ async def test_what_an_action_copies_from_a_guess_gets_no_token_of_what_is_there
         party = (await office.value(agent, "lead.get", id=mine["id"]))["party"]
         made = await office.value(agent, "party.get", id=party)
 
-        # The agent knows already that the values are the same: it is its own text.
+        # The agent already knows that the values are equal, because it wrote both.
         assert made["email"] == mine["contact_email"] != victim["contact_email"]
         assert made["name"] == mine["contact_name"]
 
@@ -108,7 +108,7 @@ async def test_the_next_token_of_a_label_does_not_confirm_what_the_last_one_gues
     assert len({guessed, there, mine["contact_email"], victim["contact_email"]}) == 4
     (entry,) = await office.value(later, "lead.history", id=mine["id"])
     assert entry["changes"]["contact_email"] == [None, guessed]
-    # Tokens of the time before mean nothing, those of the agent's own text neither.
+    # The earlier tokens and the tokens of the agent's own text are invalid.
     for old in (mine["contact_email"], victim["contact_email"]):
         refused = await office.refused(later, "lead.update", id=mine["id"], contact_email=old)
         assert refused == f"unknown token {old}"
@@ -125,7 +125,7 @@ async def test_what_is_computed_from_a_guess_gets_no_token_of_what_is_there(card
     tokens = [mine[name] for name in COMPUTED]
     assert token not in tokens
     assert len({*tokens}) == len(tokens)
-    # What was made from the value by its token is that value.
+    # A field that is computed from a value that was written by its token has the same value.
     assert (by_token["same"], by_token["again"]) == (token, token)
 
 

@@ -1,4 +1,4 @@
-"""A ref to a record that its caller does not see is as good as empty, in everything that is answered."""
+"""In all responses, a ref to a record that the caller does not see is equal to an empty ref."""
 
 import json
 from typing import Any
@@ -13,7 +13,8 @@ PEOPLE_ALONE = {"model": "party", "commands": "get,list", "clear": "kind",
 
 
 async def two_leads(office: Office) -> tuple[str, str]:
-    """Dan's agent, who sees leads and of parties only people, and two leads: one with a company, one without."""
+    """Create an agent of dan, who sees leads but only those parties that are people, and two leads: one with a company,
+    and one without a party."""
     await office.person("dan", DAN, PEOPLE_ALONE)
     await office.agent("dan", "*", name="agent")
     party = (await office.first("party", kind="company"))["id"]
@@ -22,7 +23,7 @@ async def two_leads(office: Office) -> tuple[str, str]:
 
 
 def told(answer: httpx.Response | Any, lead: str) -> str:
-    """What was answered, apart from the lead's id."""
+    """Return the response without the id of the lead."""
     text = f"{answer.status_code} {answer.text}" if isinstance(answer, httpx.Response) else json.dumps(answer)
     return text.replace(lead, "LEAD")
 

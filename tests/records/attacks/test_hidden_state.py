@@ -1,4 +1,4 @@
-"""What a caller does not see is read neither off totals nor off what is refused and what is not."""
+"""A caller cannot infer hidden values from totals or from refusals."""
 
 from tests.records.office import Office
 

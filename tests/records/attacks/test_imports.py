@@ -1,4 +1,4 @@
-"""Imports: no cell breaks the service, and no plan is made that could never be carried out."""
+"""Imports: no cell breaks the service, and no plan is created that could never be executed."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -56,7 +56,8 @@ async def test_an_agent_that_may_not_create_is_told_the_scope_its_import_lacks(o
 
 
 async def turns_during(call: Awaitable[T]) -> tuple[T, int]:
-    """The answer, and how many turns of the event loop another task has had until then."""
+    """Await the call. Return its response, and the number of turns of the event loop that another task had in the
+    meantime."""
     turns = 0
 
     async def others() -> None:
@@ -78,7 +79,7 @@ async def test_while_a_large_import_is_checked_others_are_heard(office: Office) 
         office.value("alice", "lead.import", csv="title\n" + "x\n" * rows, dry_run=True)
     )
     assert done["rows"] == rows
-    # Without a pause it is a handful, whatever the number of rows.
+    # Without pauses, the number of turns is very small, however many rows there are.
     assert turns > rows / CooperativeIterator.EACH / 2
 
 
@@ -98,7 +99,7 @@ async def test_rows_of_long_texts_are_checked_one_at_a_time_while_others_are_hea
     turns.append(loop.time())
     watching.cancel()
     assert len(done["errors"]) == 8
-    # Without a pause between rows the longest turn is nearly the whole time; one row is about an eighth of it.
+    # Without pauses between rows, the longest turn takes nearly the whole time. One row takes about an eighth of it.
     assert max(after - before for before, after in pairwise(turns)) < (turns[-1] - turns[0]) / 2
 
 
@@ -116,23 +117,25 @@ async def test_while_a_plan_of_many_steps_is_made_read_and_approved_others_are_h
     agent = await office.agent("alice", "lead.*")
     csv = "title,contact_email\n" + "".join(f"x{number},x{number}@example.org\n" for number in range(rows))
 
-    # The rows are checked, compared with an earlier proposal, kept, looked up for difference, effects and steps twice.
+    # The rows are checked, compared with an earlier proposal and stored. Then they are read for the differences, the
+    # effects and, twice, the steps.
     plan = await office.proposed(agent, "lead.import", csv=csv)
     assert turns >= 7 * (rows // CooperativeIterator.EACH)
     for command, body in (("plan.get", {"id": plan}), ("plan.list", {}), ("plan.watch", {})):
         turns = 0
         assert (await office.call("alice", command, body)).status_code == 200
-        # What is withheld, the values, the input and the difference.
+        # The response contains the withheld fields, the values, the input and the difference.
         assert turns >= 5 * (rows // CooperativeIterator.EACH)
     turns = 0
     assert (await office.approve("alice", plan)).status_code == 200
-    # The rights of both, what the approver sees, the records, carrying out, and the values that are released.
+    # An approval checks the rights of the proposer and the approver, reads what the approver sees, locks the records,
+    # runs the commands and releases the values.
     assert turns >= 6 * (rows // CooperativeIterator.EACH)
 
 
 @pytest.mark.parametrize("lines", ["\n", "x\n"])
 async def test_of_too_many_lines_no_more_are_read_than_show_it(office: Office, lines: str) -> None:
-    # The last line could not be read: nothing is said of it.
+    # The last line cannot be read, so the response contains no error for it.
     refused = await office.refused("alice", "lead.import", csv="title\n" + lines * 200_000 + '"x', dry_run=True)
 
     assert refused.startswith("csv may have ")

@@ -1,4 +1,4 @@
-"""How long a masked value is shows nowhere, wherever its token is written to."""
+"""No response reveals the length of a masked value, to whatever field its token is written."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +17,7 @@ LENGTHS = (0, 1, 10, 500, 972, 978, 990, 999, 1000, 1001, 5000)
 
 
 class Contact(Model):
-    """Somebody one can write to."""
+    """A person with contact data."""
 
     name = Text(personal="PERSON")
     nickname = Text(personal="PERSON", max_length=20)
@@ -28,19 +28,19 @@ class Contact(Model):
 
 @pytest.fixture
 async def book(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
-    """The empty address book: once on SQLite, once on PostgreSQL."""
+    """An empty address book, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Contact) as opened:
         yield opened
 
 
 @pytest.fixture
 async def agent(book: Inside) -> Caller:
-    """Who sees every personal field masked."""
+    """An agent that sees every personal field masked."""
     return await book.agent("scout")
 
 
 async def answered(book: Inside, agent: Caller, **written: str) -> str:
-    """What writing this answers, apart from tokens and ids."""
+    """Write these values, and return the response without tokens and ids."""
     try:
         made = await book.value(agent, "contact", "create", **written)
     except BadInput as refused:

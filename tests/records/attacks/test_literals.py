@@ -1,4 +1,5 @@
-"""Whatever has the shape of a token in an answer is one, in history, plans and the audit as in records."""
+"""Everything in a response that looks like a token is a token: in history, plans and the audit as well as in
+records."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A posted invoice stays as it was posted, by whichever command somebody tries to change it."""
+"""A posted invoice cannot be changed by any command."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Nobody is taken for somebody else by a name that looks the same."""
+"""User names that look alike are refused."""
 
 import pytest
 

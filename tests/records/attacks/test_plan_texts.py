@@ -1,4 +1,5 @@
-"""A plan's texts are for those who read the values in them where they come from; so is approving it."""
+"""The texts of a plan are shown only to people who can read the values at their source. The same applies to approving
+the plan."""
 
 from typing import Any
 
@@ -8,7 +9,8 @@ WITHHELD = "[withheld]"
 
 
 async def proposed(office: Office) -> tuple[str, str]:
-    """A plan of somebody with wider rights than alice, which copies a tax number into notes; with it in clear."""
+    """Let an agent of a person with more rights than alice propose a plan that copies a tax number into notes. Return
+    the plan and the tax number in clear."""
     await office.person("dave", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
     dave, accountant = await office.first("user", username="dave"), await office.first("role", title="accountant")
     await office.value("root", "user_role.create", user=dave["id"], role=accountant["id"])

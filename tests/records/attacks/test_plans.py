@@ -1,4 +1,4 @@
-"""Getting a plan carried out that nobody would have approved, or learning from plans what they hide."""
+"""Attacks that try to get a plan executed that no approver would have accepted, or that read hidden data from plans."""
 
 import asyncio
 import hashlib
@@ -16,7 +16,7 @@ from tests.servers.transaction_waits import TransactionWaits
 
 
 async def propose(office: Office, who: str, *steps: tuple[str, dict[str, object]]) -> str:
-    """A plan of these commands; its id."""
+    """Propose a plan with these commands, and return its id."""
     body = {"steps": [{"command": command, "input": given} for command, given in steps]}
     answer = await office.call(who, "plan.propose", body)
     assert answer.status_code == 202, answer.text
@@ -24,17 +24,17 @@ async def propose(office: Office, who: str, *steps: tuple[str, dict[str, object]
 
 
 async def asks(office: Office, command: str, **policy: object) -> None:
-    """From now on the command needs approval."""
+    """Require approval for the command from now on."""
     await office.value("root", "setting.create", title=f"approval:{command}", value=json.dumps(policy))
 
 
 async def role(office: Office, title: str) -> str:
-    """The id of a role."""
+    """Return the id of a role."""
     return str((await office.first("role", title=title))["id"])
 
 
 async def lead(office: Office, **values: object) -> str:
-    """A new lead of alice's; its id."""
+    """Create a lead of alice, and return its id."""
     return str((await office.value("alice", "lead.create", **{"title": "x", **values}))["id"])
 
 
@@ -275,7 +275,7 @@ async def test_nothing_changes_between_the_last_look_and_the_execution(
     await asyncio.gather(*others)
 
     assert answer.status_code == 200
-    # The other change waited, and came on top of what was approved.
+    # The other change waited, and was applied after the approved plan.
     assert (await office.value("alice", "lead.get", id=new))["title"] == "meanwhile"
 
 

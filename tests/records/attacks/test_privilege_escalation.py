@@ -1,4 +1,5 @@
-"""Nobody makes himself, or anybody, more than he is: by roles, grants, invitations, or records outside his rows."""
+"""A caller cannot give itself or others more rights than it has, through roles, grants, invitations or records outside
+its rows."""
 
 import pytest
 
@@ -91,7 +92,7 @@ async def test_a_title_by_which_a_setting_asks_for_approval_is_not_taken(office:
         {"model": "ticket", "commands": "get,list", "clear": "*"},
         {"model": "ticket", "commands": "get,update", "clear": "subject,state", "write": "state"},
         {"model": "lead", "commands": "get,list", "clear": "title"},
-        # By the records it then reaches, it would find out what the condition compares.
+        # From the records that the new grant reaches, the caller could infer the values that the condition compares.
         {
             "model": "ticket",
             "commands": "get,list",

@@ -1,4 +1,4 @@
-"""A value that reaches records which others see, where they do not see it now, needs a person's consent."""
+"""A person must consent before a value is copied to records that are visible to people who do not see it now."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ OWN = '[{"field":"owner","op":"eq","value":{"stand":"CALLER"}}]'
 
 
 async def leads_of(office: Office) -> tuple[dict[str, Any], str]:
-    """A lead of alice's, as her agent sees it, and one of ann's, who sees none but her own."""
+    """Return a lead of alice as her agent sees it, and a lead of ann, who sees only her own leads."""
     ann = await office.person("ann", {"model": "lead", "commands": "*", "clear": "*", "write": "*", "rows": OWN})
     await office.agent("alice", "*", name="agent")
     mine = await office.value("alice", "lead.create", title="x", contact_name="Ada One", contact_email="a@one.example")

@@ -1,4 +1,4 @@
-"""What the audit and history tell beside the values: no more than plans and users themselves do."""
+"""The audit and history reveal no more than plans and users reveal themselves."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""An audit with empty lanes in a database of each engine."""
+"""An audit with empty lanes in a database of each engine. A lane is one of the hash chains of the audit."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -29,7 +29,7 @@ CREATE INDEX audit_entry_record_id ON audit_entry (record_id, id);
 
 @asynccontextmanager
 async def opened(url: str, *, pool: int = 10) -> AsyncGenerator[Database]:
-    """A database with the audit's tables and empty lanes."""
+    """Open a database with the tables of the audit and empty lanes."""
     database = await open_database(url, schema="office", pool=pool, reserve_bytes=0)
     try:
         async with database.transaction() as transaction:
@@ -42,19 +42,19 @@ async def opened(url: str, *, pool: int = 10) -> AsyncGenerator[Database]:
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """An open database with the audit's tables and empty lanes."""
+    """An open database with the tables of the audit and empty lanes."""
     async with opened(database_url) as database:
         yield database
 
 
 @pytest.fixture
 def chain(database: Database) -> Chain:
-    """The chain of the database."""
+    """The audit chain of the database."""
     return Chain(database.dialect, SECRET)
 
 
 def entry(number: int = 1, *, agent: str | None = None) -> ChainEntry:
-    """One thing that was done, told apart by its number."""
+    """Return an entry that its number identifies."""
     return ChainEntry(
         at=1_700_000_000_000_000 + number,
         user_id=f"{number:024x}",
@@ -71,7 +71,8 @@ def entry(number: int = 1, *, agent: str | None = None) -> ChainEntry:
 
 
 async def fill(database: Database, chain: Chain, entries: int, *, each: int = 1) -> None:
-    """Append so many entries, `each` in one transaction; on PostgreSQL five transactions at a time."""
+    """Append this number of entries, with `each` entries in one transaction. On PostgreSQL, five transactions run at a
+    time."""
 
     async def append(first: int) -> None:
         async with database.transaction() as transaction:
@@ -85,21 +86,21 @@ async def fill(database: Database, chain: Chain, entries: int, *, each: int = 1)
 
 
 async def change(database: Database, statement: str, *values: None | int | str | bytes) -> None:
-    """What somebody does who may write to the database and has no key."""
+    """Change the database like an attacker who can write to it but does not have the key."""
     async with database.transaction() as transaction:
         await transaction.run(statement, *values)
 
 
 async def faults(database: Database) -> tuple[ChainDefect, ...]:
-    """What verifying finds."""
+    """Return the faults that verification finds."""
     return (await verify(database, SECRET)).faults
 
 
 async def counts(database: Database) -> dict[int, int]:
-    """How many entries each lane's head says there are, empty lanes left out."""
+    """Return the number of entries of each lane according to its head, without empty lanes."""
     return dict(await database.fetch("SELECT lane, count FROM audit_lane WHERE count > 0 ORDER BY lane"))
 
 
 def lanes(database: Database) -> int:
-    """How many lanes this engine has."""
+    """Return the number of lanes of this engine."""
     return LANES[database.dialect]

@@ -1,4 +1,4 @@
-"""Entries follow each other without a gap, whatever runs beside them or is rolled back."""
+"""The entries of a lane follow each other without a gap, even with concurrent transactions and rollbacks."""
 
 import asyncio
 import hashlib
@@ -15,7 +15,7 @@ from tests.records.audit.conftest import SECRET, counts, entry, faults, fill, la
 
 
 class Broken(Exception):
-    """What a test lets a transaction fail with."""
+    """The error with which a test makes a transaction fail."""
 
 
 async def test_an_entry_is_kept_with_everything_it_says(database: Database, chain: Chain):
@@ -110,7 +110,7 @@ async def test_many_transactions_at_once_some_rolled_back_leave_no_gap(database:
 
 @pytest.fixture
 async def wide(postgres_url: str) -> AsyncIterator[Database]:
-    """PostgreSQL with more connections than there are lanes."""
+    """A PostgreSQL database with more connections than lanes."""
     async with opened(postgres_url, pool=80) as database:
         yield database
 
@@ -122,7 +122,7 @@ async def test_more_transactions_than_lanes_wait_and_leave_no_gap(wide: Database
     async def hold(number: int) -> None:
         async with wide.transaction() as transaction:
             await chain.append(transaction, entry(number))
-            # Every lane is taken now, and the others wait for one.
+            # All lanes are locked now, and the other transactions wait for one.
             async with asyncio.timeout(5):
                 await everyone.wait()
 
@@ -149,7 +149,7 @@ async def test_more_transactions_than_lanes_wait_and_leave_no_gap(wide: Database
 
 
 async def waiting(database: Database) -> int:
-    """How many statements wait for a lock."""
+    """Return the number of statements that wait for a lock."""
     row = await database.fetch_one("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
     return 0 if row is None else int(row[0])
 
@@ -168,7 +168,7 @@ async def test_ten_transactions_at_once_take_ten_lanes(postgres_url: str):
         for _ in range(3):
             await asyncio.gather(*(append(number) for number in range(10)))
 
-        # The lanes they gave back are the ones they took again.
+        # The transactions locked the same lanes again that they had released.
         assert await counts(database) == dict.fromkeys(await counts(database), 3)
         assert len(await counts(database)) == 10
 

@@ -1,4 +1,4 @@
-"""Whatever somebody without the key does to the audit is found, and nothing else is."""
+"""Verification finds every change that an attacker without the key makes to the audit, and reports nothing else."""
 
 import random
 from collections.abc import Awaitable, Callable
@@ -12,18 +12,18 @@ from tests.records.audit.conftest import SECRET, change, counts, entry, faults, 
 
 NUMBERS = [name for name in COLUMNS if name not in ("id", *TEXTS)]
 Attack = Callable[[Database, random.Random], Awaitable[int]]
-"""Does its work and answers in which lane a fault must be found."""
+"""A function that attacks the audit and returns the lane in which verification must find a fault."""
 
 
 async def place(database: Database, chance: random.Random) -> tuple[int, int, str]:
-    """Lane, number and id of any entry."""
+    """Return the lane, the number and the id of a random entry."""
     rows = await database.fetch("SELECT lane, number, id FROM audit_entry ORDER BY lane, number")
     lane, number, entry_id = chance.choice(rows)
     return lane, number, entry_id
 
 
 async def one_lane(database: Database, chain: Chain, entries: int) -> int:
-    """Fill one lane alone; which."""
+    """Fill only one lane, and return its number."""
     async with database.transaction() as transaction:
         for number in range(entries):
             await chain.append(transaction, entry(number))
@@ -32,7 +32,7 @@ async def one_lane(database: Database, chain: Chain, entries: int) -> int:
 
 
 async def id_at(database: Database, lane: int, number: int) -> str:
-    """The id of the entry at this place."""
+    """Return the id of the entry with this number in the lane."""
     row = await database.fetch_one("SELECT id FROM audit_entry WHERE lane = $1 AND number = $2", lane, number)
     assert row is not None
     return row[0]
@@ -140,7 +140,7 @@ async def test_an_added_entry_is_found(database: Database, chain: Chain):
 
 
 async def forge(database: Database, lane: int, number: int) -> None:
-    """Add an entry whose hash follows from the one before it: that takes no key."""
+    """Add an entry whose hash follows from the previous entry, which needs no key."""
     row = await database.fetch_one("SELECT hash FROM audit_entry WHERE lane = $1 AND number = $2", lane, number - 1)
     columns = ("forged", 1, 0, 5, lane, number, "u", None, None, "c", "m", None, "", "{}", None, "r")
     places = ", ".join(f"${each}" for each in range(2, len(columns) + 2))
@@ -169,7 +169,7 @@ async def test_a_cut_tail_with_the_head_put_back_by_hand_is_found(database: Data
 
 
 async def cut(database: Database, lane: int, count: int) -> None:
-    """Delete the last entries and move the head to where they ended, which takes no key but for the MAC."""
+    """Delete the last entries and move the head to the new end. Only the MAC of the head needs the key."""
     await change(database, "DELETE FROM audit_entry WHERE lane = $1 AND number > $2", lane, count)
     await change(
         database,
@@ -198,7 +198,7 @@ async def test_going_on_after_a_head_was_put_back_does_not_make_it_good(
 
 
 async def fill_every_lane(database: Database, chain: Chain) -> None:
-    """Append at least one entry to each lane, which needs transactions side by side."""
+    """Append at least one entry to each lane. This needs concurrent transactions."""
     if lanes(database) == 1:
         await fill(database, chain, 1)
         return
@@ -235,7 +235,7 @@ async def test_a_chain_written_anew_from_one_entry_on_is_found(database: Databas
 
 
 async def rewrite(database: Database, lane: int, number: int, statement: str) -> None:
-    """Change an entry and work out every hash after it, the head's too, and a MAC with a key of one's own."""
+    """Change an entry, compute all later hashes and the head again, and sign the head with another key."""
     await change(database, statement, await id_at(database, lane, number))
     last, count = NO_HASH, 0
     names = ", ".join(COLUMNS)
@@ -338,7 +338,7 @@ ATTACKS: list[Attack] = [
 
 
 async def snapshot(database: Database) -> list[tuple[str, list[tuple[None | int | str | bytes, ...]]]]:
-    """Both tables, as statements that write them again."""
+    """Return the rows of both tables as statements that insert them."""
     kept: list[tuple[str, list[tuple[None | int | str | bytes, ...]]]] = []
     for table, names in (("audit_lane", ("lane", "count", "hash", "mac")), ("audit_entry", ("hash", *COLUMNS))):
         places = ", ".join(f"${number}" for number, _ in enumerate(names, 1))

@@ -1,4 +1,5 @@
-"""Agents and money: what moves it is proposed unless a setting lifts that; what can only fail is refused at once."""
+"""Agents and money: agents can only propose commands that move money, unless a setting permits them. Commands that can
+only fail are refused at once."""
 
 from typing import Any
 
@@ -11,7 +12,7 @@ LIFTED = '{"n": 0}'
 
 
 async def lift(office: Office, *commands: str) -> None:
-    """Let agents do these commands themselves."""
+    """Let agents run these commands directly."""
     for each in commands:
         await office.value("root", "setting.create", title=f"approval:{each}", value=LIFTED)
 
@@ -108,7 +109,7 @@ async def test_an_update_of_harmless_fields_stays_direct(office: Office) -> None
     same = {name: party[name] for name in ("email", "phone", "is_active")}
     changed = await office.value(agent, "party.update", id=party["id"], kind="person", **same)
     assert changed["kind"] == "person"
-    # In clear, an agent does not learn that it guessed the value that is there.
+    # An agent that writes a value in clear must not learn that it guessed the existing value.
     clear = (await office.value("root", "party.get", id=party["id"]))["email"]
     await office.proposed(agent, "party.update", id=party["id"], email=clear)
     product = (await office.first("product"))["id"]
@@ -199,7 +200,7 @@ async def test_what_an_agent_sees_to_be_impossible_is_refused_instead_of_propose
 
 
 async def test_what_an_agent_does_not_see_is_proposed(office: Office) -> None:
-    """The refusal would tell the agent of the state that it may not read."""
+    """A refusal would reveal a state that the agent may not read."""
     grants = [
         {"model": "payment", "commands": "get,list,create", "clear": "invoice,amount_minor,paid_on", "write": "*"},
         {"model": "invoice", "commands": "get,list,delete", "clear": "due"},
@@ -220,7 +221,7 @@ async def test_what_an_agent_does_not_see_is_proposed(office: Office) -> None:
 
 
 async def test_a_plan_may_pay_and_settle(office: Office) -> None:
-    """What a later step needs may be done by an earlier one."""
+    """An earlier step of the plan may fulfil the precondition of a later step."""
     agent = await office.agent("root", "*")
     invoice = (await posted(office))["id"]
     steps = [

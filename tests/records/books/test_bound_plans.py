@@ -1,4 +1,5 @@
-"""Plans are bound to the records that they read: what changes one of them ends the plan, and nothing else does."""
+"""A plan depends on the records that it reads. A change of one of them makes the plan stale, and no other change
+does."""
 
 import json
 from typing import Any
@@ -12,7 +13,7 @@ LINE = {"description": "Work", "unit_price_minor": 5, "tax_bp": 0}
 
 
 async def drafted(office: Office) -> str:
-    """A draft with one line, whose commands agents only propose."""
+    """Create a draft with one line. Agents can only propose its commands."""
     party = (await office.value("root", "party.create", name="Ada"))["id"]
     invoice = (await office.value("carol", "invoice.create", party=party))["id"]
     await office.value("carol", "invoice_line.create", invoice=invoice, **LINE)
@@ -22,7 +23,7 @@ async def drafted(office: Office) -> str:
 
 
 async def ends(office: Office, plan: str) -> str:
-    """The state to which an approval brings the plan."""
+    """Approve the plan, and return its state."""
     answer = (await office.approve("root", plan)).json()
     return str(answer["state"] if "state" in answer else answer["value"]["state"])
 
@@ -39,7 +40,7 @@ async def test_what_is_booked_by_hand_meanwhile_is_not_booked_twice(office: Offi
     assert said["state"] == "stale"
     changed = "a record that payment.create depends on changed since it was proposed"
     assert said["error"] == f"plan is stale: {changed}: invoice {invoice}"
-    # What is stored is read by others, too.
+    # Other callers also read the stored text.
     assert (await office.value("carol", "plan.get", id=plan))["error"] == changed
     assert len(await office.all("payment")) == before + 1
     assert (await office.value("carol", "invoice.get", id=invoice))["paid_minor"] == 1000
@@ -60,19 +61,19 @@ async def test_a_person_from_whom_a_field_is_hidden_is_not_told_which_record_cha
 
 
 async def paid(office: Office, invoice: str, _third: str, _back: str) -> None:
-    """Money comes in."""
+    """A payment is received."""
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1)
 
 
 async def settled(office: Office, invoice: str, _third: str, _back: str) -> None:
-    """What is open is paid, and the invoice settled."""
+    """The open amount is paid, and the invoice is settled."""
     left = (await office.value("carol", "invoice.get", id=invoice))["open_minor"]
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=left)
     await office.value("carol", "invoice.settle", id=invoice)
 
 
 async def cancelled(office: Office, invoice: str, _third: str, _back: str) -> None:
-    """What came in is paid back, and the invoice cancelled."""
+    """The received payment is paid back, and the invoice is cancelled."""
     left = (await office.value("carol", "invoice.get", id=invoice))["paid_minor"]
     if left:
         await office.value("carol", "payment.create", invoice=invoice, amount_minor=-left)
@@ -87,12 +88,12 @@ async def changed_and_back(office: Office, invoice: str, _third: str, back: str)
 
 
 async def paid_elsewhere(office: Office, _invoice: str, third: str, _back: str) -> None:
-    """Money comes in for another invoice."""
+    """A payment for another invoice is received."""
     await office.value("carol", "payment.create", invoice=third, amount_minor=1)
 
 
 async def nothing(office: Office, *_: str) -> None:
-    """Nothing happens."""
+    """Nothing changes."""
     del office
 
 

@@ -1,4 +1,5 @@
-"""Numbers of invoices: one series a year or, where a setting says so, one for each party and year; never a gap."""
+"""Invoice numbers: one series for each year or, with a setting, one for each party and year. The numbers have no
+gaps."""
 
 from typing import Any
 
@@ -10,7 +11,7 @@ SETTING = "billing.invoice_numbers"
 
 
 async def post(office: Office, party: str) -> str:
-    """The number of a new invoice of the party."""
+    """Post a new invoice of the party, and return its number."""
     invoice = (await office.value("carol", "invoice.create", party=party))["id"]
     await office.value("carol", "invoice_line.create", invoice=invoice, description="Work", unit_price_minor=5)
     made: dict[str, Any] = await office.value("carol", "invoice.post", id=invoice)

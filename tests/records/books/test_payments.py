@@ -1,4 +1,4 @@
-"""Payments: on posted invoices alone, each once, and never against what an invoice says of them."""
+"""Payments are possible only for posted invoices, count once, and must match the amounts of the invoice."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ TODAY = clock.rfc3339(clock.now())[:10]
 
 
 async def posted(office: Office, amount: int = 1000, party: str = "") -> dict[str, Any]:
-    """A posted invoice of the party, or of one of its own."""
+    """Create a posted invoice of the party, or of a new party."""
     party = party or (await office.value("root", "party.create", name="Ada"))["id"]
     invoice = await office.value("carol", "invoice.create", party=party)
     line = {"description": "Work", "unit_price_minor": amount, "tax_bp": 0}
@@ -152,7 +152,8 @@ async def test_payments_that_an_earlier_version_took_are_read_and_repaired(offic
     await office.value("root", "party.update", id=party["id"], notes="Still here")
     agent = await office.agent("root", "party.*")
     shown = await office.value(agent, "party.get", id=party["id"])
-    # The token of a value that is older than the format says nothing of the value.
+    # A value that is older than the format does not match it. The error for its token must not reveal anything about
+    # the value.
     made = await office.value(agent, "party.create", name="Copy", email=shown["email"])
     assert made["email"] == shown["email"]
 

@@ -1,4 +1,4 @@
-"""Posting: the day of an invoice, what it is worth and whose it is; and lines that a product fills."""
+"""Posting an invoice: its date, its amounts and its party, and lines with values from a product."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -12,12 +12,12 @@ from tests.records.office import Office
 
 
 def day(ago: int) -> str:
-    """So many days ago."""
+    """Return the date this number of days ago."""
     return (date.fromisoformat(TODAY) - timedelta(days=ago)).isoformat()
 
 
 async def drafted(office: Office, *, price: int = 1000, **values: object) -> str:
-    """A draft with a line, of a party of its own."""
+    """Create a draft with a line for a new party."""
     party = (await office.value("root", "party.create", name="Ada"))["id"]
     invoice = (await office.value("carol", "invoice.create", **{"party": party, **values}))["id"]
     line = {"description": "Work", "unit_price_minor": price, "tax_bp": 0}
@@ -29,7 +29,7 @@ async def test_an_invoice_that_is_entered_late_has_its_own_day(office: Office) -
     with clock.fixed(Instant(clock.now() - 400 * DAY)):
         await office.value("carol", "invoice.post", id=await drafted(office))
 
-    # On the first of January the day before is of another series.
+    # On January 1, the previous day belongs to another series.
     with clock.fixed(Instant(clock.now() - (DAY if TODAY.endswith("-01-01") else 0))):
         today, yesterday = [clock.rfc3339(Instant(clock.now() - ago * DAY))[:10] for ago in (0, 1)]
         first, second, third = [await drafted(office) for _ in range(3)]
@@ -121,7 +121,7 @@ async def test_an_inactive_party_gets_no_invoice(office: Office) -> None:
     assert (await office.approve("carol", plan)).json()["state"] == "stale"
     await office.value("root", "party.update", id=party, is_active=True)
     await office.value("carol", "invoice.post", id=invoice)
-    # What it owes stays owed, and can be paid.
+    # The open amount of the invoice remains and can be paid.
     await office.value("root", "party.update", id=party, is_active=False)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=5)
 
@@ -152,7 +152,8 @@ async def test_a_refusal_speaks_of_no_day_that_is_hidden(office: Office) -> None
     await office.person("eve", *grants)
     invoice = await drafted(office, due=day(3))
     assert await office.refused("eve", "invoice.post", id=invoice) == "invoice.post is refused"
-    # Nor can it send the day of the invoice, which would be compared with that of the one before.
+    # The input cannot contain the date of the invoice either, because it would be compared with the date of the
+    # previous invoice.
     assert "unknown field" in await office.refused("eve", "invoice.post", id=invoice, issued=day(9))
     assert "requires that due" in await office.refused("carol", "invoice.post", id=invoice)
 

@@ -1,4 +1,4 @@
-"""Writers wait for those alone who change what they need: what is only read is not locked."""
+"""Writers wait only for transactions that change records that they need. Records that are only read are not locked."""
 
 import asyncio
 from pathlib import Path
@@ -17,14 +17,14 @@ LOCKABLE = "SELECT id FROM ware WHERE id = $1 FOR UPDATE SKIP LOCKED"
 
 
 class Ware(Model):
-    """Has a price."""
+    """A product with a price."""
 
     title = Text(required=True)
     price = Number(required=True)
 
 
 class Item(Model):
-    """Takes the price of a ware."""
+    """An item that copies the price of a product."""
 
     title = Text()
     ware = Ref("ware", fills={"price": "price"})
@@ -32,7 +32,7 @@ class Item(Model):
 
 
 async def is_lockable(shop: Inside, ware: str) -> bool:
-    """Whether another transaction can lock the ware now."""
+    """Return whether another transaction can lock the record now."""
     async with shop.service.records.database.transaction() as other:
         return bool(await other.fetch(LOCKABLE, ware))
 
@@ -69,6 +69,6 @@ async def test_an_invoice_is_posted_while_somebody_works_on_the_one_before(offic
     await office.value("carol", "invoice.post", id=first)
     async with office.service.records.database.transaction() as other:
         await other.fetch("SELECT id FROM invoice WHERE id = $1 FOR UPDATE", first)
-        # The time is not judged: it ends the test where posting waits for ever.
+        # The test does not measure the time. The timeout only ends the test if posting waits forever.
         async with asyncio.timeout(60):
             await asyncio.create_task(office.value("carol", "invoice.post", id=second))

@@ -1,4 +1,4 @@
-"""A year of books: whatever is tried in whatever order, by people and by agents, invoices agree with their payments."""
+"""A year of random commands by people and agents: the invoices always match their payments."""
 
 import random
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from tests.records.office import Office
 
 INVOICES, INVOICES_IN_FULL = 20, 500
 STEPS = 9
-"""Steps for each invoice."""
+"""The number of steps for each invoice."""
 
 
 @dataclass
 class Book:
-    """An invoice as it must be."""
+    """The expected state of an invoice."""
 
     id: str
     total: int
@@ -29,17 +29,17 @@ class Book:
 
     @property
     def paid(self) -> int:
-        """What its payments come to."""
+        """Return the sum of the payments."""
         return sum(amount for amount, _ in self.payments.values())
 
     def takes(self, amount: int, day: str, today: str, reference: str | None) -> bool:
-        """Whether this payment is one for the invoice."""
+        """Return whether the invoice must accept this payment."""
         taken = [each.lower() for _, each in self.payments.values() if each]
         is_new = reference is None or reference.lower() not in taken
         return self.state == "posted" and amount != 0 and self.issued <= day <= today and is_new
 
     def allows(self, action: str) -> bool:
-        """Whether the action is one for the invoice."""
+        """Return whether the invoice must accept this action."""
         return {
             "settle": self.state == "posted" and self.total == self.paid,
             "reopen": self.state == "paid",
@@ -47,14 +47,14 @@ class Book:
         }[action]
 
     def act(self, action: str) -> None:
-        """Do the action."""
+        """Apply the action to the expected state."""
         self.changes += 1
         self.state = {"settle": "paid", "reopen": "posted", "cancel": "cancelled"}[action]
 
 
 @dataclass
 class Waiting:
-    """A pending plan, and what it would do."""
+    """A pending plan, and the command that it would run."""
 
     plan: str
     book: Book
@@ -64,7 +64,7 @@ class Waiting:
 
 
 class Year:
-    """Works at random on the books of an office, and keeps what must come of it beside them."""
+    """Runs random commands on the invoices of an office, and tracks the expected state."""
 
     def __init__(self, office: Office, seed: int) -> None:
         self.office = office
@@ -79,16 +79,16 @@ class Year:
 
     @property
     def today(self) -> str:
-        """The day that it is in the books."""
+        """Return the current date of the simulation."""
         return clock.rfc3339(self.now)[:10]
 
     async def begin(self) -> None:
-        """A party, and an agent that proposes."""
+        """Create a party, and an agent that proposes commands."""
         self.party = (await self.office.value("root", "party.create", name="Ada"))["id"]
         self.agent = await self.office.agent("root", "*")
 
     async def invoice(self) -> None:
-        """A new posted invoice."""
+        """Create and post an invoice."""
         invoice = (await self.office.value("carol", "invoice.create", party=self.party))["id"]
         total = 0
         for _ in range(self.chance.randint(1, 3)):
@@ -104,7 +104,7 @@ class Year:
         self.books.append(Book(invoice, total, issued, number=made["number"]))
 
     async def step(self) -> None:
-        """Something is tried, or decided that waits."""
+        """Run a random command, or decide on a pending plan."""
         self.now = Instant(min(self.now + self.chance.randint(0, 20) * DAY // 24, clock.now()))
         book = self.chance.choice(self.books[-6:])
         with clock.fixed(self.now):
@@ -120,7 +120,7 @@ class Year:
             await self.check(book)
 
     def payment(self, book: Book) -> dict[str, Any]:
-        """A payment that mostly is one for the invoice."""
+        """Return a random payment, which the invoice usually must accept."""
         left = book.total - book.paid
         body: dict[str, Any] = {
             "invoice": book.id,
@@ -133,7 +133,7 @@ class Year:
         return body
 
     async def change(self, book: Book) -> None:
-        """A payment is changed, moved to another invoice or deleted."""
+        """Change a payment, move it to another invoice, or delete it."""
         payment = self.chance.choice(list(book.payments))
         which = self.chance.random()
         if which < 0.4:
@@ -146,7 +146,7 @@ class Year:
             await self.check(other)
 
     async def do(self, book: Book, command: str, body: dict[str, Any]) -> None:
-        """A person or the agent tries it; the answer is what the books say."""
+        """Let a person or the agent run the command, and require the expected result."""
         if self.chance.random() < 0.4:
             return await self.propose(book, command, body)
         answer = await self.office.call("carol", command, body)
@@ -157,7 +157,7 @@ class Year:
             self.refused += 1
 
     async def propose(self, book: Book, command: str, body: dict[str, Any]) -> None:
-        """The agent never does it by itself; what it sees to be wrong is no plan."""
+        """Let the agent run the command. It must become a plan, or be refused if the agent can see the error."""
         answer = await self.office.call(self.agent, command, body)
         if answer.status_code == 202:
             plan = answer.json()["plan_id"]
@@ -169,7 +169,8 @@ class Year:
         self.refused += 1
 
     async def decide(self, waiting: Waiting) -> Book:
-        """A plan that is approved does what is right at that moment, or nothing."""
+        """Approve or reject a plan. An approved plan is executed if the command is valid at that moment, and has no
+        effect otherwise."""
         is_right = self.is_right(waiting.book, waiting.command, waiting.body)
         if self.chance.random() < 0.2:
             await self.office.value("root", "plan.reject", id=waiting.plan, reason="no")
@@ -182,13 +183,13 @@ class Year:
             self.note(waiting.book, waiting.command, waiting.body, made)
         else:
             assert answer.json()["state"] in ("stale", "failed", "expired"), answer.text
-            # A new payment is of its invoice as it was proposed, and nothing else makes its plan stale.
+            # A new payment belongs to the proposed invoice, and no other change makes its plan stale.
             is_bound = waiting.changes == waiting.book.changes and waiting.command == "payment.create"
             assert not is_right or not is_bound or "expired" in answer.text, answer.text
         return waiting.book
 
     def is_right(self, book: Book, command: str, body: dict[str, Any]) -> bool:
-        """Whether the books allow it now."""
+        """Return whether the command is valid in the expected state."""
         model, _, name = command.partition(".")
         if model == "invoice":
             return book.allows(name)
@@ -206,7 +207,7 @@ class Year:
         return to.takes(body.get("amount_minor", amount), body["paid_on"], self.today, reference)
 
     def note(self, book: Book, command: str, body: dict[str, Any], record_id: str) -> None:
-        """Keep what was done."""
+        """Record the command in the expected state."""
         model, _, name = command.partition(".")
         if model == "invoice":
             book.act(name)
@@ -223,7 +224,7 @@ class Year:
             book.changes += book.paid != paid
 
     async def check(self, book: Book) -> None:
-        """The invoice says what its payments do."""
+        """Require that the invoice matches its expected payments."""
         seen = await self.office.value("carol", "invoice.get", id=book.id)
         mine = [{"field": "invoice", "op": "eq", "value": book.id}]
         payments = await self.office.value("carol", "payment.list", filter=mine)
@@ -258,7 +259,7 @@ async def test_state_paid_and_open_agree_with_the_payments_after_every_step_of_a
 
 
 async def without_gaps(office: Office) -> None:
-    """Every invoice number of a year is there once."""
+    """Require that the invoice numbers of each year have no gaps and no duplicates."""
     numbers = [each["number"] for each in await office.all("invoice", who="carol") if each["number"]]
     for series in {each[:4] for each in numbers}:
         of_it = sorted(int(each[5:]) for each in numbers if each.startswith(series))

@@ -1,4 +1,4 @@
-"""The generated commands of the API document, their states and effects, and what the decisions add to them."""
+"""The generated commands, states and effects of the API document, and the additions of the decisions document."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""No text that the API takes has control characters but tab and newline, or half of a surrogate pair."""
+"""No text in an input may contain a control character other than tab and newline, or half of a surrogate pair."""
 
 import json
 from collections.abc import Callable, Mapping

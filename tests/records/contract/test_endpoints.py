@@ -1,4 +1,5 @@
-"""The endpoint table of the API document, row by row, with what comes before any command: method, size, type, token."""
+"""The endpoint table of the API document, row by row, and the checks before any command: method, size, media type,
+token."""
 
 from typing import Any
 
@@ -330,7 +331,7 @@ async def test_unknown_hidden_and_forbidden_commands_are_one_404(office: Office)
     assert {each.status_code for each in answers} == {404}
     assert {each.content for each in answers} == {b'{"error":"not found"}'}
     for each in answers:
-        # A random number for each request says nothing.
+        # The request id is a random number, so it is ignored.
         del each.headers["x-request-id"]
     assert len({str(sorted(each.headers.items())) for each in answers}) == 1
 

@@ -1,4 +1,4 @@
-"""Errors and descriptions of the records' commands are sentences in API terms, whatever is sent."""
+"""Error texts and descriptions of commands are sentences in the terms of the API, for any input."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ OPERATORS = ("eq", "contains", "in", "gt", "is_null", "like")
 
 
 def wrong_inputs(model: dict[str, Any]) -> Iterator[tuple[str, dict[str, object]]]:
-    """Commands of the model with inputs of which most are wrong."""
+    """Return commands of the model with inputs that are mostly invalid."""
     name = model["name"]
     for number, each in enumerate(model["fields"]):
         value, other = WRONG[number % len(WRONG)], WRONG[(number + 3) % len(WRONG)]

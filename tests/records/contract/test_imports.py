@@ -1,4 +1,4 @@
-"""Files as people have them: separators, line ends, names and labels, words for yes and no, dates and amounts."""
+"""Import of common CSV files: separators, line ends, names and labels, words for yes and no, dates and amounts."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ LEAD = {"title": "New", "source": "web", "expected_revenue_minor": 123450, "expe
 
 
 async def imported(office: Office, who: str, model: str, csv: str, **body: object) -> dict[str, Any]:
-    """The one record that an import makes."""
+    """Import the text, and return the only record that it creates."""
     done = await office.value(who, f"{model}.import", csv=csv, **body)
     assert done["errors"] == []
     return await office.first(model, who, id=done["ids"][0])

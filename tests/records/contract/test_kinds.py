@@ -1,4 +1,4 @@
-"""Field kinds and their JSON values, written through create and update and read back."""
+"""Field kinds and their JSON values: values that create and update write are read back."""
 
 import pytest
 

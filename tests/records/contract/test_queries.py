@@ -1,4 +1,4 @@
-"""The query object and the filter semantics of the API document, on the demonstration's leads."""
+"""The query object and the filter semantics of the API document, with the leads of the demonstration data."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is exported can be imported: every shipped model, into an empty installation, with equal values."""
+"""Exported records can be imported: every shipped model into an empty installation, with equal values."""
 
 import csv
 import io
@@ -24,40 +24,40 @@ HOSTILE = (
     "=1+1", "'=quoted", "''", "'", "", "+49 30 1", "-5", "@home", "\tTab", "Zeile\nzwei", 'a "b"; c, d', "\ufeffx",
     "yes", "PERSON_123456", " padded ", "0123456789abcdef01234567", "\u202eabc", "12,50", "\uff1dfull", "\nx", "sep=;",
 )  # fmt: skip
-"""Texts that a file or a spreadsheet reads in another way."""
+"""Texts that a CSV file or a spreadsheet could change."""
 
 MODELS = (
     "user", "role", "user_role", "grant", "setting", "party", "address", "product", "lead", "activity", "invoice",
     "invoice_line", "payment", "ticket",
 )  # fmt: skip
-"""Every shipped model that has an import; what a record refers to is before it."""
+"""Every shipped model that can be imported. A model comes after the models to which it refers."""
 
 
 @dataclass
 class Installation:
-    """An installation in the test's process, and its administrator."""
+    """An installation in the process of the test, and its administrator."""
 
     inside: Inside
     admin: Caller
 
     async def run(self, command: str, /, **body: object) -> Any:
-        """What a command of the administrator answers."""
+        """Run a command as the administrator, and return its value."""
         model, _, name = command.partition(".")
         return await self.inside.value(self.admin, model, name, **body)
 
     async def exported(self, model: str, **body: object) -> str:
-        """The CSV text of all records."""
+        """Return all records as CSV text."""
         return (await self.run(f"{model}.export", **body))["text"]
 
     async def values(self, model: str) -> list[dict[str, Any]]:
-        """All records, but for how often each was written."""
+        """Return all records without their revisions."""
         rows = await self.run(f"{model}.list")
         return [{name: value for name, value in row.items() if name != "revision"} for row in rows]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Settings]]:
-    """Settings of two empty installations on one engine."""
+    """The settings of two empty installations on one engine."""
     folders = [str(tmp_path / name) for name in ("one", "two")]
     if request.param == "sqlite":
         yield [settings(each) for each in folders]
@@ -71,14 +71,14 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Sett
 
 @asynccontextmanager
 async def opened(place: Settings) -> AsyncGenerator[Installation]:
-    """An installation without records, but for its administrator."""
+    """Open an installation without records other than its administrator."""
     async with app.opened(place, ROOT_URL, is_loopback=True) as service:
         inside = Inside(service)
         yield Installation(inside, await inside.member())
 
 
 async def fill(one: Installation) -> None:
-    """Records of every model in every kind of state, with texts that are hard to carry."""
+    """Create records of every model in every state, with texts that are difficult to export."""
     run = one.run
     user = await run("user.create", username="eve", name="=Eve", email="eve@example.org", language="de")
     role = await run("role.create", title="auditor", description="'+", rights="base.unmask")
@@ -106,7 +106,7 @@ async def fill(one: Installation) -> None:
 
 
 async def invoices(one: Installation, party: str, product: str) -> None:
-    """A draft, a posted, a paid and a cancelled invoice."""
+    """Create a draft, a posted, a paid and a cancelled invoice."""
     for state in ("draft", "posted", "paid", "cancelled"):
         invoice = (await one.run("invoice.create", party=party, due="2026-12-31", notes=state))["id"]
         line = {"invoice": invoice, "product": product, "description": "=Line", "quantity": 3}
@@ -122,11 +122,11 @@ async def invoices(one: Installation, party: str, product: str) -> None:
 
 
 async def carry(one: Installation, two: Installation) -> None:
-    """Restore in the second what the first exports."""
+    """Restore the exported records of the first installation in the second."""
     for model in MODELS:
-        # Roles that every installation has are other records in each; they are named, as people name them.
+        # Every installation has its own built-in roles, with other ids. They are identified by name, like people.
         named = model in ("user_role", "grant")
-        # Each has an administrator of its own.
+        # Each installation has its own administrator.
         others = {"filter": [{"field": "username", "op": "ne", "value": "ada"}]} if model == "user" else {}
         text = await one.exported(model, **others, **({"form": "shown"} if named else {}))
         done = await two.run(f"{model}.import", csv=text, restore=True)
@@ -153,7 +153,8 @@ async def test_every_model_is_exported_and_imported_with_equal_values(places: li
 
 
 async def goes_on(one: Installation, two: Installation) -> None:
-    """What was restored is worked with as in the first installation, and a second restore changes nothing."""
+    """Require that the restored records can be used as in the first installation, and that a second restore changes
+    nothing."""
     text = await one.exported("invoice")
     again = await two.run("invoice.import", csv=text, restore=True)
     assert (again["created"], again["unchanged"]) == (0, 4)
@@ -168,14 +169,14 @@ async def goes_on(one: Installation, two: Installation) -> None:
 
 
 def csv_values(text: str) -> list[dict[str, str]]:
-    """The rows without what counts writes."""
+    """Return the rows without computed counts."""
     return [
         {name: each for name, each in row.items() if name != "revision"} for row in csv.DictReader(io.StringIO(text))
     ]
 
 
 def without_id(text: str) -> list[str]:
-    """The rows as text, without ids."""
+    """Return the rows as text without ids."""
     rows = csv_values(text)
     return [str({name: each for name, each in row.items() if name != "id"}) for row in rows]
 
@@ -193,7 +194,7 @@ async def test_values_are_equal_in_the_form_people_read_too(places: list[Setting
         for model in MODELS[5:]:
             ones, twos = await one.values(model), await two.values(model)
             if model == "ticket":
-                # The person is another record, of the same name.
+                # The person with the same name is another record.
                 assert twos[0]["assignee"] == (await two.run("user.list", filter=EVE))[0]["id"]
                 ones, twos = (
                     [{**each, "assignee": None} for each in ones],

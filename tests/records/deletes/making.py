@@ -1,4 +1,4 @@
-"""Records of any model, with every required field filled, and what refers to them."""
+"""Creates records of any model, with a value in every required field, and records that refer to them."""
 
 from itertools import count
 
@@ -15,13 +15,13 @@ GIVEN = {
     "view": {"model": "lead"},
     "favourite": {"path": "/models/lead"},
 }
-"""Values of fields that take no text whatever."""
+"""Values for fields that do not accept arbitrary text."""
 
 _numbers = count(1)
 
 
 def referrers(registry: Registry) -> list[tuple[Declared, Referrer]]:
-    """Every reference of every model whose target can be deleted, with that target."""
+    """Return every reference to a model whose records can be deleted, with that model."""
     return [
         (registry.models[name], each)
         for name, several in registry.referrers.items()
@@ -31,7 +31,7 @@ def referrers(registry: Registry) -> list[tuple[Declared, Referrer]]:
 
 
 async def make(office: Office, model: Declared, /, **values: object) -> str:
-    """A record, written as an action's effect writes: readonly fields too. Its id."""
+    """Create a record like the effect of an action does, including readonly fields, and return its id."""
     engine = office.service.engine
     values = {**GIVEN.get(model.name, {}), **values}
     for field in model.fields.values():
@@ -60,8 +60,8 @@ async def _value(office: Office, model: Declared, name: str) -> object:
 
 
 async def pair(office: Office, target: Declared, referrer: Referrer) -> tuple[str, str]:
-    """A new record, and one that refers to it."""
-    # A payment is for a posted invoice, which is locked: here it is a draft again afterwards.
+    """Create a record, and another record that refers to it."""
+    # A payment needs a posted invoice, which is locked. The invoice becomes a draft again afterwards.
     is_payment = referrer.model.name == "payment"
     record_id = await make(office, target)
     if is_payment:
@@ -78,6 +78,6 @@ async def _put(office: Office, invoice: str, state: str) -> None:
 
 
 async def stored(office: Office, model: Declared, record_id: str, field: str = "id") -> list[object]:
-    """What the database has in a field of the record; nothing when the record is gone."""
+    """Return the stored value of a field, or None if the record does not exist."""
     text = f'SELECT "{field}" FROM "{model.name}" WHERE id = $1'
     return [row[0] for row in await office.service.records.database.fetch(text, record_id)]

@@ -1,4 +1,4 @@
-"""Cascading deletions in chains, circles and crowds, and beside others that write."""
+"""Cascading deletions of chains, cycles and many records, and with concurrent writers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from tests.records.inside import Inside
 
 
 class Node(Model):
-    """Refers to others of its kind in every way."""
+    """Refers to other nodes by refs with every kind of `on_delete`."""
 
     title = Text()
     parent = Ref("node", on_delete="cascade")
@@ -34,13 +34,13 @@ class Part(Model, locked=(where("title", eq="closed"),)):
 
 @pytest.fixture
 async def graph(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
-    """No nodes yet: once on SQLite, once on PostgreSQL."""
+    """A service without nodes, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Node, Part) as opened:
         yield opened
 
 
 async def node(graph: Inside, title: str, **refs: object) -> str:
-    """A new node."""
+    """Create a node."""
     return str((await graph.value(graph.administrator(), "node", "create", title=title, **refs))["id"])
 
 
@@ -50,7 +50,7 @@ async def delete(graph: Inside, record_id: str, **more: object) -> Any:
 
 
 async def titles(graph: Inside) -> list[str]:
-    """The nodes that are left."""
+    """Return the titles of the remaining nodes."""
     return [row[0] for row in await graph.rows("SELECT title FROM node ORDER BY title")]
 
 

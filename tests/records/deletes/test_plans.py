@@ -1,4 +1,5 @@
-"""Deletions that agents propose: refused at once where they see a reference, stale when one is added later."""
+"""Deletions that agents propose: they are refused at once if the agent sees a reference, and become stale if a
+reference is added later."""
 
 import pytest
 
@@ -8,12 +9,12 @@ REFUSAL = "another record refers to this one"
 
 
 async def lead(office: Office) -> str:
-    """A lead that nothing refers to."""
+    """Create a lead without references to it."""
     return str((await office.value("alice", "lead.create", title="x"))["id"])
 
 
 async def activity(office: Office, lead_id: str) -> str:
-    """An activity about the lead."""
+    """Create an activity of the lead."""
     return str((await office.value("alice", "activity.create", lead=lead_id, subject="call"))["id"])
 
 

@@ -1,4 +1,5 @@
-"""Every reference of every shipped module: a deletion is refused while it is there, and cascades as it declares."""
+"""Every reference of every shipped module: a deletion is refused while the reference exists, and cascades as
+declared."""
 
 from countersign.declare import Declared
 from countersign.declare.registry import Referrer
@@ -76,7 +77,8 @@ async def test_a_person_without_the_right_to_what_goes_along_needs_the_approval_
 
 
 def _has_right_of_its_own(referrer: Referrer) -> bool:
-    """A model without the command, and a field that the engine writes, follow the record they belong to."""
+    """Return whether a caller can be given the right to change this ref. Models without the command and fields that
+    only the engine writes follow the record to which they belong."""
     if referrer.ref.on_delete == "cascade":
         return "delete" in referrer.model.commands
     return "update" in referrer.model.commands and not referrer.ref.readonly

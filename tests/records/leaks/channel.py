@@ -1,4 +1,4 @@
-"""A leak channel: what must hold, how its defence is switched off, and the words both share."""
+"""Leak channels: the check of a channel, how a test disables its defence, and shared functions."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ class Channel:
 
     @property
     def name(self) -> str:
-        """L07 and what its check says."""
+        """The name of the channel, such as L07, with the docstring of its check."""
         return f"L{self.number:02d} {(self.check.__doc__ or '').strip().rstrip('.')}"
 
 
 def channel(number: int, off: Off) -> Callable[[Check], Check]:
-    """Enter a check under its number, with what switches its defence off."""
+    """Register a check under its number, with the function that disables its defence."""
 
     def enter(check: Check) -> Check:
         assert number not in CHANNELS
@@ -50,7 +50,7 @@ def channel(number: int, off: Off) -> Callable[[Check], Check]:
 
 
 def same(*answers: httpx.Response) -> None:
-    """All answers are the same in status, headers and bytes."""
+    """Require that all responses have the same status, headers and bytes."""
     seen = {
         (each.status_code, each.content, str(sorted((n, v) for n, v in each.headers.items() if n != "x-request-id")))
         for each in answers
@@ -59,16 +59,16 @@ def same(*answers: httpx.Response) -> None:
 
 
 def put(patch: pytest.MonkeyPatch, where: Any, name: str, value: object) -> None:
-    """Put something in the place of a defence."""
+    """Replace a defence for the test."""
     patch.setattr(where, name, value)
 
 
 async def dan(office: Office, *more: Mapping[str, object]) -> str:
-    """Somebody who sees a part of the leads, some of their fields, and what else is granted."""
+    """Create dan, who sees some of the leads, some of their fields, and whatever else is granted."""
     await office.person("dan", DAN, *more)
     return "dan"
 
 
 def condition(field: str, op: str, value: object) -> dict[str, object]:
-    """A filter of one condition."""
+    """Return a filter with one condition."""
     return {"filter": [{"field": field, "op": op, "value": value}]}

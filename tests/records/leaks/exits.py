@@ -1,4 +1,4 @@
-"""Channels of tokens, plans, history, logs, documents, caches and rights."""
+"""Leak channels through tokens, plans, history, logs, documents, caches and rights."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def _linking_everything(patch: pytest.MonkeyPatch) -> None:
 
 @channel(26, _linking_everything)
 async def l26(office: Office) -> None:
-    """Equal tokens are equal values only where that was declared."""
+    """Equal tokens mean equal values only in fields that are declared as linked."""
     for title in ("one", "two"):
         await office.value("alice", "lead.create", title=title, contact_email="same@x.example", notes="Same words")
     rows = [row for row in await office.all("lead", "bob") if row["title"] in ("one", "two")]
@@ -37,7 +37,7 @@ async def l26(office: Office) -> None:
 
 @channel(27, leaking.guesses_are_confirmed)
 async def l27(office: Office) -> None:
-    """What an agent writes in clear is never shown by the token of an equal value."""
+    """Text that an agent writes in clear is never shown as the token of an equal existing value."""
     agent = await office.agent("alice")
     lead = (await office.value(agent, "lead.list", limit=1))[0]
     clear = (await office.value("alice", "lead.get", id=lead["id"]))["contact_email"]
@@ -53,7 +53,7 @@ def _sharing_one_domain(patch: pytest.MonkeyPatch) -> None:
 
 @channel(28, _sharing_one_domain)
 async def l28(office: Office) -> None:
-    """A token means nothing to anybody else."""
+    """A token is invalid for every other caller."""
     one, two = await office.agent("alice", label="one"), await office.agent("alice", label="two")
     lead = (await office.value(one, "lead.list", limit=1))[0]
     said = await office.refused(two, "lead.update", id=lead["id"], contact_email=lead["contact_email"])
@@ -62,7 +62,7 @@ async def l28(office: Office) -> None:
 
 @channel(29, leaking.tokens_are_swapped_anywhere)
 async def l29(office: Office) -> None:
-    """A token is refused wherever its value would be read in clear."""
+    """A token is refused in every field whose value would be read in clear."""
     agent = await office.agent("alice")
     lead = (await office.value(agent, "lead.list", limit=1))[0]
     token = lead["contact_email"]
@@ -79,7 +79,7 @@ async def l29(office: Office) -> None:
 
 @channel(30, leaking.plans_show_hidden_values)
 async def l30(office: Office) -> None:
-    """A plan shows its proposer tokens, and nothing of fields it does not read."""
+    """A plan shows its proposer tokens, and no fields that the proposer cannot read."""
     await dan(office)
     agent = await office.agent("dan")
     lead = await office.first("lead", stage="new")
@@ -100,7 +100,7 @@ def _showing_history_as_it_was(patch: pytest.MonkeyPatch) -> None:
 
 @channel(31, _showing_history_as_it_was)
 async def l31(office: Office) -> None:
-    """History is read by the rights of now."""
+    """History is shown according to the current rights."""
     await dan(office)
     lead = await office.value("alice", "lead.create", title="x", lost_reason="hidden from dan", contact_name="Ada")
     await office.value("alice", "lead.update", id=lead["id"], notes="also hidden")
@@ -116,7 +116,7 @@ def _logging_everything(patch: pytest.MonkeyPatch) -> None:
 
 @channel(32, _logging_everything)
 async def l32(office: Office) -> None:
-    """No log line holds a token, a password or a value of a request."""
+    """No log line contains a token, a password or a value of a request."""
     written = io.StringIO()
     with redirect_stderr(written):
         telemetry.configure("debug")
@@ -140,7 +140,7 @@ def _exporting_clear(patch: pytest.MonkeyPatch) -> None:
 
 @channel(33, _exporting_clear)
 async def l33(office: Office) -> None:
-    """Every form of an answer comes from one place: an export holds what a list holds."""
+    """All formats of a response have the same content: an export contains the same records as a list."""
     rows = await office.value("bob", "party.list", limit=30)
     text = await _exported(office)
     assert [json.loads(line) for line in text.splitlines()][:30] == rows
@@ -160,7 +160,7 @@ def _describing_everything(patch: pytest.MonkeyPatch) -> None:
 
 @channel(34, _describing_everything)
 async def l34(office: Office) -> None:
-    """No name of what is hidden stands in a description."""
+    """No description contains the name of a hidden model or field."""
     for path in ("/api/commands", "/api/meta", "/api/openapi.json"):
         text = (await office.http.get(path, headers=office.headers("bob"))).text
         assert not [word for word in ("tax_id", "invoice_line", "payment", "audit_entry") if word in text], path
@@ -174,7 +174,7 @@ def _sharing_readings(patch: pytest.MonkeyPatch) -> None:
 
 @channel(35, _sharing_readings)
 async def l35(office: Office) -> None:
-    """What one caller is answered is never kept for another."""
+    """The response to one caller is never cached for another caller."""
     for who in ("carol", "bob", "alice", "bob", "carol"):
         row = (await office.value(who, "party.list", limit=1))[0]
         assert ("tax_id" in row) is (who == "carol")
@@ -183,7 +183,7 @@ async def l35(office: Office) -> None:
 
 def _remembering_rights(patch: pytest.MonkeyPatch) -> None:
     async def bump(*given: object) -> None:
-        """Nobody is told."""
+        """Do not notify the other workers."""
 
     put(patch, versions, "bump", bump)
 
@@ -200,7 +200,7 @@ async def l36(office: Office) -> None:
 
 @channel(37, _remembering_rights)
 async def l37(office: Office) -> None:
-    """A right that is taken between two pages is gone for the second."""
+    """A right that is revoked between two pages is missing for the second page."""
     await office.person("dan", {"model": "product", "commands": "list", "clear": "sku"})
     assert len(await office.value("dan", "product.list", limit=2)) == 2
     role = (await office.first("role", title="role of dan"))["id"]
@@ -211,7 +211,7 @@ async def l37(office: Office) -> None:
 
 @channel(38, leaking.exports_hold_everything)
 async def l38(office: Office) -> None:
-    """An export keeps the rules of rows and fields."""
+    """An export applies the rules for rows and fields."""
     who = await dan(office)
     text = (await office.value(who, "lead.export"))["text"]
     assert len(text.splitlines()) == 201
@@ -235,7 +235,7 @@ _ASKED: list[str] = []
 
 @channel(39, _looking_before_refusing)
 async def l39(office: Office) -> None:
-    """Hidden and unknown take the same way: as many statements, and nothing beside."""
+    """Requests for hidden and for unknown records run the same number of statements, and nothing else."""
     unknown = await office.call("bob", "x.y", {"id": "x"})
     database = office.service.records.database
     counts: list[int] = []
@@ -264,7 +264,7 @@ def _documenting_everything(patch: pytest.MonkeyPatch) -> None:
 
 @channel(43, _documenting_everything)
 async def l43(office: Office) -> None:
-    """Documents and refused methods are the caller's own."""
+    """Documents and the responses to refused methods depend on the caller's view."""
     text = (await office.http.get("/api/openapi.json", headers=office.headers("bob"))).text
     assert "invoice_line" not in text
     for method in ("GET", "PUT", "DELETE"):
@@ -276,7 +276,7 @@ async def l43(office: Office) -> None:
 
 
 OWN_MODELS = ("plan.", "session.", "agent_token.", "view.", "dashboard.", "favourite.", "comment.")
-"""What everybody has for their own."""
+"""The commands of a caller's own records, which every caller has."""
 
 
 def _inheriting(patch: pytest.MonkeyPatch) -> None:
@@ -285,7 +285,7 @@ def _inheriting(patch: pytest.MonkeyPatch) -> None:
 
 @channel(45, _inheriting)
 async def l45(office: Office) -> None:
-    """Rights are the sum of the grants of one's roles, and nothing is inherited."""
+    """The rights of a person are the sum of the grants of the person's roles. Nothing is inherited."""
     await office.person("dan", {"model": "product", "commands": "list", "clear": "sku"})
     listed = (await office.http.get("/api/commands", headers=office.headers("dan"))).json()["commands"]
     assert {each["id"] for each in listed if not each["id"].startswith(OWN_MODELS)} == {

@@ -1,4 +1,4 @@
-"""Channels of filters, order, totals and the shape of queries."""
+"""Leak channels through filters, order, totals and the shape of queries."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from tests.records.worlds import leaking
 
 @channel(1, leaking.hidden_fields_are_filtered)
 async def l01(office: Office) -> None:
-    """A filter on a hidden field fails as one on a misspelt name."""
+    """A filter on a hidden field has the same error as a filter on a misspelt name."""
     hidden = await office.call("bob", "party.list", condition("tax_id", "eq", "x"))
     misspelt = await office.call("bob", "party.list", condition("tax_ix", "eq", "x"))
     assert hidden.status_code == 400
@@ -33,14 +33,14 @@ async def l02(office: Office) -> None:
 
 @channel(3, leaking.hidden_fields_are_filtered)
 async def l03(office: Office) -> None:
-    """No key of the order is a hidden field, first or later, up or down."""
+    """No order key can be a hidden field, in any position and direction."""
     for order in ([{"field": "tax_id"}], [{"field": "kind"}, {"field": "tax_id", "dir": "desc"}]):
         assert await office.refused("bob", "party.list", order=order) == "unknown field party.tax_id"
 
 
 @channel(4, leaking.masked_fields_are_filtered)
 async def l04(office: Office) -> None:
-    """No key of the order is a masked field."""
+    """No order key can be a masked field."""
     agent = await office.agent("root")
     for field in ("name", "email", "tax_id", "notes"):
         assert await office.refused(agent, "party.list", order=[{"field": field}]) == f"unknown field party.{field}"
@@ -58,7 +58,7 @@ def _searching_more(patch: pytest.MonkeyPatch) -> None:
 
 @channel(5, _searching_more)
 async def l05(office: Office) -> None:
-    """No search finds a record by a value that is not read in clear."""
+    """A search does not find records by values that the caller cannot read in clear."""
     lead = await office.first("lead")
     for field in ("title", "lost_reason", "id"):
         assert await office.value("bob", "lead.list", **condition(field, "contains", lead["contact_email"])) == []
@@ -71,7 +71,7 @@ def _following_paths(patch: pytest.MonkeyPatch) -> None:
 
 @channel(6, _following_paths)
 async def l06(office: Office) -> None:
-    """No path leads through a ref."""
+    """A query cannot follow a ref to another record."""
     for path in ("party.tax_id", "owner.username", "party.name", "party.id"):
         assert await office.refused("bob", "lead.list", **condition(path, "eq", "x")) == f"unknown field lead.{path}"
         assert await office.refused("bob", "lead.list", order=[{"field": path}]) == f"unknown field lead.{path}"
@@ -79,7 +79,7 @@ async def l06(office: Office) -> None:
 
 @channel(7, leaking.totals_count_everything)
 async def l07(office: Office) -> None:
-    """A total counts what the caller's own query finds."""
+    """A total counts only the records that the caller's own query matches."""
     who = await dan(office)
     for limits in ({"limit": 1}, {"limit": 5, "offset": 9_999}):
         assert (await office.value(who, "lead.search", **limits))["total"] == 200
@@ -87,7 +87,7 @@ async def l07(office: Office) -> None:
 
 @channel(8, leaking.masked_fields_are_filtered)
 async def l08(office: Office) -> None:
-    """Nothing is grouped or counted by a field that is not read in clear."""
+    """Records cannot be grouped or counted by a field that the caller cannot read in clear."""
     for field in ("contact_email", "contact_name", "notes"):
         assert await office.refused("bob", "lead.count_by", field=field) == f"unknown field lead.{field}"
     for command in ("lead.min", "lead.max", "lead.sum", "lead.group_by", "lead.aggregate"):
@@ -103,7 +103,7 @@ def _taking_unknown_keys(patch: pytest.MonkeyPatch) -> None:
 
 @channel(9, _taking_unknown_keys)
 async def l09(office: Office) -> None:
-    """No part of a query is dropped."""
+    """No part of a query is ignored."""
     for body in ({"filtre": []}, {"filter": [{"field": "title", "op": "eq", "value": "x", "or": 1}]}):
         assert (await office.call("alice", "lead.list", {**body, "limit": 1})).status_code == 400
 
@@ -114,7 +114,7 @@ def _taking_repeated_keys(patch: pytest.MonkeyPatch) -> None:
 
 @channel(10, _taking_repeated_keys)
 async def l10(office: Office) -> None:
-    """Odd, repeated and nested keys reach nothing below."""
+    """Unusual, repeated and nested keys are refused."""
     for key in ("__proto__", "where", "$where", "filter.field", "t1.password", "filter[0]"):
         assert key in await office.refused("alice", "lead.list", limit=1, **{key: {}})
     headers = {**office.headers("alice"), "Content-Type": "application/json"}
@@ -124,14 +124,14 @@ async def l10(office: Office) -> None:
 
 @channel(25, leaking.masked_fields_are_filtered)
 async def l25(office: Office) -> None:
-    """Whether a masked field is empty cannot be asked."""
+    """A query cannot find out whether a masked field is empty."""
     said = await office.refused("bob", "lead.list", **condition("contact_phone", "is_null", True))
     assert said == "unknown field lead.contact_phone"
 
 
 @channel(41, leaking.order_follows_hidden_edits)
 async def l41(office: Office) -> None:
-    """Ties are broken by the random id, whatever was edited."""
+    """Records with equal order keys are ordered by their random ids, independent of hidden changes."""
     who = await dan(office)
     lead = (await office.value(who, "lead.list", limit=50))[30]
     before = [each["id"] for each in await office.value(who, "lead.list", order=[{"field": "stage"}])]
@@ -145,20 +145,20 @@ def _taking_empty_lists(patch: pytest.MonkeyPatch) -> None:
 
 @channel(46, _taking_empty_lists)
 async def l46(office: Office) -> None:
-    """An empty list of values is refused, not passed over."""
+    """An empty list of values is refused and not ignored."""
     assert (await office.call("alice", "lead.list", condition("title", "in", []))).status_code == 400
 
 
 @channel(47, _taking_unknown_keys)
 async def l47(office: Office) -> None:
-    """Nothing can be renamed or picked in an answer."""
+    """A query cannot rename or select members of a response."""
     for key in ("fields", "alias", "select", "include", "expand"):
         assert key in await office.refused("bob", "party.list", limit=1, **{key: ["tax_id"]})
 
 
 @channel(48, _following_paths)
 async def l48(office: Office) -> None:
-    """A caller writes no expressions."""
+    """A query cannot contain expressions."""
     for text in ("1/0.", "title || notes.", "lower(title).", "id) OR (1=1.", "title.x"):
         assert (await office.call("alice", "lead.list", condition(text, "eq", "x"))).status_code == 400
         assert (await office.call("alice", "lead.list", {"order": [{"field": text}]})).status_code == 400
@@ -166,7 +166,7 @@ async def l48(office: Office) -> None:
 
 @channel(49, leaking.totals_count_everything)
 async def l49(office: Office) -> None:
-    """A total is exact: as many as can be listed."""
+    """A total is exact: it is the number of records that can be listed."""
     who = await dan(office)
     for stage in ("new", "won", "lost"):
         asked = condition("stage", "eq", stage)
@@ -182,7 +182,7 @@ def _locking_first(patch: pytest.MonkeyPatch) -> None:
 
 @channel(42, _locking_first)
 async def l42(office: Office) -> None:
-    """A record that is hidden is not locked: nobody waits for it, and its statement leaves it out."""
+    """A hidden record is not locked. Its statement excludes it, so a caller never waits for it."""
     who = await dan(office)
     hidden = (await office.first("lead", stage="lost"))["id"]
     answers = [await office.call(who, "lead.update", {"id": each, "title": "x"}) for each in (hidden, "0" * 24)]

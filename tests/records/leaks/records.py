@@ -1,4 +1,4 @@
-"""Channels of records, refs, refusals and workflow."""
+"""Leak channels through records, refs, refusals and workflows."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,18 +18,18 @@ from tests.records.worlds import leaking
 
 def _letting_drivers_speak(patch: pytest.MonkeyPatch) -> None:
     class Never(Exception):
-        """Nothing raises it."""
+        """An error that is never raised."""
 
     put(patch, dispatch, "ConstraintViolation", Never)
 
 
 @channel(11, _letting_drivers_speak)
 async def l11(office: Office) -> None:
-    """What the database refuses is told in our own words."""
+    """Errors of the database are reported in the words of the service."""
     from countersign.records.commands import record_writer
 
     async def quicker(*given: object, **options: object) -> None:
-        """Somebody else writes the same between the check and the write."""
+        """Write the same value in another transaction between the check and the write."""
 
     with pytest.MonkeyPatch.context() as race:
         race.setattr(record_writer, "_require_unique", quicker)
@@ -44,7 +44,7 @@ def _echoing_values(patch: pytest.MonkeyPatch) -> None:
 
 
 def _telling(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, str]], str]) -> None:
-    """Have the refusal of a text that does not fit end in words about what its tokens stand for."""
+    """Make the refusal of a text that is too long end with words about the values of its tokens."""
     real = unmask_input.require_fitting
 
     def require_fitting(field: Any, text: str, found: Any, meanings: Mapping[str, str], long_labels: Any) -> None:
@@ -57,7 +57,7 @@ def _telling(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, str]], str
 
 
 async def _too_long(office: Office) -> tuple[str, str, str]:
-    """An agent's refusal of a value whose tokens stand for more than fits; the token and the clear name."""
+    """Return the refusal of a text whose tokens have values that are too long, the token, and the name in clear."""
     agent = await office.agent("alice")
     lead = (await office.value(agent, "lead.list", limit=1))[0]
     clear = (await office.value("alice", "lead.get", id=lead["id"]))["contact_name"]
@@ -67,7 +67,7 @@ async def _too_long(office: Office) -> tuple[str, str, str]:
 
 @channel(12, _echoing_values)
 async def l12(office: Office) -> None:
-    """An error never holds what a token stands for."""
+    """An error never contains the value of a token."""
     said, _, clear = await _too_long(office)
     assert clear not in said
 
@@ -78,7 +78,7 @@ def _telling_lengths(patch: pytest.MonkeyPatch) -> None:
 
 @channel(40, _telling_lengths)
 async def l40(office: Office) -> None:
-    """A limit on what tokens stand for is told without its length."""
+    """The error of a limit on the values of tokens does not reveal their length."""
     said, _, clear = await _too_long(office)
     assert str(200 * len(clear) + 199) not in said
     assert "1000" in said.replace(",", "")
@@ -98,7 +98,7 @@ def _telling_what_is_forbidden(patch: pytest.MonkeyPatch) -> None:
 
 @channel(13, _telling_what_is_forbidden)
 async def l13(office: Office) -> None:
-    """Unknown, hidden and forbidden are one 404."""
+    """Unknown, hidden and forbidden models have the same 404."""
     agent = await office.agent("bob", "party.get")
     calls = [("bob", "invoice.get"), ("bob", "nothing.get"), ("bob", "lead.delete"), (agent, "lead.get")]
     same(*[await office.call(who, command, {"id": "x"}) for who, command in calls])
@@ -106,7 +106,7 @@ async def l13(office: Office) -> None:
 
 @channel(14, leaking.hidden_records_can_be_changed)
 async def l14(office: Office) -> None:
-    """A record that a rule hides is as absent for every command."""
+    """For every command, a record that a row condition hides is equal to a missing record."""
     who = await dan(office)
     hidden = (await office.first("lead", stage="qualified"))["id"]
     for command, more in (("get", {}), ("update", {"title": "x"}), ("delete", {}), ("propose", {}), ("history", {})):
@@ -120,7 +120,7 @@ def _counting_ids(patch: pytest.MonkeyPatch) -> None:
 
 @channel(15, _counting_ids)
 async def l15(office: Office) -> None:
-    """An id tells neither when nor how many."""
+    """An id reveals neither when a record was created nor how many records there are."""
     made = [(await office.value("alice", "lead.create", title="x"))["id"] for _ in range(12)]
     assert made != sorted(made)
     assert len({each[:8] for each in made}) == 12
@@ -128,7 +128,7 @@ async def l15(office: Office) -> None:
 
 @channel(16, leaking.refs_tell_what_exists)
 async def l16(office: Office) -> None:
-    """A ref to a hidden record is refused as one to none."""
+    """A ref to a hidden record has the same error as a ref to a missing record."""
     rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
     who = await dan(office, {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule})
     hidden = (await office.first("party", kind="company"))["id"]
@@ -138,7 +138,7 @@ async def l16(office: Office) -> None:
 
 @channel(17, leaking.refs_show_hidden_records)
 async def l17(office: Office) -> None:
-    """A ref whose target is hidden is empty."""
+    """A ref whose target is hidden is shown as empty."""
     rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
     who = await dan(office, {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule})
     seen = {each["id"] for each in await office.all("party", who)}
@@ -147,7 +147,7 @@ async def l17(office: Office) -> None:
 
 @channel(18, leaking.a_unique_clash_is_told)
 async def l18(office: Office) -> None:
-    """An agent's guess at a unique value becomes a plan, right or wrong."""
+    """An agent's input with a guessed unique value becomes a plan, whether the guess is right or wrong."""
     agent = await office.agent("carol")
     await office.value("root", "setting.create", title="approval:party.update", value='{"n": 0}')
     taken = next(each["tax_id"] for each in await office.all("party", "carol") if each["tax_id"])
@@ -159,7 +159,8 @@ async def l18(office: Office) -> None:
 
 @channel(19, leaking.agents_delete_themselves)
 async def l19(office: Office) -> None:
-    """Whether a record that an agent does not see refers to the one it would delete is not told to it."""
+    """If an agent proposes a deletion, the response does not reveal whether a record that the agent cannot see refers
+    to the record."""
     agent = await office.agent("root", "party.*")
     used = (await office.first("invoice"))["party"]
     free = (await office.value("root", "party.create", name="Nobody's"))["id"]
@@ -175,7 +176,7 @@ def _dropping_unknown_fields(patch: pytest.MonkeyPatch) -> None:
 
 @channel(20, _dropping_unknown_fields)
 async def l20(office: Office) -> None:
-    """Nothing is created or else updated."""
+    """No command creates a record if it exists and updates it otherwise."""
     lead = (await office.first("lead"))["id"]
     for key, value in (("id", lead), ("on_conflict", "update"), ("upsert", True)):
         assert key in await office.refused("alice", "lead.create", title="x", **{key: value})
@@ -183,7 +184,7 @@ async def l20(office: Office) -> None:
 
 @channel(21, leaking.guards_look_at_hidden_fields)
 async def l21(office: Office) -> None:
-    """A guard over what an agent does not read is looked at by a person."""
+    """If an action has a guard on a field that the agent cannot read, a person decides."""
     await dan(office, {"model": "invoice", "commands": "get,list,settle", "clear": "number,state"})
     agent = await office.agent("dan")
     await office.value("root", "setting.create", title="approval:invoice.settle", value='{"n": 0}')
@@ -200,7 +201,7 @@ def _naming_what_misses(patch: pytest.MonkeyPatch) -> None:
 
 @channel(22, _naming_what_misses)
 async def l22(office: Office) -> None:
-    """A hidden field that is required is never named."""
+    """An error never names a required field that is hidden."""
     await dan(office, {"model": "ticket", "commands": "create,get", "clear": "priority", "write": "priority"})
     assert "subject" not in await office.refused("dan", "ticket.create", priority="low")
 
@@ -211,7 +212,7 @@ def _not_looking_through(patch: pytest.MonkeyPatch) -> None:
 
 @channel(23, _not_looking_through)
 async def l23(office: Office) -> None:
-    """A computed field is hidden with its sources."""
+    """A computed field is hidden if one of its sources is hidden."""
     granted = {"model": "invoice", "commands": "get,list", "clear": "number,state,total_minor,open_minor"}
     await dan(office, granted)
     row = (await office.value("dan", "invoice.list", limit=1))[0]
@@ -225,7 +226,7 @@ def _denying_by_row(patch: pytest.MonkeyPatch) -> None:
 
 @channel(24, _denying_by_row)
 async def l24(office: Office) -> None:
-    """What is denied is the same for no row as for many."""
+    """The list of denied fields is the same for no rows as for many."""
     none = {"filter": [{"field": "id", "op": "eq", "value": "x"}], "limit": 1}
     assert await office.denied("bob", "party.list", **none) == await office.denied("bob", "party.list", limit=9)
 
@@ -241,7 +242,7 @@ def _embedding_people(patch: pytest.MonkeyPatch) -> None:
 
 @channel(44, _embedding_people)
 async def l44(office: Office) -> None:
-    """A record is flat: no document of another record rides in it."""
+    """A record is flat: it does not contain other records."""
     for model in ("lead", "party", "ticket", "activity"):
         for row in await office.value("bob", f"{model}.list", limit=20):
             assert not [name for name, value in row.items() if isinstance(value, dict | list)], row
@@ -258,7 +259,7 @@ def _checking_references(patch: pytest.MonkeyPatch) -> None:
 
 @channel(50, _checking_references)
 async def l50(office: Office) -> None:
-    """A proposal is checked by what the agent may know, the rest when it is approved."""
+    """A proposal is checked against what the agent may know. The other checks follow at the approval."""
     agent = await office.agent("root", "party.*", "plan.propose")
     used = (await office.first("invoice"))["party"]
     steps = [{"command": "party.delete", "input": {"id": used}}]

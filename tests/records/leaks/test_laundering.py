@@ -1,4 +1,5 @@
-"""The laundering table: every token into every field of every command of every shipped module gives no clear value."""
+"""The laundering table: writing any token to any field by any command of any shipped model reveals no value in
+clear."""
 
 import random
 import re
@@ -43,26 +44,26 @@ async def test_no_token_in_any_field_of_any_command_gives_a_clear_value(
 
 
 def _hold(text: str, canaries: list[str]) -> None:
-    # One after the other: a pattern of them all takes thirty times as long.
+    # Search for one value after another: one pattern of all values takes thirty times as long.
     for each in canaries:
         place = text.find(each)
         assert place < 0, f"{each} in …{text[max(0, place - 200) : place + 300]}…"
 
 
 async def _personal_values(office: Office) -> list[str]:
-    """Every personal value of the demonstration that is long enough to be told from chance."""
+    """Return every personal value of the demonstration data that is too long to occur by chance."""
     found: set[str] = set()
     for model, declared in office.service.records.registry.models.items():
         for name in personal_fields(declared):
             rows = await office.service.records.database.fetch(f'SELECT DISTINCT "{name}" FROM "{model}"')
             found |= {row[0] for row in rows if row[0] and len(row[0]) > 7}
-    # What stands in clear by right elsewhere is no proof of anything.
+    # A value that the caller may read in clear elsewhere proves nothing.
     clear = str([await office.all(model, "bob") for model in ("lead", "ticket", "party")])
     return [each for each in sorted(found) if each not in clear]
 
 
 async def _tokens(office: Office, agent: str) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
-    """One token of each label, and some records of each model, as the agent sees them."""
+    """Return a token of each label and some records of each model, as the agent sees them."""
     tokens: dict[str, str] = {}
     seen: dict[str, list[dict[str, Any]]] = {}
     for model in MODELS:
@@ -105,7 +106,7 @@ def _sample(seen: list[dict[str, Any]], name: str) -> object:
 
 
 async def _hold_everything(office: Office, who: str, canaries: list[str]) -> None:
-    """Everything somebody can read holds no clear value."""
+    """Require that nothing that the caller can read contains one of these values."""
     answer = await office.http.get("/api/commands", headers=office.headers(who))
     commands = {each["id"] for each in answer.json()["commands"]}
     for command in sorted(commands):

@@ -1,4 +1,4 @@
-"""The fifty leak channels: each is closed on both databases, and each check fails when its defence is switched off."""
+"""The fifty leak channels: each check passes on both databases, and fails if its defence is disabled."""
 
 
 import pytest

@@ -12,7 +12,7 @@ from tests.records.inside import Inside
 
 
 class Contact(Model):
-    """Somebody one can write to."""
+    """A person with contact data."""
 
     title = Text()
     email = Text(personal="EMAIL")
@@ -25,18 +25,18 @@ class Contact(Model):
 
 @pytest.fixture
 async def book(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
-    """The empty address book: once on SQLite, once on PostgreSQL."""
+    """An empty address book, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Contact) as opened:
         yield opened
 
 
 @pytest.fixture
 def root(book: Inside) -> Caller:
-    """Who sees everything in clear."""
+    """A person who sees everything in clear."""
     return book.administrator()
 
 
 @pytest.fixture
 async def agent(book: Inside) -> Caller:
-    """Who sees every personal field masked."""
+    """An agent that sees every personal field masked."""
     return await book.agent("scout")

@@ -1,4 +1,4 @@
-"""Writers who share values at the same time: nobody is refused, and every reference is counted."""
+"""Concurrent writers of shared values: no write fails, and every reference is counted."""
 
 import asyncio
 import random

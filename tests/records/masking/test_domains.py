@@ -1,4 +1,5 @@
-"""Token domains: an agent keeps its tokens over a change of its bearer token, and loses them with the last one."""
+"""Token domains: an agent keeps its placeholder tokens when its bearer token changes, and loses them with its last
+bearer token."""
 
 import pytest
 
@@ -11,13 +12,13 @@ from tests.records.inside import Inside
 
 
 async def ended(book: Inside, token_id: str) -> None:
-    """Revoke a token."""
+    """Revoke a bearer token."""
     async with book.service.records.database.transaction() as transaction:
         assert await sessions.end_credential(transaction, "agent_token", token_id)
 
 
 async def token_of(book: Inside, caller: Caller, record_id: str) -> str:
-    """The placeholder token of a contact's e-mail."""
+    """Return the placeholder token of a contact's e-mail address."""
     return (await book.value(caller, "contact", "get", id=record_id))["email"]
 
 

@@ -1,4 +1,4 @@
-"""Tokens that are mistyped, somebody else's or out of date mean nothing; above all they never mean another person."""
+"""Mistyped, foreign and outdated tokens are invalid. Above all, they never mean another person."""
 
 import dataclasses
 import random
@@ -23,7 +23,7 @@ GRAMMAR = Grammar(LABELS)
 
 
 class Vault:
-    """Who is meant by a value id: the rows of pii_value, in memory; ids that once were and are erased beside them."""
+    """The rows of pii_value in memory, which map value ids to people. Ids of deleted values are kept separately."""
 
     def __init__(self, luck: random.Random) -> None:
         ids = luck.sample(range(SIZE), 2 * LIVE)
@@ -32,43 +32,43 @@ class Vault:
 
 
 def changed_digit(luck: random.Random, token: str) -> str:
-    """One digit is another one."""
+    """Return the token with another digit."""
     place = luck.randrange(token.index("_") + 1, len(token))
     return token[:place] + luck.choice([each for each in "0123456789" if each != token[place]]) + token[place + 1 :]
 
 
 def swapped_digits(luck: random.Random, token: str) -> str:
-    """Two neighbouring digits have changed places."""
+    """Return the token with two neighbouring digits swapped."""
     place = luck.randrange(token.index("_") + 1, len(token) - 1)
     return token[:place] + token[place + 1] + token[place] + token[place + 2 :]
 
 
 def dropped_digit(luck: random.Random, token: str) -> str:
-    """A digit is missing."""
+    """Return the token without one digit."""
     place = luck.randrange(token.index("_") + 1, len(token))
     return token[:place] + token[place + 1 :]
 
 
 def added_digit(luck: random.Random, token: str) -> str:
-    """There is a digit too many."""
+    """Return the token with an additional digit."""
     place = luck.randrange(token.index("_") + 1, len(token) + 1)
     return token[:place] + luck.choice("0123456789") + token[place:]
 
 
 def neighbour(luck: random.Random, token: str) -> str:
-    """The next number, as of a counter."""
+    """Return the token with the next number."""
     label, _, number = token.partition("_")
     return f"{label}_{int(number) + luck.choice([-2, -1, 1, 2])}"
 
 
 def other_label(luck: random.Random, token: str) -> str:
-    """The number under another label."""
+    """Return the number with another label."""
     label, _, number = token.partition("_")
     return f"{luck.choice([each for each in LABELS[:3] if each != label])}_{number}"
 
 
 def invented(luck: random.Random, token: str) -> str:
-    """Any number at all."""
+    """Return a token with a random number."""
     return f"{token.partition('_')[0]}_{luck.randrange(SIZE)}"
 
 
@@ -85,7 +85,7 @@ MUTATIONS: tuple[Callable[[random.Random, str], str], ...] = (
 
 
 def attempts(luck: random.Random, vault: Vault, mine: Permutation, foreign: Permutation) -> Iterator[list[str]]:
-    """Batches of tokens that mean nothing to the caller whose permutation is `mine`."""
+    """Yield batches of tokens that are invalid for the caller whose permutation is `mine`."""
     live, erased = list(vault.live.items()), list(vault.erased.items())
     while True:
         chosen, gone = luck.choices(live, k=BATCH), luck.choices(erased, k=BATCH)
@@ -107,18 +107,18 @@ def attempts(luck: random.Random, vault: Vault, mine: Permutation, foreign: Perm
 
 
 def resolved(vault: Vault, mine: Permutation, tokens: list[str]) -> int:
-    """How many of the tokens mean a person, read as a masked field of their label reads them."""
+    """Return how many of the tokens mean a person if a masked field with their label reads them."""
     found = [token for text in tokens for token in GRAMMAR.tokens(text) if token.number < SIZE]
     value_ids = mine.decode([token.number for token in found])
     return sum(vault.live.get(each) == token.label for each, token in zip(value_ids, found, strict=True))
 
 
 def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures: Figures) -> None:
-    """10,000 tokens, a million with --full, against 100,000 live values.
+    """The test tries 10,000 tokens, and a million with --full, against 100,000 live values.
 
-    A number that was not made from a live value leads to one with the chance of live values to numbers there are:
-    100,000 / 2^48 = 3.6e-10 for each token, 3.6e-4 for the million (a third of it, since the label must fit too).
-    The seed is fixed: what passes once, passes always.
+    A random number is the number of a live value with the probability 100,000 / 2^48 = 3.6e-10. For a million tokens,
+    the probability is 3.6e-4, and only a third of it because the label must match too. The seed is fixed, so the result
+    is always the same.
     """
     luck = random.Random(48)
     vault = Vault(luck)
@@ -136,7 +136,7 @@ def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures
     figures |= {"tokens": tried, "live_values": LIVE, "wrong_person": wrong, "expected": tried * LIVE / SIZE}
     figures["took_s"] = round(time.monotonic() - began, 1)
     assert wrong == 0
-    # The same way finds every person whose token is right.
+    # The same function finds every person whose token is valid.
     right = list(vault.live.items())[:BATCH]
     numbers = mine.encode([each for each, _ in right])
     tokens = [f"{label}_{number}" for (_, label), number in zip(right, numbers, strict=True)]
@@ -145,42 +145,43 @@ def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures
 
 @pytest.fixture
 async def crowd(book: Inside, root: Caller) -> list[str]:
-    """Contacts with an e-mail and a phone each; their ids."""
+    """Create contacts with an e-mail address and a phone number, and return their ids."""
     values = [{"email": f"person{number}@example.com", "phone": f"+49{number:08}"} for number in range(150)]
     return [(await book.value(root, "contact", "create", **each))["id"] for each in values]
 
 
 class Uncounted(TokenGuessLimit):
-    """Lets an unknown token pass uncounted."""
+    """A limit that does not count unknown tokens."""
 
     def __init__(self) -> None:
-        """There is nothing to count in."""
+        """Create a limit without counters."""
 
     def count(self, caller: Caller) -> None:
-        """Do nothing."""
+        """Count nothing."""
 
 
 def tokens_of(seen: Mapping[str, dict[str, Any]], contacts: Iterable[str]) -> list[str]:
-    """The tokens of e-mails and phones as somebody sees them."""
+    """Return the tokens of e-mail addresses and phone numbers in the contacts as a caller sees them."""
     return [seen[each][name] for each in contacts for name in ("email", "phone")]
 
 
 async def seen_by(book: Inside, caller: Caller) -> dict[str, dict[str, Any]]:
-    """All contacts by id as the caller sees them."""
+    """Map the ids of all contacts to the contacts as the caller sees them."""
     return {row["id"]: row for row in await book.value(caller, "contact", "list")}
 
 
 async def test_the_commands_refuse_every_such_token(
     book: Inside, root: Caller, agent: Caller, crowd: list[str]
 ) -> None:
-    """500 tokens against the 300 values of a database: a chance of 5e-10 that one means somebody."""
+    """The test sends 500 tokens against the 300 values of a database. The probability that one of them is valid is
+    5e-10."""
     luck = random.Random(7)
     gone, there = crowd[:50], crowd[50:]
     own = await seen_by(book, agent)
     foreign = tokens_of(await seen_by(book, await book.agent("clerk")), there)
     for each in gone:
         await book.value(root, "contact", "delete", id=each)
-    # Not the brake on guessing is tried here, but what it protects.
+    # This test is not about the limit on unknown tokens, but about what the limit protects.
     engine = dataclasses.replace(book.service.engine, token_guesses=Uncounted())
     run = dataclasses.replace(book.run(agent), engine=engine)
     alive, stale = tokens_of(own, there), tokens_of(own, gone)

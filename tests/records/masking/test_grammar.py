@@ -1,4 +1,5 @@
-"""What is a placeholder token, what only nearly is one, and what a text is after its tokens were replaced."""
+"""The grammar of placeholder tokens: which texts are tokens, which are near misses, and the text after its tokens are
+replaced."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from countersign.records.masking.placeholder_tokens import Grammar
 LABELS = ("EMAIL", "PHONE", "LITERAL", "TAX", "TAX_ID", "NOTES")
 GRAMMAR = Grammar(LABELS)
 
-# Texts in which tokens, near misses and their neighbourhood are likely.
+# Texts that are likely to contain tokens, near misses and similar text.
 PIECES = st.sampled_from(
     [*LABELS, "EMAIL_1", "EMAIL_10", "TAX_ID_7", "LITERAL_0", "email_1", "_", "-", "0", "1", "9", " ", "\n", "é", "١"]
 )
@@ -18,7 +19,7 @@ TEXTS = st.lists(PIECES | st.text(max_size=3), max_size=30).map("".join)
 
 
 def found(text: str) -> list[str]:
-    """The tokens in the text, as they are written."""
+    """Return the tokens in the text."""
     return [token.text for token in GRAMMAR.tokens(text)]
 
 
@@ -132,14 +133,14 @@ def test_what_was_put_in_is_not_looked_at_again() -> None:
 
 @given(TEXTS)
 def test_every_text_is_the_same_after_its_tokens_went_out_and_came_back(text: str) -> None:
-    """What a caller reads in a clear field, LITERAL tokens in place of token-like text, and sends back unchanged."""
+    """A caller reads a clear field, in which LITERAL tokens replace token-like text, and sends it back unchanged."""
     numbers = {each: number * 7_919 for number, each in enumerate(dict.fromkeys(found(text)))}
 
     shown = placeholder_tokens.replace_tokens(
         GRAMMAR, text, {each: f"LITERAL_{number}" for each, number in numbers.items()}
     )
 
-    # Every token-like string that is shown is one of those that were put in: nothing joins with its neighbours.
+    # Every token-like part of the shown text is one of the inserted tokens. No token merges with the text around it.
     assert set(found(shown)) == {f"LITERAL_{number}" for number in numbers.values()}
     assert (
         placeholder_tokens.replace_tokens(

@@ -1,4 +1,4 @@
-"""What an agent wrote in clear is never joined with what was there before: it learns nothing by guessing."""
+"""Text that an agent writes in clear is never linked with an existing equal value, so guesses reveal nothing."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ KNOWN = "ada@example.com"
 
 
 async def refreshed(book: Inside, label: str = "scout") -> Caller:
-    """The agent as the next request finds it."""
+    """Return the agent as authentication returns it for the next request."""
     return await book.agent(label)
 
 
 async def get(book: Inside, caller: Caller, record: dict[str, Any]) -> dict[str, Any]:
-    """The record as the caller sees it."""
+    """Return the record as the caller sees it."""
     return await book.value(caller, "contact", "get", id=record["id"])
 
 
@@ -51,7 +51,7 @@ async def test_an_update_in_clear_gets_a_token_of_its_own_even_with_the_same_val
     wrong = await book.value(later, "contact", "update", id=there["id"], email="eve@example.com")
 
     assert len({token, right["email"], wrong["email"]}) == 3
-    # A right guess and a wrong one look alike: both count as changes.
+    # A right guess and a wrong guess have the same result: both count as changes.
     assert (there["revision"], right["revision"], wrong["revision"]) == (1, 2, 3)
 
 
@@ -131,7 +131,8 @@ async def test_its_history_and_its_plans_show_the_token_the_record_shows(book: I
     seen_new = shown[2][1]
     assert third["email"] == "new@example.com"
     assert shown == [
-        # Others hold the value, which is not for the agent to find out: of its own tokens only the last is left.
+        # Other records contain the value, but the agent must not find out. Of its own tokens, only the last one is
+        # valid.
         [None, "[erased]"],
         ["[erased]", "[erased]"],
         ["[erased]", seen_new],
@@ -139,7 +140,7 @@ async def test_its_history_and_its_plans_show_the_token_the_record_shows(book: I
     ]
     assert plan["diff"][0]["before"] == fourth["email"]
     assert token not in str(history) + str(plan)
-    # Others see it joined, as it is.
+    # Other callers see that the values are equal.
     clerk = await book.agent("clerk")
     joined = (await get(book, clerk, there))["email"]
     entries = await book.value(clerk, "contact", "history", id=first["id"])

@@ -1,4 +1,5 @@
-"""The keyed permutation: the same both ways, alone or in batches, and unlike any other key's."""
+"""The keyed permutation: encoding and decoding are inverse, single or in batches, and each key gives another
+permutation."""
 
 import random
 
@@ -22,7 +23,7 @@ NUMBERS = st.lists(st.integers(0, SIZE - 1) | st.sampled_from([0, 1, (1 << 24) -
 
 
 def plainly(key: bytes, number: int) -> int:
-    """The permutation as a textbook writes it, one number at a time."""
+    """Compute the permutation as in a textbook, one number at a time."""
     left, right = number >> 24, number & 0xFFFFFF
     for turn in range(1, ROUNDS + 1):
         encryptor = Cipher(algorithms.AES(key), modes.CBC(bytes(16))).encryptor()
@@ -67,7 +68,7 @@ def test_neighbouring_ids_give_numbers_spread_over_all_48_bits() -> None:
 
     assert len(set(found)) == 50_000
     for bit in range(48):
-        # Half of the numbers have each bit set, within five standard deviations.
+        # Each bit is set in half of the numbers, within five standard deviations.
         assert abs(sum(each >> bit & 1 for each in found) - 25_000) < 5 * 112
     assert len({each >> 40 for each in found}) == 256
 
@@ -83,7 +84,7 @@ def test_keys_that_differ_in_a_bit_give_unrelated_numbers(bit: int) -> None:
     distances = [(a ^ b).bit_count() for a, b in zip(here, there, strict=True)]
     assert not set(here) & set(there)
     assert abs(sum(distances) / len(distances) - 24) < 0.2
-    # Nor does a key's number lead to an id that the other one has given out.
+    # The numbers of one key do not decode to ids of the other key.
     assert all(each >= 20_000 for each in Permutation((one ^ 1 << bit).to_bytes(32)).decode(here))
 
 

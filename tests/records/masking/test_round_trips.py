@@ -1,4 +1,5 @@
-"""Writing back what was read changes nothing: the same record, the same revision, no audit entry."""
+"""Writing back what was read changes nothing: the record and the revision stay the same, and there is no audit
+entry."""
 
 from typing import Any
 
@@ -25,7 +26,7 @@ async def _entries(office: Office) -> int:
 
 
 async def _writable(office: Office, who: str) -> dict[str, list[str]]:
-    """By model that the caller updates, the fields that it reads and writes."""
+    """Map each model that the caller may update to the fields that the caller reads and writes."""
     answer = await office.http.get("/api/meta", headers=office.headers(who))
     return {
         model["name"]: [field["name"] for field in model["fields"] if not field["readonly"]]
@@ -35,7 +36,7 @@ async def _writable(office: Office, who: str) -> dict[str, list[str]]:
 
 
 async def _fill(office: Office) -> None:
-    """Records with a value in every personal field, tokens in texts included."""
+    """Create records with a value in every personal field, including texts with tokens."""
     text = {"notes": "Call EMAIL_12 on Monday.\n"}
     lead = {"contact_email": "ada@x.example", "contact_name": "Ada", "contact_phone": "+43 1", "lost_reason": "none"}
     await office.value("alice", "lead.create", title="About EMAIL_12", **lead, **text)
@@ -58,7 +59,7 @@ async def _same_after(office: Office, who: str, model: str, record: dict[str, An
     given = {name: record[name] for name in names}
     answer = await office.call(who, f"{model}.update", {"id": record["id"], **given})
     if answer.status_code == 202:
-        # What an agent may only propose changes nothing either, once it is approved.
+        # A change that an agent may only propose also changes nothing when it is approved.
         plan_id = answer.json()["plan_id"]
         approved = await office.approve("root", plan_id)
         assert approved.status_code == 200, approved.text

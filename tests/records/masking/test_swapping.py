@@ -1,4 +1,4 @@
-"""Values of masked fields on their way out and back: exact, typed, never somebody else's."""
+"""Values of masked fields in responses and inputs: exact, with their type, and never the value of another record."""
 
 import re
 from typing import Any
@@ -22,17 +22,17 @@ TEXTS = st.lists(
 
 
 async def make(book: Inside, root: Caller, **values: str) -> str:
-    """A contact, made by somebody without masks; its id."""
+    """Create a contact as a caller without masks, and return its id."""
     return (await book.value(root, "contact", "create", **values))["id"]
 
 
 async def seen(book: Inside, caller: Caller, record_id: str) -> dict[str, Any]:
-    """A contact as the caller sees it."""
+    """Return a contact as the caller sees it."""
     return await book.value(caller, "contact", "get", id=record_id)
 
 
 async def refused(book: Inside, caller: Caller, command: str = "create", **values: str) -> str:
-    """Why a command is refused, nothing being written."""
+    """Return the error of a command that is refused and writes nothing."""
     before = await book.rows("SELECT count(*), coalesce(sum(revision), 0) FROM contact")
     with pytest.raises(BadInput) as caught:
         await book.value(caller, "contact", command, **values)

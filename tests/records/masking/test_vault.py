@@ -1,4 +1,4 @@
-"""The vault: one row for each distinct linked value, counted, and gone with its last holder."""
+"""The vault: one row for each distinct linked value, with a reference count. The last release deletes the row."""
 
 from collections.abc import Mapping
 
@@ -14,12 +14,12 @@ HELD = "SELECT label, refs FROM pii_value ORDER BY label, refs"
 
 
 async def held(book: Inside) -> list[tuple[str, int]]:
-    """What the vault holds: labels and numbers of holders."""
+    """Return the labels and the reference counts in the vault."""
     return [(row[0], row[1]) for row in await book.rows(HELD)]
 
 
 async def recounted(book: Inside) -> dict[int, int]:
-    """By value id, how many fields and aliases hold it, counted anew."""
+    """Count the fields and aliases that refer to each value id."""
     columns = [f"{name}__value" for name in ("email", "other_email", "phone", "postcode", "notes")]
     selects = [f'SELECT "{column}" AS id FROM contact WHERE "{column}" IS NOT NULL' for column in columns]
     selects.append("SELECT value_id FROM pii_alias")
@@ -85,8 +85,8 @@ async def test_deleting_the_last_holder_erases_the_value_and_its_sealed_copies(
     with pytest.raises(BadInput, match=f"unknown token {token}"):
         await book.value(agent, "contact", "create", email=token)
 
-    # The same value written again has its token, as it would have if another record had held it meanwhile. The copies
-    # of before stay erased.
+    # If the same value is written again, it gets the same token as if another record had contained it in the meantime.
+    # Earlier encrypted copies stay unreadable.
     again = await book.value(root, "contact", "create", email="ada@example.com")
     assert (await book.value(agent, "contact", "get", id=again["id"]))["email"] == token
     (other_id, other_key) = (await book.rows("SELECT id, key FROM pii_value"))[0]

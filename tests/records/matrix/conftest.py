@@ -1,4 +1,5 @@
-"""The company of the matrix: built once for each database, since no cell changes what another one looks at."""
+"""The company of the matrix test. It is built once for each database, because no cell changes what another cell
+reads."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -18,7 +19,7 @@ MATRIX = "matrix"
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.full)])
 def rooms(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Rooms:
-    """A copy of the seeded office on SQLite; with --full on PostgreSQL, too."""
+    """A copy of the seeded office on SQLite, and with --full also on PostgreSQL."""
     data = tmp_path_factory.mktemp(MATRIX) / "data"
     made: Furnished = request.getfixturevalue(f"{request.param}_office")
     if request.param == "sqlite":
@@ -30,7 +31,7 @@ def rooms(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scene(rooms: Rooms) -> AsyncIterator[Scene]:
-    """The company, and a client of its real application."""
+    """The company, with a client of its real application."""
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:

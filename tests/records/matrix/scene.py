@@ -1,4 +1,5 @@
-"""A company for the matrix: every kind of caller, and of every model a record that all see and one that is hidden."""
+"""A company for the matrix test: every kind of caller, and for every model one record that all callers see and one
+hidden record."""
 
 import json
 from collections.abc import Mapping
@@ -21,17 +22,17 @@ PERSONAL = "personalvalue"
 
 @dataclass
 class Scene:
-    """The office with its callers by name, and records by model and thing: `ours`, `hidden`."""
+    """The office, its callers by name, and its records by model and kind (`ours` or `hidden`)."""
 
     office: Office
     records: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     owned: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
-    """Of the models of which everybody has their own: a record by model and person."""
+    """Maps model and person to a record, for models of which each person has own records."""
 
     async def send(
         self, caller: str, method: str, path: str, body: object = None, content: bytes | None = None
     ) -> httpx.Response:
-        """A request of a caller, in JSON."""
+        """Send a request with a JSON body as this caller."""
         headers = {} if caller == "anonymous" else self.office.headers(caller)
         if method == "GET":
             return await self.office.http.get(path, headers=headers)
@@ -40,11 +41,11 @@ class Scene:
         return await self.office.http.post(path, content=raw, headers=headers)
 
     async def run(self, caller: str, command: str, body: Mapping[str, object]) -> httpx.Response:
-        """Run a command, `lead.get`."""
+        """Run a command, such as `lead.get`."""
         return await self.send(caller, "POST", "/api/" + command.replace(".", "/"), body)
 
     def record(self, caller: str, model: str, thing: str) -> str:
-        """The id of what is this thing to the caller."""
+        """Return the id of the record of this kind for the caller."""
         if thing == "missing":
             return MISSING
         if model not in table.ONES_OWN:
@@ -55,7 +56,7 @@ class Scene:
 
 
 async def furnished(office: Office) -> Scene:
-    """The scene, built through the service's own commands."""
+    """Build the scene with the commands of the service."""
     scene = Scene(office)
     for thing, word in (("ours", "ours"), ("hidden", HIDDEN_ROW)):
         await _records(scene, thing, word)
@@ -94,7 +95,7 @@ async def _records(scene: Scene, thing: str, word: str) -> None:
 
 
 def _grants(scene: Scene, registry: Mapping[str, Any]) -> list[dict[str, object]]:
-    """The keeper's: one record of each model, one field hidden, what is personal masked."""
+    """Create the grants of the keeper: one record of each model, with one hidden field and masked personal fields."""
     grants: list[dict[str, object]] = []
     for model, words in table.ROLES["keeper"].items():
         hidden, masked = table.HIDDEN.get(model), table.MASKED.get(model, "").split()
@@ -133,7 +134,7 @@ async def _people(scene: Scene) -> None:
 
 
 async def _pages(scene: Scene, person: str, token_id: str) -> None:
-    """A view, a dashboard, a favourite and a comment of the person, on a token that others do not see."""
+    """Create a view, a dashboard, a favourite and a comment of the person, on a token that others do not see."""
     values: dict[str, dict[str, object]] = {
         "view": {"model": "lead", "name": person},
         "dashboard": {"name": person},

@@ -1,14 +1,15 @@
-"""Who may do what in the records service, as people agreed on it: written by hand and never worked out from the code.
+"""The rights of callers in the records service, as people have agreed on them. They are written by hand and not derived
+from the code.
 
-Of the roles that modules ship, of an agent's scopes, and of what is left to somebody without any right. A new model,
-command or address has no place here until somebody has decided on it.
+The table covers the roles of the shipped modules, the scopes of agents, and callers without rights. A new model,
+command or address fails the test until someone adds it here.
 """
 
 from collections.abc import Mapping
 
 READ = "get list search"
 SEEN = f"{READ} related series"
-"""What reading a record and searching bring along."""
+"""The commands that come with the right to read and search records."""
 ALL = f"{SEEN} create update delete export import history count_by"
 
 KEPT = f"{READ} create update delete"
@@ -37,7 +38,7 @@ COMMANDS: Mapping[str, str] = {
     "plan": f"{READ} reject withdraw propose watch",
     "audit_entry": f"{READ} export verify",
 }
-"""Every command there is, by model. An administrator has them all."""
+"""Maps each model to all of its commands. An administrator may run them all."""
 
 EVERYBODY: Mapping[str, str] = {
     "user": "get related home find recent",
@@ -49,7 +50,7 @@ EVERYBODY: Mapping[str, str] = {
     "agent_token": COMMANDS["agent_token"],
     "plan": COMMANDS["plan"],
 }
-"""What is left to a person without a role: oneself, and what one has handed out."""
+"""The commands of a person without a role: for the own account, and for what the person has created."""
 
 ROLES: Mapping[str, Mapping[str, str]] = {
     "administrator": COMMANDS,
@@ -83,7 +84,8 @@ ROLES: Mapping[str, Mapping[str, str]] = {
     },
     "none": {},
 }
-"""What each role adds. The keeper is the test's own: nearly every command, but of each model one record alone."""
+"""Maps each role to its additional commands. The role of the keeper exists only in the test: it has nearly every
+command, but sees only one record of each model."""
 
 HIDDEN: Mapping[str, str] = {
     "party": "website",
@@ -100,7 +102,7 @@ HIDDEN: Mapping[str, str] = {
     "setting": "value",
     "audit_entry": "request_id",
 }
-"""By model, the field that is kept from the keeper."""
+"""Maps each model to the field that is hidden from the keeper."""
 
 MASKED: Mapping[str, str] = {
     "party": "name email phone notes",
@@ -110,7 +112,7 @@ MASKED: Mapping[str, str] = {
     "ticket": "requester_name requester_email description",
     "payment": "reference",
 }
-"""By model, the fields that the keeper, and every agent, sees as placeholder tokens."""
+"""Maps each model to the fields that the keeper and all agents see as placeholder tokens."""
 
 PEOPLE: Mapping[str, str] = {
     "root": "administrator",
@@ -120,7 +122,7 @@ PEOPLE: Mapping[str, str] = {
     "keeper": "keeper",
     "dan": "none",
 }
-"""Who has which role."""
+"""Maps each person to the person's role."""
 
 AGENTS: Mapping[str, tuple[str, str]] = {
     "root's agent": ("root", "*"),
@@ -131,7 +133,8 @@ AGENTS: Mapping[str, tuple[str, str]] = {
     "carol's biller": ("carol", "invoice.*"),
     "erin's agent": ("erin", "*"),
 }
-"""Whose agents they are, and by which scope. Erin had alice's role when she made hers, and has it no longer."""
+"""Maps each agent to its person and its scope. Erin had the role of alice when she created her agent, and no longer has
+it."""
 
 NEVER_AGENTS = frozenset(
     {
@@ -140,18 +143,18 @@ NEVER_AGENTS = frozenset(
         *(f"{model}.{name}" for model in ("view", "dashboard", "favourite", "comment") for name in KEPT.split()),
     }
 )
-"""What no scope gives to an agent."""
+"""The commands that no scope gives to an agent."""
 
 WITHOUT_SCOPE = frozenset({"plan.get", "plan.list", "plan.search", "plan.withdraw"})
-"""What an agent may do with its own plans whatever its scopes are."""
+"""The commands on its own plans that an agent may run with any scope."""
 
 NO_TOOLS = frozenset({"related", "series", "home", "find", "recent", "calls", "deactivate"})
 PAGES = frozenset({"view", "dashboard", "favourite", "comment"})
-"""The commands and the models that are for pages, and no tools."""
+"""The commands and the models for pages. They are not MCP tools."""
 
 
 def as_tools(held: frozenset[str] | set[str]) -> set[str]:
-    """Of the commands of a caller, those that are tools for it."""
+    """Return those commands of a caller that are tools for it."""
     return {each for each in held if each.partition(".")[2] not in NO_TOOLS and each.partition(".")[0] not in PAGES}
 
 
@@ -166,7 +169,7 @@ PROPOSED_ONLY = frozenset(
         *("payment.create", "payment.update", "product.create", "invoice.settle", "invoice.reopen", "lead.win"),
     }
 )
-"""What an agent never carries out as it is shipped: a person approves."""
+"""The commands that an agent cannot run directly by default: a person must approve them."""
 
 OUTSIDERS = (
     "anonymous",
@@ -178,7 +181,7 @@ OUTSIDERS = (
     "ended agent",
     "agent of a person switched off",
 )
-"""Whom nothing is answered but that they are nobody."""
+"""Callers whose only response is that they are not authenticated."""
 
 ROUTES: Mapping[str, str] = {
     "POST /api/auth/login": "password",
@@ -193,13 +196,15 @@ ROUTES: Mapping[str, str] = {
     "GET /setup": "link",
     "POST /setup": "link",
 }
-"""Who is let in: people with a password or a link, any caller, people alone, callers with the command, or anybody."""
+"""Maps each address to its permitted callers: people with a password or a link, all callers, only people, callers with
+the command, or anyone."""
 
 WITHOUT_REF: Mapping[str, frozenset[str]] = {"carol's biller": frozenset({"invoice.create", "invoice.import"})}
-"""What is not offered to a caller that does not read the records which a required ref must name: an invoice's party."""
+"""Maps a role to the commands that it does not get because it cannot read the records that a required ref must name,
+such as the party of an invoice."""
 
 ONES_OWN = frozenset({"user", "session", "agent_token", "view", "dashboard", "favourite", "comment"})
-"""Models of which everybody has records of their own, and sees others' only by a role."""
+"""Models of which each person has own records, and sees those of others only with a role."""
 
 SEES_OTHERS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("view", "dashboard", "favourite", "comment"), frozenset({"administrator"})),
@@ -207,7 +212,7 @@ SEES_OTHERS: Mapping[str, frozenset[str]] = {
     "session": frozenset({"administrator"}),
     "agent_token": frozenset({"administrator"}),
 }
-"""The roles that see other people's."""
+"""The roles that see the records of others."""
 
 
 PLANS: Mapping[tuple[str, str, str], str] = {
@@ -217,11 +222,12 @@ PLANS: Mapping[tuple[str, str, str], str] = {
     ("root's agent", "setting.update", "hidden"): "root",
     ("keeper's agent", "ticket.update", "ours"): "keeper root alice bob",
 }
-"""Who sees and decides a plan: whoever may run its command on that record. By the agent, its command and the thing."""
+"""Maps a plan, by agent, command and kind of record, to the people who see and decide it: those who may run its command
+on that record."""
 
 
 def holds(caller: str) -> frozenset[str]:
-    """The commands, `lead.get`, that there are for a person or an agent."""
+    """Return the commands, such as `lead.get`, of a person or an agent."""
     if caller in PEOPLE:
         role = ROLES[PEOPLE[caller]]
         return _named(EVERYBODY) | _named(role)
@@ -232,13 +238,14 @@ def holds(caller: str) -> frozenset[str]:
 
 
 def role_of(caller: str) -> str:
-    """The role of a person, or of the person behind an agent."""
+    """Return the role of a person, or of the person behind an agent."""
     person = AGENTS[caller][0] if caller in AGENTS else caller
     return PEOPLE.get(person, "none")
 
 
 def exists(caller: str, model: str, thing: str) -> bool:
-    """Whether the thing, `ours`, `hidden` or `missing`, exists for a caller who may read the model."""
+    """Return whether the record of this kind (`ours`, `hidden` or `missing`) exists for a caller who may read the
+    model."""
     if thing == "missing":
         return False
     if thing == "ours":

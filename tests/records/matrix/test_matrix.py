@@ -1,4 +1,4 @@
-"""Every command and address against every kind of caller and of record, as `table.py` says in words."""
+"""Tests every command and address with every kind of caller and record, according to `table.py`."""
 
 import json
 from collections import Counter
@@ -20,14 +20,14 @@ COUNTED = {
     "party": "kind", "address": "label", "lead": "stage", "activity": "kind", "ticket": "state", "invoice": "state",
     "invoice_line": "invoice", "payment": "method", "user": "is_active", "user_role": "role", "grant": "role",
 }  # fmt: skip
-"""What the records of a model are counted by; the others have no field of a kind that can be."""
+"""Maps each model to the field by which its records are counted. The other models have no field of a suitable kind."""
 
 CHANGES: dict[str, dict[str, object]] = {
     "lead.update": {"title": "another"},
     "ticket.update": {"subject": "another"},
     "setting.update": {"value": '{"n": 2}'},
 }
-"""What is proposed by an update."""
+"""The inputs of updates that are proposed."""
 
 NEW: dict[str, dict[str, object]] = {
     "user": {"username": "somebody"},
@@ -35,13 +35,13 @@ NEW: dict[str, dict[str, object]] = {
     "setting": {"title": "approval:lead.lose", "value": '{"n": 2}'},
     "grant": {"commands": "list"},
 }
-"""What is proposed for the models that say who may do what."""
+"""The inputs that are proposed for the models that define rights."""
 
 ABOUT_ONE = frozenset({"get", "update", "delete", "history", "related", "revoke", "invite", "reject", "withdraw"})
 FILTERED = frozenset({"list", "search", "export", "count_by"})
 ALONE = {"create": 400, "import": 400, "series": 400, "propose": 400, "watch": 200, "verify": 200}
 ALONE |= {"home": 200, "recent": 200, "find": 400, "deactivate": 400}
-"""What is about no record, and how an empty input of it is answered."""
+"""Maps each command that is not about a record to the status of its response to an empty input."""
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -51,25 +51,25 @@ NO_SUCH_RECORD = b'{"error":"no such record"}'
 
 
 def like(answer: httpx.Response) -> tuple[object, ...]:
-    """All that an answer says, but for the name of the request."""
+    """Return the whole response without the request id."""
     headers = sorted((name, value) for name, value in answer.headers.multi_items() if name != "x-request-id")
     return (answer.status_code, answer.content, tuple(headers))
 
 
 def commands() -> Iterator[tuple[str, str]]:
-    """Every model with each of its commands."""
+    """Yield every model with each of its commands."""
     for model, words in table.COMMANDS.items():
         for name in words.split():
             yield model, name
 
 
 def is_about_one(model: str, name: str) -> bool:
-    """Whether the command takes the id of a record: actions do, too."""
+    """Return whether the command takes the id of a record. Actions do, too."""
     return name in ABOUT_ONE or (name not in FILTERED and name not in ALONE)
 
 
 def asked(model: str, name: str, record_id: str) -> dict[str, object]:
-    """An input about the record that has no effect: what would change it names a revision it does not have."""
+    """Return an input about the record that has no effect: an input of a writing command contains a wrong revision."""
     if name in ALONE:
         return {}
     if is_about_one(model, name):
@@ -81,12 +81,12 @@ def asked(model: str, name: str, record_id: str) -> dict[str, object]:
 
 
 def wrong_with(caller: str, model: str, name: str, thing: str, answer: httpx.Response) -> str | None:
-    """What is wrong with the answer to a caller who has the command; None for nothing."""
+    """Return what is wrong with the response to a caller who has the command, or None."""
     if name in ALONE:
         return None if answer.status_code == ALONE[name] else f"{ALONE[name]} was expected"
     exists = table.exists(caller, model, thing)
     if is_about_one(model, name):
-        # An agent may put itself out, and nobody else.
+        # An agent may revoke its own token, and no other token.
         is_barred = model == "agent_token" and name == "revoke" and caller in table.AGENTS
         return _wrong_with_one(model, name, answer, exists=exists and not is_barred)
     return _wrong_with_many(model, name, answer, exists=exists)
@@ -119,12 +119,13 @@ def _found(name: str, value: Any) -> bool:
 
 
 def unlike(answer: httpx.Response, nothing: tuple[object, ...]) -> str | None:
-    """What is wrong with the answer to a caller who has not the command, or is nobody; None for nothing."""
+    """Return what is wrong with the response to a caller who does not have the command or is not authenticated, or
+    None."""
     return None if like(answer) == nothing else "it must be as if there were no such command"
 
 
 def told_too_much(caller: str, answer: httpx.Response) -> str | None:
-    """The secret that an answer holds and this caller may not know."""
+    """Return the secret in the response that this caller may not know, or None."""
     is_keeper = table.role_of(caller) == "keeper"
     words = [scenes.HIDDEN_ROW, scenes.HIDDEN_FIELD] if is_keeper else []
     if is_keeper or caller in table.AGENTS or table.role_of(caller) in ("clerk", "none"):
@@ -146,7 +147,8 @@ async def test_every_address_has_its_place_in_the_table(scene: Scene) -> None:
 
 
 def tried(held: Mapping[str, frozenset[str]], *, is_full: bool) -> Iterator[tuple[str, str, str, str]]:
-    """Model, command, caller, thing: all of them, or of what a caller has not, one thing in turn."""
+    """Yield the model, the command, the caller and the kind of record. Yield all kinds for commands that the caller
+    has, and one kind in turn for the others."""
     for number, (model, name) in enumerate(commands()):
         things = ("missing",) if model == "plan" else THINGS
         for turn, caller in enumerate((*CALLERS, *table.OUTSIDERS)):
@@ -191,7 +193,7 @@ async def test_every_address_lets_in_whom_the_table_says(scene: Scene, figures: 
             answer = await scene.send(caller, method, path)
             place = (address, caller, answer.status_code, answer.text)
             if kind in ("password", "link"):
-                # A body that is none: what else is sent along makes no difference.
+                # The body is invalid JSON, so the rest of the request makes no difference.
                 assert like(answer)[0] in (400, 404, 415), place
                 assert like(answer) == like(await scene.send("anonymous", method, path)), place
             elif kind == "anybody":
@@ -246,7 +248,7 @@ async def _over_mcp(scene: Scene, caller: str, method: str, parameters: object) 
 
 
 def naming(model: str, name: str, record_id: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """Inputs by which a field of that name can be asked for, with the command."""
+    """Yield commands with inputs that use a field of this name."""
     for op, value in (("eq", "x"), ("is_null", True)):
         condition: dict[str, object] = {"filter": [{"field": name, "op": op, "value": value}]}
         for each in ("list", "search", "export", "count_by"):
@@ -318,7 +320,8 @@ async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: Scene
 
 
 async def _proposed(scene: Scene, maker: str, name: str, thing: str) -> str:
-    """A new plan of the agent; an update is proposed as a step, since it would be carried out otherwise."""
+    """Let the agent propose a new plan. An update is proposed as a step of a plan, because it would be executed
+    directly otherwise."""
     body: dict[str, object] = {"id": scene.record(maker, name.partition(".")[0], thing)}
     if name.endswith("update"):
         steps = {"steps": [{"command": name, "input": {**body, **CHANGES[name]}}]}

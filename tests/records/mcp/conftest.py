@@ -1,4 +1,4 @@
-"""Desks: one on each database, and one where the database does not matter."""
+"""MCP clients: one on each database, and one for tests that do not depend on the database."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -27,19 +27,19 @@ async def _opened(furnished: Furnished, data: Path, *, mcp_2026: bool) -> AsyncI
 
 @pytest.fixture
 def both(office: Office) -> Desk:
-    """A desk on each database."""
+    """An MCP client of an office on each database."""
     return Desk(office)
 
 
 @pytest.fixture
 async def desk(sqlite_office: Furnished, tmp_path: Path) -> AsyncIterator[Desk]:
-    """A desk on SQLite: what is asked there does not reach the database."""
+    """An MCP client of an office on SQLite, for requests that do not reach the database."""
     async with _opened(sqlite_office, tmp_path / "data", mcp_2026=False) as opened:
         yield opened
 
 
 @pytest.fixture
 async def modern(sqlite_office: Furnished, tmp_path: Path) -> AsyncIterator[Desk]:
-    """A desk where revision 2026-07-28 is on."""
+    """An MCP client of an office in which revision 2026-07-28 is enabled."""
     async with _opened(sqlite_office, tmp_path / "modern", mcp_2026=True) as opened:
         yield opened

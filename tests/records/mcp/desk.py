@@ -1,4 +1,4 @@
-"""A desk in an office: its records service spoken to over MCP, every answer held against its revision's schema."""
+"""An MCP client of an office's records service, which validates every response against the schema of its revision."""
 
 import json
 from dataclasses import dataclass
@@ -21,31 +21,32 @@ _ids = count(1)
 
 
 def request(method: str, params: object = None, **more: object) -> dict[str, Any]:
-    """A request with an id of its own."""
+    """Return a request with a new id."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": next(_ids), "method": method, **more}
     return message if params is None else {**message, "params": params}
 
 
 def tool(name: str, /, **arguments: object) -> dict[str, Any]:
-    """A request that calls a tool."""
+    """Return a request that calls a tool."""
     return request("tools/call", {"name": name, "arguments": arguments})
 
 
 def initialize(revision: str) -> dict[str, Any]:
-    """The request of a handshake."""
+    """Return the request of a handshake."""
     return request("initialize", {"protocolVersion": revision, "capabilities": {}, "clientInfo": CLIENT})
 
 
 @dataclass
 class Desk:
-    """Speaks MCP to an office."""
+    """Sends MCP requests to an office."""
 
     office: Office
 
     async def send(
         self, body: object, who: str = "alice", revision: str | None = NEW, *, accept: str | None = BOTH, **headers: str
     ) -> httpx.Response:
-        """POST a body; bytes are sent as they are. `headers` are named with _ for -; an empty one is left out."""
+        """POST a body. Bytes are sent unchanged. Names of `headers` are written with _ instead of -, and an empty
+        header is omitted."""
         named = {
             "content-type": "application/json",
             "accept": accept or "",
@@ -65,31 +66,31 @@ class Desk:
         return answer
 
     async def answer(self, message: dict[str, Any], who: str = "alice", revision: str | None = NEW) -> dict[str, Any]:
-        """The answer to one request, which is 200 and has its id."""
+        """Return the response to one request. It must have the status 200 and the id of the request."""
         got = await self.send(message, who, revision)
         assert got.status_code == 200, got.text
         assert got.json()["id"] == message["id"]
         return cast("dict[str, Any]", got.json())
 
     async def result(self, message: dict[str, Any], who: str = "alice", revision: str | None = NEW) -> dict[str, Any]:
-        """The result of one request."""
+        """Return the result of one request."""
         answer = await self.answer(message, who, revision)
         assert "result" in answer, answer
         return cast("dict[str, Any]", answer["result"])
 
     async def error(self, message: dict[str, Any], who: str = "alice", revision: str | None = NEW) -> tuple[int, str]:
-        """The code and the words of the error that one request is answered with."""
+        """Return the code and the text of the error response to one request."""
         answer = await self.answer(message, who, revision)
         assert "error" in answer, answer
         return answer["error"]["code"], answer["error"]["message"]
 
     async def tools(self, who: str = "alice", revision: str | None = NEW) -> list[dict[str, Any]]:
-        """The tools that somebody is listed."""
+        """Return the tools in the list for a caller."""
         return cast("list[dict[str, Any]]", (await self.result(request("tools/list"), who, revision))["tools"])
 
     async def called(self, who: str, name: str, /, **arguments: object) -> dict[str, Any]:
-        """The structured content of a tool's good answer."""
-        # Listed before the call, which may end the caller's session.
+        """Return the structured content of the successful result of a tool."""
+        # List the tools before the call, because the call may end the caller's session.
         described = next((each for each in await self.tools(who) if each["name"] == name), {})
         result = await self.result(tool(name, **arguments), who)
         assert result["isError"] is False, result
@@ -102,7 +103,7 @@ class Desk:
         return cast("dict[str, Any]", result["structuredContent"])
 
     async def refused(self, who: str, name: str, /, **arguments: object) -> str:
-        """The reason for which a tool refuses its input."""
+        """Return the reason for which a tool refuses its input."""
         result = await self.result(tool(name, **arguments), who)
         assert result["isError"] is True, result
         assert [each["type"] for each in result["content"]] == ["text"]
@@ -110,7 +111,7 @@ class Desk:
 
 
 def _hold(body: object, answer: httpx.Response, revision: str) -> None:
-    """Every message of the answer is as its revision says, and no session was opened."""
+    """Require that every message of the response matches its revision, and that no session was opened."""
     assert "mcp-session-id" not in answer.headers
     if not answer.content or answer.headers["content-type"] != "application/json":
         return

@@ -1,4 +1,5 @@
-"""Revision 2026-07-28, where it is switched on: no handshake, every request says what it is, twice."""
+"""Revision 2026-07-28 of MCP, if it is enabled: there is no handshake, and every request describes itself both in its
+headers and in its metadata."""
 
 import base64
 from typing import Any
@@ -13,14 +14,14 @@ META = {f"{PREFIX}protocolVersion": MODERN, f"{PREFIX}clientInfo": CLIENT, f"{PR
 
 
 def described(message: dict[str, Any], **meta: object) -> dict[str, Any]:
-    """The request with its metadata; a member of `meta` that is None is left out."""
+    """Return the request with its metadata. A member of `meta` that is None is omitted."""
     whole = {**META, **{f"{PREFIX}{name}": value for name, value in meta.items()}}
     said = {name: value for name, value in whole.items() if value is not None}
     return {**message, "params": {**message.get("params", {}), "_meta": said}}
 
 
 async def send(desk: Desk, message: dict[str, Any], who: str = "alice", **headers: str) -> httpx.Response:
-    """The request as a client of the revision sends it; headers are changed, or left out where they are empty."""
+    """Send the request as a client of this revision does. Headers can be changed, and an empty header is omitted."""
     said = {"mcp_method": message["method"]}
     if message["method"] == "tools/call":
         said["mcp_name"] = message["params"]["name"]
@@ -153,7 +154,7 @@ async def test_clients_with_a_handshake_are_served_beside(modern: Desk, revision
     assert (await modern.result(initialize(revision), revision=None))["protocolVersion"] == revision
     assert await modern.result(request("ping"), revision=revision) == {}
     assert "resultType" not in await modern.result(request("tools/list"), revision=revision)
-    # A client that took this revision from the list, and goes on saying what it is.
+    # A client that chose this revision from the list, and continues to send it.
     kept = described(request("tools/list"), protocolVersion=revision)
     assert "resultType" not in await modern.result(kept, revision=revision)
 

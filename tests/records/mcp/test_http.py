@@ -1,4 +1,4 @@
-"""MCP over raw HTTP: what is asked of the transport, H1 to H17 of the checklist."""
+"""MCP over raw HTTP: the requirements for the transport, H1 to H17 of the checklist."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""Idempotency-Key over MCP: in the `_meta` of a call; the result of a repeat is marked in its own."""
+"""Idempotency-Key over MCP: it is sent in the `_meta` of a call, and the `_meta` of a replayed result marks the
+replay."""
 
 from typing import Any
 
@@ -7,7 +8,7 @@ from tests.records.test_idempotency import LEAD, REUSED, fresh, keyed, leads
 
 
 def called(name: str, key: object, **arguments: object) -> dict[str, Any]:
-    """A call of a tool with a key."""
+    """Return a call of a tool with an idempotency key."""
     params = {"name": name, "arguments": arguments, "_meta": {"idempotency-key": key}}
     return request("tools/call", params)
 

@@ -16,7 +16,7 @@ NOTE = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 def with_id(raw: str) -> bytes:
-    """A ping with this id."""
+    """Return a ping with this id as raw JSON."""
     return b'{"jsonrpc":"2.0","id":%b,"method":"ping"}' % raw.encode()
 
 
@@ -213,7 +213,7 @@ async def test_j16_tools_are_listed_and_called_without_a_handshake(desk: Desk, r
 
 @every_revision
 async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: Desk, revision: str) -> None:
-    """The desk holds each of these against the schema; here is one of every kind."""
+    """The client validates each response against the schema. This test sends a request of every kind."""
     agent = await desk.office.agent("alice", "*")
     lead = await desk.office.first("lead")
     deletion, unknown = tool("lead__delete", id=lead["id"]), tool("lead__fly")

@@ -1,4 +1,4 @@
-"""MCP over raw HTTP: what is asked of the list of tools, O1 to O5, O14, O17 and O18 of the checklist."""
+"""MCP over raw HTTP: the requirements for the list of tools, O1 to O5, O14, O17 and O18 of the checklist."""
 
 import json
 import re
@@ -35,7 +35,7 @@ async def test_o2_a_tool_without_arguments_takes_an_empty_object(desk: Desk) -> 
 
 
 def types_in(schema: Any) -> list[Any]:
-    """Every `type` in a schema."""
+    """Yield every `type` in a schema."""
     if isinstance(schema, list):
         return [found for each in schema for found in types_in(each)]
     if not isinstance(schema, dict):
@@ -55,7 +55,7 @@ async def test_o3_schemas_are_flat_and_of_the_dialect_that_is_meant_when_none_is
 
 
 def enums_in(schema: Any) -> list[Any]:
-    """Every `enum` in a schema."""
+    """Yield every `enum` in a schema."""
     if isinstance(schema, list):
         return [found for each in schema for found in enums_in(each)]
     if not isinstance(schema, dict):
@@ -99,7 +99,7 @@ async def test_o5_a_schema_names_only_what_its_caller_sees(both: Desk) -> None:
     masked = members["alice's agent"]["party__create"]["email"]
     assert masked == {"description": "a placeholder token EMAIL_<n>, or new text in clear", "type": "string"}
     assert members["alice"]["party__create"]["email"].get("description") != masked["description"]
-    # What may be emptied takes null; what is being made simply goes without.
+    # A field that can be emptied accepts null in updates. In a new record, the field is simply omitted.
     assert {"type": "null"} in members["alice"]["lead__update"]["source"]["anyOf"]
     assert members["alice"]["lead__create"]["source"]["type"] == "string"
 

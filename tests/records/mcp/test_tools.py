@@ -1,4 +1,4 @@
-"""MCP over raw HTTP: what is asked of calling tools, the rest of O1 to O20 of the checklist."""
+"""MCP over raw HTTP: the requirements for calls of tools, the rest of O1 to O20 of the checklist."""
 
 import io
 import json
@@ -121,7 +121,7 @@ async def test_o10_what_needs_approval_is_a_good_result_with_a_plan(both: Desk, 
     told = json.loads(result["content"][0]["text"])
     assert set(told) == {"status", "plan_id", "expires_at"}
     assert told["status"] == "approval_required"
-    # The same proposal over REST is the same plan, and a person carries it out.
+    # The same proposal over REST is the same plan, and a person executes it.
     assert await both.office.proposed(agent, "lead.delete", id=lead["id"]) == told["plan_id"]
     assert (await both.office.approve("alice", told["plan_id"])).status_code == 200
     assert await both.refused("alice", "lead__get", id=lead["id"]) == "no such record"
@@ -179,7 +179,7 @@ async def test_o15_a_call_that_asks_for_a_task_is_simply_carried_out(desk: Desk)
 
 @every_revision
 async def test_o16_nothing_is_sent_that_was_not_asked_for(desk: Desk, revision: str) -> None:
-    """Whatever the client says it can do: the one body is the one answer."""
+    """Whatever capabilities the client declares, the body of the response is the only message."""
     able = {"sampling": {}, "roots": {"listChanged": True}, "elicitation": {}}
     message = initialize(revision)
     message["params"]["capabilities"] = able

@@ -1,4 +1,4 @@
-"""The activity of the demonstration fills the first pages of its people."""
+"""The activity of the demonstration data fills the first pages of its people."""
 
 from countersign.kernel import clock
 from countersign.records import demo_activity

@@ -1,4 +1,4 @@
-"""The records of the demonstration are readable with every font in their first rows, and true to each other."""
+"""The demonstration data are consistent, and its first rows are readable with every font."""
 
 import unicodedata
 

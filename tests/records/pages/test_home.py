@@ -1,4 +1,4 @@
-"""The first page, finding, recent records, and what an agent called."""
+"""The first page, the command `find`, recent records, and the calls of an agent."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,7 +9,7 @@ from tests.records.office import Office
 
 
 def day(days: int) -> str:
-    """A day from now on."""
+    """Return the date this number of days from now."""
     return (datetime.now(UTC) + timedelta(days=days)).date().isoformat()
 
 

@@ -1,4 +1,4 @@
-"""Saved views, dashboards, favourites and comments: whose they are, who sees them, and what they may contain."""
+"""Saved views, dashboards, favourites and comments: their owners, who sees them, and their content."""
 
 import json
 
@@ -8,7 +8,7 @@ from tests.records.office import Office
 
 
 async def lead(office: Office, who: str = "alice", **values: object) -> str:
-    """A new lead."""
+    """Create a lead."""
     return str((await office.value(who, "lead.create", title="Trial", **values))["id"])
 
 

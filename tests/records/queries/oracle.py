@@ -1,4 +1,4 @@
-"""What queries mean, said once more without a database: records as JSON, filtered, ordered and counted in memory."""
+"""An independent implementation of queries without a database: it filters, orders and counts JSON records in memory."""
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ RANGES: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def operators(model: Declared, name: str) -> tuple[Operator, ...]:
-    """The operators that fit a field (API document, Filter 2)."""
+    """Return the operators of a field (API document, Filter 2)."""
     kind = "text" if name == "id" else model.fields[name].kind
     odd = {"contains"} if kind not in TEXTS else set[str]()
     odd |= set(RANGES) if kind in ("bool", "ref") else set()
@@ -28,17 +28,18 @@ def operators(model: Declared, name: str) -> tuple[Operator, ...]:
 
 
 def folded(text: str) -> str:
-    """Without case: full case folding, NFC before and after."""
+    """Return the text with full case folding, normalized to NFC before and after."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def rank(field: Field | None, value: Any) -> Any:
-    """What a value is ordered and compared by: an option's place; text by code point; false before true."""
+    """Return the value by which a value is ordered and compared: the position of an option, text by code point, and
+    false before true."""
     return field.options.index(cast(str, value)) if isinstance(field, Select) else value
 
 
 def matches(field: Field | None, value: Any, operator: str, operand: Any) -> bool:
-    """Whether a value meets a condition (API document, Filter 2 and 3)."""
+    """Return whether a value meets a condition (API document, Filter 2 and 3)."""
     if operator == "is_null":
         return (value is None) == operand
     if value is None:
@@ -53,7 +54,7 @@ def matches(field: Field | None, value: Any, operator: str, operand: Any) -> boo
 
 
 def filtered(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
-    """The records that meet all conditions."""
+    """Return the records that meet all conditions."""
     return [
         record
         for record in records
@@ -65,26 +66,27 @@ def filtered(model: Declared, records: Sequence[Record], query: Query) -> list[R
 
 
 def ordered(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
-    """By the keys, empty values last either way; then by id (API document, Filter 4)."""
+    """Return the records in the order of the keys, with empty values last in both directions, and then by id (API
+    document, Filter 4)."""
     found = sorted(records, key=lambda record: record["id"])
     for key in reversed(query.get("order", ())):
         name, is_descending = key["field"], key.get("dir", "asc") == "desc"
         full = [record for record in found if record[name] is not None]
         keys = {record["id"]: rank(model.fields.get(name), record[name]) for record in full}
-        # A stable sort the other way round keeps those that are equal in the order they have.
+        # A stable sort in reverse keeps equal records in their order.
         full.sort(key=lambda record, keys=keys: keys[record["id"]], reverse=is_descending)
         found = full + [record for record in found if record[name] is None]
     return found
 
 
 def page(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
-    """The records of a query."""
+    """Return the records of a query."""
     found = ordered(model, filtered(model, records, query), query)[query.get("offset", 0) :]
     return found[: query["limit"]] if "limit" in query else found
 
 
 def groups(model: Declared, records: Sequence[Record], name: str, query: Query) -> list[dict[str, Any]]:
-    """How many of the records have each value, in the field's order, the empty value last."""
+    """Return how many of the records have each value, in the order of the field, with the empty value last."""
     values = [record[name] for record in filtered(model, records, query)]
     distinct = sorted({each for each in values if each is not None}, key=lambda each: rank(model.fields[name], each))
     return [{"value": each, "count": values.count(each)} for each in (*distinct, None) if each in values]

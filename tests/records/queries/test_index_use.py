@@ -1,4 +1,5 @@
-"""A page by one indexed field is read from an index, on both databases: no page sorts or scans the whole table."""
+"""A page of a query on one indexed field uses an index on both databases: no statement sorts or scans the whole
+table."""
 
 import random
 import re
@@ -19,22 +20,23 @@ from tests.servers.postgres import Cluster
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROWS = 20_000
-# PostgreSQL says how many rows it expects to sort; SQLite does not, and sorts what no index found or all of it.
+# PostgreSQL reports how many rows it expects to sort. SQLite does not: it sorts either the rows that no index has
+# ordered or all rows.
 BIG_SORT = re.compile(r"(?<!Incremental )\bSort  \(.*rows=([0-9]+)")
 WHOLE_SORT = re.compile(r"\bSCAN t\b.*(\n.*)*USE TEMP B-TREE FOR ORDER BY")
-# Only the rows that meet the condition are looked at.
+# Only rows that meet the condition are counted.
 FOUND = re.compile(r"Index Cond|\bSEARCH t\b")
 SCAN = re.compile(r"Seq Scan on thing|\bSCAN t\b(?! USING)")
 
 
 class Place(Model):
-    """What refs lead to."""
+    """The target of refs."""
 
     title = Text()
 
 
 class Thing(Model):
-    """An indexed field of each kind."""
+    """A model with an indexed field of each kind."""
 
     title = Text(index=True)
     size = Number(index=True)
@@ -48,7 +50,7 @@ class Thing(Model):
 
 
 def value(luck: random.Random, name: str, places: list[str]) -> Any:
-    """A stored value, one in ten empty; `done` and `stage` are skewed."""
+    """Return a stored value, which is empty in one of ten cases. The values of `done` and `stage` are skewed."""
     if luck.random() < 0.1:
         return None
     return {
@@ -78,7 +80,7 @@ RANGED = tuple(name for name in FIELDS if name not in ("done", "place"))
 
 
 async def fill(opened: Inside) -> None:
-    """Rows as records are stored, without their audit."""
+    """Insert rows like the rows of records, without their audit entries."""
     luck = random.Random(1)
     root = opened.administrator()
     places = [(await opened.value(root, "place", "create"))["id"] for _ in range(300)]
@@ -91,14 +93,14 @@ async def fill(opened: Inside) -> None:
     async with database.transaction() as transaction:
         await transaction.run_many(insert_statement(model), rows)
     if database.dialect == "postgres":
-        # What autovacuum does on a server that runs.
+        # On a running server, autovacuum does this.
         async with database.transaction() as transaction:
             await transaction.run('ANALYZE "thing"')
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["sqlite", "postgres"])
 async def things(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Inside]:
-    """20,000 things: once on SQLite, once on PostgreSQL. They are asked alone, so all tests share them."""
+    """20,000 records, once on SQLite and once on PostgreSQL. Tests only read them, so they are shared."""
     folder, name = tmp_path_factory.mktemp("things"), "things"
     url = f"sqlite:///{folder}/{name}.db"
     if request.param == "postgres":
@@ -111,18 +113,18 @@ async def things(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 
 class Asked:
-    """The statements of queries, and how the engine answers them."""
+    """The statements of queries, and their query plans."""
 
     def __init__(self, things: Inside, caller: Caller) -> None:
         self.things = things
         self.run = things.run(caller)
 
     def statement(self, **query: Any) -> SelectStatement:
-        """The statement of list."""
+        """Return the statement of `list`."""
         return list_search.statement(self.run, "thing", list_search.read_query(self.run, "thing", "list", query))
 
     def searching(self, **query: Any) -> SelectStatement:
-        """The statement of search."""
+        """Return the statement of `search`."""
         view = self.run.view_of("thing")
         reading = self.run.engine.reading(self.run.caller, view)
         return select.page_with_total(
@@ -130,17 +132,17 @@ class Asked:
         )
 
     async def plan(self, made: SelectStatement) -> str:
-        """The engine's plan."""
+        """Return the query plan of the engine."""
         return await self.things.plan_of(made.text, made.values)
 
 
 def by(name: str, operator: str, operand: Any) -> dict[str, Any]:
-    """The filter of one condition."""
+    """Return a filter with one condition."""
     return {"filter": [{"field": name, "op": operator, "value": operand}]}
 
 
 def faults(plan: str, *, may_scan: bool = False) -> bool:
-    """Whether a plan reads the whole table or sorts more than a small part of it."""
+    """Return whether a plan reads the whole table or sorts more than a small part of it."""
     sorted_rows = [int(each) for each in BIG_SORT.findall(plan)]
     return (
         (not may_scan and SCAN.search(plan) is not None)
@@ -150,11 +152,11 @@ def faults(plan: str, *, may_scan: bool = False) -> bool:
 
 
 async def check(things: Inside, queries: Iterable[dict[str, Any]]) -> None:
-    """That list and search answer the queries without reading or sorting the whole table."""
+    """Require that list and search run these queries without reading or sorting the whole table."""
     asked = Asked(things, things.administrator())
     bad: list[str] = []
     for query in queries:
-        # What most records meet is counted by whatever way the engine thinks best; few are found by an index.
+        # If most records match, the engine may count them in any way. If few records match, it must use an index.
         is_few = any(each["op"] in ("eq", "in") for each in query.get("filter", ()))
         for made, may_scan in ((asked.statement(**query), False), (asked.searching(**query), not is_few)):
             plan = await asked.plan(made)
@@ -172,7 +174,7 @@ async def test_a_page_in_the_order_of_any_indexed_field_is_read_from_its_index(t
             for direction in ("asc", "desc")
             for more in ([], [{"field": "plain", "dir": "desc"}])
             for offset in ({}, {"offset": 100})
-            # Half of the records are equal in these: what comes after them in the order is sorted among those.
+            # Half of the records are equal in these fields, so equal records are sorted by the next key.
             if not (more and name in ("done", "stage", "id"))
         ],
     )

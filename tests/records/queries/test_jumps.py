@@ -1,4 +1,5 @@
-"""A jump to any place of a list gives the rows the whole list has there, whoever asks, on both databases."""
+"""A jump to any position of a list returns the rows that the whole list has there, for any caller and on both
+databases."""
 
 import asyncio
 import random
@@ -29,7 +30,7 @@ ROWS = 4_000
 
 
 def listed(opened: Inside, caller: Caller, model: str, query: Query) -> ListQuery:
-    """The list of a query."""
+    """Return the list of a query."""
     run = opened.run(caller)
     view = run.view_of(model)
     reading = run.engine.reading(caller, view)
@@ -37,7 +38,7 @@ def listed(opened: Inside, caller: Caller, model: str, query: Query) -> ListQuer
 
 
 async def jumped(world: World, viewer: Viewer, query: Query, known: KnownPositions, offset: int, limit: int) -> Any:
-    """The rows of a jump, as they are sent."""
+    """Return the rows of a jump as they are sent."""
     run = world.opened.run(viewer.caller)
     rows = await PageSeeker(run, listed(world.opened, viewer.caller, "thing", query), known).page(offset, limit)
     shown = await mask_output.masked_records(run, run.engine.reading(viewer.caller, run.view_of("thing")), rows)
@@ -45,7 +46,7 @@ async def jumped(world: World, viewer: Viewer, query: Query, known: KnownPositio
 
 
 async def check(world: World, viewer: Viewer, query: Query, step: int, luck: random.Random) -> int:
-    """Jump about in one list, on what earlier jumps left known; how many jumps."""
+    """Jump to random positions in one list, with the cached positions of earlier jumps. Return the number of jumps."""
     asked = {name: query[name] for name in ("filter", "order") if name in query}
     whole = await world.ask(viewer.caller, "list", asked)
     known = KnownPositions(step)
@@ -59,7 +60,8 @@ async def check(world: World, viewer: Viewer, query: Query, step: int, luck: ran
 async def test_a_jump_gives_what_the_whole_list_has_there(
     database_url: str, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
-    """Random models, rows with ties and empty values, roles that see a part: 480 jumps, 80,000 with --full."""
+    """Random models, rows with equal and empty values, and roles that see a part of them: 480 jumps, or 80,000 with
+    --full."""
     loop = asyncio.get_running_loop()
     models, each = (200, 50) if is_full else (4, 15)
     counted = {"models": 0, "jumps": 0}
@@ -94,14 +96,14 @@ async def test_a_jump_gives_what_the_whole_list_has_there(
 
 
 class Shop(Model):
-    """Where something is sold; some are hidden."""
+    """A shop. Some shops are hidden."""
 
     title = Text()
     size = Number()
 
 
 class Deal(Model):
-    """Something sold; every fifth is lost, which is hidden."""
+    """A sale. Every fifth sale has the state lost, which is hidden."""
 
     title = Text(index=True)
     stage = Select("new", "won", "lost", index=True)
@@ -134,7 +136,7 @@ FILTERS: list[list[dict[str, Any]]] = [
 
 @pytest.fixture
 async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
-    """4,000 deals, with ties and empty values in each field."""
+    """4,000 deals with equal and empty values in each field."""
     async with inside.opened(database_url, tmp_path, Shop, Deal, deadline_s=60) as opened:
         luck = random.Random(5)
         root = opened.administrator()
@@ -156,12 +158,12 @@ async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
 
 @pytest.fixture
 async def clerk(trade: Inside) -> Caller:
-    """Who does not see the lost ones, nor e-mail addresses, nor small shops."""
+    """A caller who does not see lost deals, e-mail addresses and small shops."""
     return await trade.person(*GRANTS)
 
 
 async def page(trade: Inside, caller: Caller, **query: Any) -> Any:
-    """A page of deals."""
+    """Return a page of deals."""
     return await trade.value(caller, "deal", "list", **query)
 
 
@@ -179,7 +181,7 @@ async def test_pages_far_down_are_those_of_the_whole(trade: Inside, clerk: Calle
 
 @pytest.mark.parametrize("change", ["create", "delete", "show", "hide", "move"])
 async def test_a_change_before_the_page_moves_it(trade: Inside, clerk: Caller, change: str) -> None:
-    """Whatever was known of the list before is not believed any more."""
+    """Cached positions of the list are no longer used after a change."""
     root = trade.administrator()
     query: dict[str, Any] = {"order": [{"field": "title"}]}
     whole = await page(trade, clerk, **query)
@@ -215,7 +217,7 @@ async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: Inside, 
         found.append(await page(trade, clerk, order=[{"field": "title"}], limit=50, offset=1_500))
     await writing
 
-    # In each, all new ones come first: the page begins where the whole list of that moment has its 1,501st row.
+    # In each case, all new rows come first, so the page begins at the row 1,501 of the current list.
     whole = await page(trade, clerk, order=[{"field": "title"}])
     ids_of = [each["id"] for each in whole]
     for rows in found:
@@ -239,7 +241,7 @@ async def test_what_is_remembered_is_bounded(trade: Inside, clerk: Caller) -> No
 
 
 async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: Inside, clerk: Caller) -> None:
-    """On SQLite the order's index serves such a list, not the filter's."""
+    """On SQLite, such a list uses the index of the order and not the index of the filter."""
     conditions = [{"field": "stage", "op": "in", "value": ["new", "won"]}]
     query: dict[str, Any] = {"order": [{"field": "size"}], "filter": conditions}
     run = trade.run(clerk)

@@ -1,4 +1,4 @@
-"""What each operator and each order means, sentence by sentence (API document, Filter semantics)."""
+"""The meaning of each operator and each order, sentence by sentence (API document, Filter semantics)."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.records.inside import Inside
 
 
 class Item(Model):
-    """A thing with a value of most kinds."""
+    """A record with a field of most kinds."""
 
     word = Text()
     indexed = Text(index=True)
@@ -24,26 +24,26 @@ class Item(Model):
 
 @pytest.fixture
 async def items(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
-    """No items yet: once on SQLite, once on PostgreSQL."""
+    """A service without items, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Item) as opened:
         yield opened
 
 
 async def put(items: Inside, name: str, *values: Any) -> None:
-    """Items with these values of one field."""
+    """Create items with these values of one field."""
     for value in values:
         await items.value(items.administrator(), "item", "create", **{name: value})
 
 
 async def found(items: Inside, name: str, operator: str, value: Any) -> list[Any]:
-    """The values of the field in the items that meet a condition."""
+    """Return the values of the field in the items that meet a condition."""
     condition = {"field": name, "op": operator, "value": value}
     rows = await items.value(items.administrator(), "item", "list", filter=[condition], order=[{"field": name}])
     return [row[name] for row in rows]
 
 
 async def in_order(items: Inside, name: str, direction: str) -> list[Any]:
-    """The values of the field of all items, in its order."""
+    """Return the values of the field in all items, in the order of the field."""
     order = [{"field": name, "dir": direction}]
     return [row[name] for row in await items.value(items.administrator(), "item", "list", order=order)]
 

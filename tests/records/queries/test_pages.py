@@ -1,4 +1,4 @@
-"""Pages and totals, and queries that are refused with their reason."""
+"""Pages and totals, and queries that are refused with a reason."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.records.queries import oracle
 
 
 class Sample(Model):
-    """One field of each kind."""
+    """A model with one field of each kind."""
 
     title = Text()
     story = LongText()
@@ -36,19 +36,19 @@ RANGES = ("gt", "gte", "lt", "lte")
 
 @pytest.fixture
 async def samples(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
-    """No samples yet: once on SQLite, once on PostgreSQL."""
+    """A service without samples, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Sample) as opened:
         yield opened
 
 
 @pytest.fixture
 def caller(samples: Inside) -> Caller:
-    """Who sees everything in clear."""
+    """A caller who sees everything in clear."""
     return samples.administrator()
 
 
 async def refused(samples: Inside, caller: Caller, **query: object) -> str:
-    """Why a query is refused, by list and search alike."""
+    """Return the error of a query, which must be the same for list and search."""
     reasons: set[str] = set()
     for command in ("list", "search"):
         with pytest.raises(BadInput) as caught:
@@ -101,7 +101,8 @@ async def test_operators_that_do_not_fit_the_kind_are_refused(samples: Inside, c
         assert f"op {operator} does not fit sample.{field}" in await refused(samples, caller, filter=[condition])
 
 
-# By kind, values that are none of it. What is no id is the id of no record, and no mistake.
+# Maps each kind to values that do not belong to it. A text that is not an id is not an error: it is the id of no
+# record.
 NEVER: list[Any] = [None, 1.5, [], {}, [[]]]
 NO_TEXT: list[Any] = [True, 1, "a\0", "\ud800"]
 NO_NUMBER: list[Any] = [True, "1", 2**53]
@@ -198,14 +199,14 @@ async def test_names_that_are_no_fields_are_unknown(samples: Inside, caller: Cal
 
 
 async def moments(samples: Inside, caller: Caller, operator: str, operand: Any) -> list[str]:
-    """The moments of the audit entries that meet a condition, in order."""
+    """Return the instants of the audit entries that meet a condition, in order."""
     condition = {"field": "at", "op": operator, "value": operand}
     rows = await samples.value(caller, "audit_entry", "list", filter=[condition], order=[{"field": "at"}])
     return [row["at"] for row in rows]
 
 
 async def test_moments_are_compared_as_they_are_shown(samples: Inside, caller: Caller) -> None:
-    """They are kept in microseconds and shown in milliseconds."""
+    """Instants are stored in microseconds and shown in milliseconds."""
     at = Moment()
     for _ in range(5):
         await samples.value(caller, "sample", "create")

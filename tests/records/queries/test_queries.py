@@ -1,4 +1,4 @@
-"""Any query over any model gives what the documented words say, on both databases."""
+"""Random queries on random models give the documented results on both databases."""
 
 import asyncio
 import random
@@ -23,7 +23,7 @@ ROWS = 60
 
 
 class Viewer(NamedTuple):
-    """Somebody who asks: the fields he sees in clear, and the records as he sees them."""
+    """A caller, with the fields that it sees in clear and the records as it sees them."""
 
     caller: Caller
     names: list[str]
@@ -31,7 +31,7 @@ class Viewer(NamedTuple):
 
 
 class World:
-    """A database with records of one random model, and who asks: somebody who sees all, and somebody who does not."""
+    """A database with records of one random model, and two callers: one sees everything, and one sees a part."""
 
     def __init__(self, opened: Inside) -> None:
         self.opened = opened
@@ -39,11 +39,11 @@ class World:
         self.viewers: list[Viewer] = []
 
     async def ask(self, caller: Caller, command: str, query: Query) -> Any:
-        """What a command answers."""
+        """Run a command and return its value."""
         return await self.opened.value(caller, "thing", command, **query)
 
     async def fill(self, luck: random.Random) -> None:
-        """Make targets and records that refer to them and to each other."""
+        """Create targets, and records that refer to them and to each other."""
         root = self.opened.administrator()
         targets = [(await self.opened.value(root, "target", "create"))["id"] for _ in range(4)]
         records: list[Record] = []
@@ -53,7 +53,8 @@ class World:
         self.viewers = [Viewer(root, list(self.model.fields), records), await self.restricted(luck, records)]
 
     async def restricted(self, luck: random.Random, records: list[Record]) -> Viewer:
-        """Somebody of two roles: each shows some fields, and the records that meet one or two conditions."""
+        """Return a caller with two roles. Each role shows some fields, and the records that meet one or two
+        conditions."""
         names = sorted(luck.sample(list(self.model.fields), luck.randint(1, len(self.model.fields))))
         alternatives = [[worlds.rule(luck, self.model, records) for _ in range(luck.randint(1, 2))] for _ in range(2)]
         grants = [
@@ -67,13 +68,13 @@ class World:
         return Viewer(caller, names, shown)
 
     def shown(self, record: Record, names: list[str], seen: set[str]) -> Record:
-        """A record as somebody sees it who sees these fields, and of the records only these."""
+        """Return a record as a caller sees it who sees these fields and only these records."""
         fields = {name: field for name, field in self.model.fields.items() if name in names}
         return {
             "id": record["id"],
             "revision": 1,
             **{
-                # A ref to a record that does not exist for him is empty.
+                # A ref to a record that does not exist for the caller is empty.
                 name: None if isinstance(field, Ref) and field.target == "thing" and record[name] not in seen
                 else record[name]
                 for name, field in fields.items()
@@ -81,7 +82,7 @@ class World:
         }  # fmt: skip
 
     async def check(self, viewer: Viewer, query: Query, name: str) -> None:
-        """One case: list, search and count_by of a query against the oracle."""
+        """Compare list, search and count_by of a query with the oracle."""
         expected = oracle.page(self.model, viewer.records, query)
         found = await self.ask(viewer.caller, "search", query)
         assert found["rows"] == expected
@@ -94,12 +95,12 @@ class World:
 
 
 def vars_of(rule: Where) -> dict[str, Any]:
-    """A rule in the words of a filter."""
+    """Return a rule in the form of a filter condition."""
     return {"field": rule.field, "op": rule.operator, "value": rule.value}
 
 
 def cases(world: World) -> st.SearchStrategy[tuple[Viewer, Query, str]]:
-    """Somebody, what he asks, and a field he sees."""
+    """Generate a caller, a query, and a field that the caller sees."""
     return st.sampled_from(world.viewers).flatmap(
         lambda viewer: st.tuples(
             st.just(viewer), worlds.queries(world.model, viewer.names, viewer.records), st.sampled_from(viewer.names)
@@ -109,7 +110,7 @@ def cases(world: World) -> st.SearchStrategy[tuple[Viewer, Query, str]]:
 
 @asynccontextmanager
 async def filled(url: str, folder: Path, number: int, model: type[Model], seed: int) -> AsyncGenerator[World]:
-    """A world of its own: a file on SQLite, a schema on PostgreSQL."""
+    """Create a world in its own file on SQLite, or in its own schema on PostgreSQL."""
     place = folder / str(number)
     place.mkdir()
     own_url = f"sqlite:///{place}/test.db" if url.startswith("sqlite") else url
@@ -122,7 +123,7 @@ async def filled(url: str, folder: Path, number: int, model: type[Model], seed: 
 async def test_queries_give_what_the_oracle_gives(
     database_url: str, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
-    """120 cases on 6 random models, 20,000 on 400 with --full."""
+    """The test runs 120 cases on 6 random models, and 20,000 cases on 400 models with --full."""
     loop = asyncio.get_running_loop()
     wanted, each = (20_000, 50) if is_full else (120, 20)
     counted = {"cases": 0, "models": 0, "records": 0}
@@ -132,7 +133,7 @@ async def test_queries_give_what_the_oracle_gives(
 
     quick = settings(deadline=None, database=None, suppress_health_check=SLOW)
 
-    # A failing query is made small; the model it was asked of stays, since every other one would need a database.
+    # A failing query is minimized. Its model stays the same, because every other model would need a new database.
     @settings(quick, max_examples=wanted // each, phases=[Phase.generate])
     @given(worlds.models(), st.integers(0, 2**32))
     def on_a_model(model: type[Model], seed: int) -> None:

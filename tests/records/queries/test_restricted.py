@@ -1,4 +1,4 @@
-"""Queries of callers who see a part: no filter, order, total or group tells of what they do not see."""
+"""Queries of callers who see a part of the data: no filter, order, total or group reveals what they do not see."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,14 +18,14 @@ ME = "b" * 24
 
 
 class Shop(Model):
-    """Where something is sold."""
+    """A shop."""
 
     title = Text()
     is_open = Select("no", "yes")
 
 
 class Deal(Model):
-    """Something sold, with fields of every kind of sight."""
+    """A sale with fields of every kind of visibility."""
 
     title = Text(index=True)
     secret = Text(index=True)
@@ -37,13 +37,13 @@ class Deal(Model):
 
 
 SEEN = ("title", "email", "stage", "shop")
-# What is closed to the caller, each in another way: masked, hidden, never there.
+# The fields that the caller cannot use, each for another reason: masked, hidden or missing.
 CLOSED = ("email", "secret", "margin", "region", "nothing", "email__value", "secret__folded", "revision")
 OPEN_SHOPS = Grant(model="shop", commands="*", clear="*", rows=(where("is_open", eq="yes"),))
 
 
 def some_deals(*conditions: Any) -> tuple[Grant, ...]:
-    """Grants to see a part of the fields of the deals that meet the conditions."""
+    """Return grants to see some fields of the deals that meet the conditions."""
     deal = Grant(
         model="deal", commands="*", clear=("title", "stage", "shop"), masked=("email",), write=SEEN, rows=conditions
     )
@@ -74,14 +74,15 @@ async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
 
 
 async def refused(trade: Inside, caller: Caller, command: str, **query: object) -> str:
-    """Why a query is refused."""
+    """Return the error of a query."""
     with pytest.raises(BadInput) as caught:
         await trade.value(caller, "deal", command, **query)
     return str(caught.value)
 
 
 async def visible(trade: Inside, caller: Caller, hidden: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """The deals a caller must see, as it must see them: those with none of the hidden values, closed shops empty."""
+    """Return the deals that a caller must see, as the caller must see them: deals without the hidden values, with
+    closed shops shown as empty."""
     root = trade.administrator()
     shops = {row["id"] for row in await trade.value(root, "shop", "list") if row["is_open"] == "yes"}
     tokens = {row["id"]: row["email"] for row in await trade.value(caller, "deal", "list")}
@@ -107,7 +108,7 @@ async def test_what_is_masked_hidden_or_missing_is_unknown_in_the_same_words(tra
                 for command in ("list", "search", "export"):
                     assert await refused(trade, caller, command, filter=[condition]) == unknown
                 assert await refused(trade, caller, "count_by", field="stage", filter=[condition]) == unknown
-            # Whether the value would fit is not looked at either.
+            # The validity of the value is not checked either.
             misfit = {"field": name, "op": "gt", "value": {"x": 1}}
             assert await refused(trade, caller, "list", filter=[misfit]) == unknown
             for order in ([{"field": name}], [{"field": "title"}, {"field": name, "dir": "desc"}]):
@@ -201,6 +202,6 @@ async def test_a_hidden_record_is_not_found_by_its_id_nor_through_a_ref(trade: I
 
     assert await trade.value(caller, "deal", "search", filter=by_id) == {"rows": [], "total": 0}
     assert await trade.value(caller, "deal", "search", filter=by_shop) == {"rows": [], "total": 0}
-    # Not being that shop is true of every deal it sees: as if the shop were not there.
+    # The condition "not this shop" is true for every visible deal, as if the shop did not exist.
     others = [{"field": "shop", "op": "ne", "value": closed["id"]}]
     assert (await trade.value(caller, "deal", "search", filter=others))["total"] == 48

@@ -1,4 +1,4 @@
-"""A series says the same as counting by hand, on both databases, and covers only what the caller may see."""
+"""A series is equal to counting by hand on both databases, and covers only records that the caller sees."""
 
 import statistics
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ class Shop(Model):
 
 
 class Sale(Model):
-    """Something sold."""
+    """A sale."""
 
     title = Text()
     day = Date(index=True)
@@ -36,7 +36,7 @@ class Sale(Model):
 
 
 def rows() -> list[dict[str, Any]]:
-    """Sixty sales, one every fifth day, of which some have no amount."""
+    """Return sixty sales, one every fifth day. Some have no amount."""
     return [
         {
             "title": f"Sale {n}",
@@ -61,13 +61,13 @@ async def sales(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
 
 
 async def value(sales: Inside, caller: Caller, command: str, /, **body: object) -> Any:
-    """What a command answers, as plain JSON."""
+    """Run a command, and return its value as decoded JSON."""
     model, _, name = command.partition(".")
     return msgspec.json.decode(msgspec.json.encode(await sales.value(caller, model, name, **body)))
 
 
 def first_day(text: str, step: str) -> str:
-    """The first day of a step, worked out in another way than the service does."""
+    """Return the first day of a step. It is computed in another way than in the service."""
     day = date.fromisoformat(text)
     if step == "week":
         year, week, _ = day.isocalendar()
@@ -77,7 +77,7 @@ def first_day(text: str, step: str) -> str:
 
 
 def by_hand(fn: str, several: list[dict[str, Any]]) -> float | None:
-    """The value of a few rows."""
+    """Return the value of some rows."""
     amounts = [each["amount"] for each in several if each["amount"] is not None]
     if fn == "count":
         return len(several)
@@ -88,12 +88,12 @@ def by_hand(fn: str, several: list[dict[str, Any]]) -> float | None:
 
 
 def sold_between(first: str, last: str) -> list[dict[str, Any]]:
-    """The sales of a period."""
+    """Return the sales of a period."""
     return [each for each in rows() if first <= each["day"] <= last]
 
 
 def sold_in(within: list[dict[str, Any]], step: str, at: str) -> list[dict[str, Any]]:
-    """The sales of a step."""
+    """Return the sales of a step."""
     return [each for each in within if first_day(each["day"], step) == at]
 
 
@@ -122,7 +122,7 @@ async def test_the_previous_period_has_the_same_length(sales: Inside) -> None:
 
 
 def days(first: str, last: str) -> dict[str, str]:
-    """The members of a period."""
+    """Return the members of an input that define a period."""
     return {"from": first, "to": last}
 
 

@@ -1,4 +1,4 @@
-"""Sums, names of references and related records cover only what the caller may see."""
+"""Sums, names of references and related records cover only records that the caller sees."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.records.inside import Inside
 
 
 class Owner(Model, shown_as="name"):
-    """Somebody who owns plots."""
+    """An owner of plots."""
 
     name = Text(personal="PERSON")
     secret = Text()
@@ -45,7 +45,7 @@ CHEAP = where("price", lt=100)
 
 @pytest.fixture
 async def land(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
-    """Two owners, six plots with prices from 0 to 250, a fence for each."""
+    """Two owners, six plots with prices from 0 to 250, and a fence for each plot."""
     async with inside.opened(database_url, tmp_path, Owner, Plot, Fence) as opened:
         root = opened.administrator()
         owners = [(await value(opened, root, "owner.create", name=f"Owner {n}"))["id"] for n in range(2)]
@@ -57,13 +57,13 @@ async def land(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
 
 
 async def value(land: Inside, caller: Caller, command: str, /, **body: object) -> Any:
-    """What a command answers, as plain JSON."""
+    """Run a command, and return its value as decoded JSON."""
     model, _, name = command.partition(".")
     return msgspec.json.decode(msgspec.json.encode(await land.value(caller, model, name, **body)))
 
 
 async def surveyor(land: Inside) -> Caller:
-    """Somebody who sees cheap plots without their price, and owners as tokens."""
+    """A caller who sees cheap plots without their price, and owners as tokens."""
     return await land.person(
         Grant(model="plot", commands="*", clear=("title", "area", "owner", "sold"), rows=(CHEAP,)),
         Grant(model="owner", masked=("name",)),

@@ -1,4 +1,4 @@
-"""Random models, random records of them and random queries over these."""
+"""Generates random models, random records of these models, and random queries on the records."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,12 @@ from tests.records.queries.oracle import Query, Record
 
 LARGEST = 2**53 - 1
 CONTROL = "".join(chr(code) for code in range(32) if chr(code) not in "\t\n")
-"""What no text contains; a carriage return is stored as a newline."""
-# Names that SQL knows too: columns are quoted everywhere or nothing works.
+"""The characters that no text may contain. A carriage return is stored as a newline."""
+# Names that are also key words of SQL. Statements must quote all columns.
 NAMES = ("order", "group", "select", "from", "user", "value", "total", "count", "limit", "t", "when", "index", "desc")
 OPTIONS = ("zulu", "alpha", "Mike", "10", "9", "new", "a-b", "a_b", "null", "true", "ALPHA", "x")
-# Case, composition, width, direction, order of code points, wildcards and quotes of SQL.
+# Texts that differ in case, composition, width, direction or order of code points, and texts with wildcards and quotes
+# of SQL.
 WORDS = (
     *("", " ", "a", "A", "ab", "Ab", "b", "aB ", "straße", "STRASSE", "ẞ", "ss", "é", "e\u0301", "É", "E\u0301", "ﬁ"),
     *("fi", "İ", "i\u0307", "ı", "I", "i", "K", "K", "k", "ς", "σ", "Σ", "ΑΣ", "ᾳ", "ᾼ", "αι", "ŉ", "\U0001f600"),
@@ -34,14 +35,14 @@ KINDS: Mapping[str, type[Field]] = {
 
 
 class Target(Model, plural="Targets"):
-    """What refs of the random model lead to."""
+    """The target of refs of the random model."""
 
     title = Text()
 
 
 @st.composite
 def models(draw: st.DrawFn) -> type[Model]:
-    """A model called thing with 4 to 12 fields of any kinds, each at random indexed."""
+    """Generate a model called thing with 4 to 12 fields of any kind. Each field is randomly indexed."""
     kinds = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=4, max_size=12))
     names = draw(st.permutations(NAMES))
     fields: dict[str, Field] = {}
@@ -58,7 +59,7 @@ def models(draw: st.DrawFn) -> type[Model]:
 
 
 def value_of(luck: random.Random, field: Field, refs: Mapping[str, Sequence[str]]) -> Any:
-    """A value of the field's kind, often one that others have too."""
+    """Return a value of the kind of the field. Other records often have the same value."""
     if field.kind in oracle.TEXTS:
         return "".join(luck.choices(WORDS, k=luck.choice([1, 1, 1, 2, 3])))[:1_000]
     if field.kind in ("number", "money"):
@@ -73,14 +74,14 @@ def value_of(luck: random.Random, field: Field, refs: Mapping[str, Sequence[str]
 
 
 def rows(luck: random.Random, model: Declared, refs: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The fields of a new record, a quarter of them empty; some left out and some given as null."""
+    """Return the fields of a new record. A quarter of them are empty: some are omitted, and some are null."""
     empty = luck.choice([0.0, 0.25, 0.9])
     given = {name: value_of(luck, field, refs) for name, field in model.fields.items() if luck.random() >= empty}
     return given | {name: None for name in model.fields if name not in given and luck.random() < 0.5}
 
 
 def rule(luck: random.Random, model: Declared, records: Sequence[Record]) -> Where:
-    """A condition of a role's rows, with a value that some record has."""
+    """Return a row condition of a role, with a value that a record has."""
     name = luck.choice(["id", *model.fields])
     there = [record[name] for record in records if record[name] is not None]
     operator = luck.choice(oracle.operators(model, name)) if there else "is_null"
@@ -91,7 +92,7 @@ def rule(luck: random.Random, model: Declared, records: Sequence[Record]) -> Whe
 
 @st.composite
 def conditions(draw: st.DrawFn, model: Declared, names: Sequence[str], records: Sequence[Record]) -> dict[str, Any]:
-    """One condition on a field or id, mostly with a value that some record has."""
+    """Generate a condition on a field or id, usually with a value that a record has."""
     name = draw(st.sampled_from(["id", *names]))
     operator = draw(st.sampled_from(oracle.operators(model, name)))
     if operator == "is_null":
@@ -108,7 +109,7 @@ def conditions(draw: st.DrawFn, model: Declared, names: Sequence[str], records: 
 
 
 def operands(model: Declared, name: str, records: Sequence[Record]) -> st.SearchStrategy[Any]:
-    """Values to compare a field with: those there are, and others of its kind."""
+    """Return values to compare a field with: values that exist, and others of its kind."""
     there = [record[name] for record in records if record[name] is not None]
     known = st.sampled_from(there) if there else st.nothing()
     if name == "id" or isinstance(model.fields[name], Ref):
@@ -127,7 +128,7 @@ def operands(model: Declared, name: str, records: Sequence[Record]) -> st.Search
 
 @st.composite
 def queries(draw: st.DrawFn, model: Declared, names: Sequence[str], records: Sequence[Record]) -> Query:
-    """A whole query on these fields, each part at random left out."""
+    """Generate a query on these fields. Each part may be missing."""
     query: dict[str, Any] = {}
     if draw(st.booleans()):
         query["filter"] = draw(st.lists(conditions(model, names, records), max_size=3))

@@ -1,4 +1,4 @@
-"""A database of each engine, and models that are declared, installed and filled by a test."""
+"""A database of each engine, and functions to declare, install and fill models."""
 
 from collections.abc import AsyncIterator, Mapping
 from itertools import count
@@ -20,47 +20,47 @@ _numbers = count(1)
 
 
 async def opened(url: str) -> Database:
-    """The records schema at the address; to be closed by the caller."""
+    """Open the records schema at the address. The caller must close it."""
     return await open_database(url, schema="records", pool=3, reserve_bytes=0)
 
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """An empty database, open."""
+    """An open, empty database."""
     database = await opened(database_url)
     yield database
     await database.close()
 
 
 def model(name: str, /, **fields: Field | Workflow) -> type[Model]:
-    """A model of that name with these fields."""
+    """Return a model with this name and these fields."""
     return new_class(name.title(), (Model,), {"name": name}, lambda members: members.update(fields))
 
 
 def registry(*models: type[Model], version: str = "1") -> Registry:
-    """The models as one module."""
+    """Return a registry with one module that has these models."""
     return Registry([Module("trial", version=version, models=models)])
 
 
 async def upgrade(database: Database, *models: type[Model], destroy: bool = False) -> list[str]:
-    """Upgrade to these models; the sentences of the steps that were taken."""
+    """Upgrade to these models, and return descriptions of the steps."""
     return [step.sentence for step in await install.upgrade(database, registry(*models), MASTER, destroy=destroy)]
 
 
 async def planned(database: Database, *models: type[Model]) -> install.UpgradePlan:
-    """What an upgrade to these models would do."""
+    """Return the steps of an upgrade to these models."""
     return await install.plan(database, registry(*models))
 
 
 async def put(database: Database, table: str, /, **values: Value) -> str:
-    """A row as it stands in the table; its id."""
+    """Insert a row as it is stored in the table, and return its id."""
     record_id = f"{next(_numbers):024x}"
     await put_many(database, table, [{"id": record_id, **values}])
     return record_id
 
 
 async def put_many(database: Database, table: str, rows: list[Mapping[str, Value]]) -> None:
-    """Rows with the same columns."""
+    """Insert rows with the same columns."""
     columns = ["revision", "changed", *rows[0]]
     names = ", ".join(f'"{name}"' for name in columns)
     places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
@@ -70,16 +70,16 @@ async def put_many(database: Database, table: str, rows: list[Mapping[str, Value
 
 
 async def all_of(database: Database, table: str, *columns: str) -> list[Row]:
-    """These columns of every row, by id."""
+    """Return these columns of every row, in the order of the ids."""
     names = ", ".join(f'"{name}"' for name in columns)
     return [tuple(row) for row in await database.fetch(f'SELECT {names} FROM "{table}" ORDER BY id')]
 
 
 async def column_of(database: Database, table: str, column: str) -> list[Any]:
-    """One column of every row, by id."""
+    """Return one column of every row, in the order of the ids."""
     return [row[0] for row in await all_of(database, table, column)]
 
 
 async def shape(database: Database) -> str:
-    """The whole schema as text, in which two ways of making it can be compared."""
+    """Return the whole schema as text, so that two schemas can be compared."""
     return await describe_schema(database)

@@ -1,6 +1,7 @@
-"""Upgrades in processes that are killed: reads lines `K URL`, for each forks one that dies before its K-th statement.
+"""Runs upgrades in processes that are killed. It reads lines `K URL`, and for each line it forks a process that dies
+before its K-th statement.
 
-Answers each with `killed` or, where the upgrade had fewer statements, `done`.
+It prints `killed` for each line or, if the upgrade has fewer statements, `done`.
 """
 
 import asyncio
@@ -52,17 +53,17 @@ AFTER: tuple[type[Model], ...] = (
     ),
     model("task", lead=Ref("lead", required=True), title=Text(unique=True)),
 )
-"""Every kind of step leads from the one to the other."""
+"""The models before and after. The upgrade between them has every kind of step."""
 
 
 class Dying:
-    """Counts statements, and kills this process before the last one it is allowed."""
+    """Counts statements, and kills this process before the statement with the given number."""
 
     def __init__(self, last: int) -> None:
         self._left = last
 
     def count(self) -> None:
-        """Another statement is about to be run."""
+        """Count a statement before it is run."""
         self._left -= 1
         if self._left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -77,32 +78,32 @@ class DyingTransaction:
         self.after_commit = inner.after_commit
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """As the port says."""
+        """See `Transaction`."""
         self._dying.count()
         return await self._inner.fetch(statement, *values)
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
-        """As the port says."""
+        """See `Transaction`."""
         self._dying.count()
         return await self._inner.fetch_one(statement, *values)
 
     async def run(self, statement: str, *values: Value) -> int:
-        """As the port says."""
+        """See `Transaction`."""
         self._dying.count()
         return await self._inner.run(statement, *values)
 
     async def run_many(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
-        """As the port says."""
+        """See `Transaction`."""
         self._dying.count()
         await self._inner.run_many(statement, rows)
 
     def savepoint(self) -> AbstractAsyncContextManager[None]:
-        """As the port says."""
+        """See `Transaction`."""
         return self._inner.savepoint()
 
 
 class DyingDatabase:
-    """A database the statements of whose transactions are counted."""
+    """A database whose transactions count their statements."""
 
     def __init__(self, inner: Database, dying: Dying) -> None:
         self._inner = inner
@@ -114,34 +115,34 @@ class DyingDatabase:
 
     @property
     def dialect(self) -> Dialect:
-        """As the port says."""
+        """See `Database`."""
         return self._inner.dialect
 
     @property
     def broken(self) -> asyncio.Event:
-        """As the port says."""
+        """See `Database`."""
         return self._inner.broken
 
     def stream(self, statement: str, *values: Value) -> AsyncIterator[list[Row]]:
-        """As the port says."""
+        """See `Database`."""
         return self._inner.stream(statement, *values)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:
-        """As the port says."""
+        """See `Database`."""
         async with self._inner.transaction() as inner:
             yield DyingTransaction(inner, self._dying)
 
 
 async def upgrade(url: str, last: int) -> None:
-    """Upgrade the database to AFTER, or die before the statement with the number `last`."""
+    """Upgrade the database to AFTER, or kill this process before the statement with the number `last`."""
     database = DyingDatabase(await opened(url), Dying(last))
     await install.upgrade(database, registry(*AFTER), MASTER, destroy=True)
     await database.close()
 
 
 def main() -> None:
-    """Fork for each line, one after the other."""
+    """Fork a process for each line, one after the other."""
     for line in sys.stdin:
         last, url = line.split()
         child = os.fork()

@@ -1,4 +1,4 @@
-"""A field that becomes personal hides what was known of it before, too."""
+"""If a field becomes personal, its earlier values in history and audit are hidden too."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ SECRET = "ada@example.com"
 
 
 def contact(*, is_personal: bool) -> type[Model]:
-    """The model before and after."""
+    """Return the model before and after."""
     return model("contact", title=Text(), email=Text(personal="EMAIL") if is_personal else Text())
 
 

@@ -1,4 +1,4 @@
-"""Tables come from declarations: from an empty database, once, as the plan said."""
+"""Tables are created from declarations: in an empty database, once, and as the plan announces."""
 
 import pytest
 
@@ -14,7 +14,7 @@ SHIPPED = ("party", "crm", "billing", "helpdesk")
 
 
 def lead() -> type:
-    """Something to install."""
+    """Return a model to install."""
     return model("lead", title=Text(required=True, index=True), stage=Select("new", "done", index=True))
 
 
@@ -52,7 +52,7 @@ async def test_the_plan_is_what_is_done_and_changes_nothing(database: Database) 
 
 
 async def test_the_plan_is_said_in_words_that_name_what_changes(database: Database) -> None:
-    # Downwards, PostgreSQL alone needs an index of its own.
+    # Only PostgreSQL needs a separate index for descending order.
     stage = "(CASE \"stage\" WHEN 'new' THEN 0 WHEN 'done' THEN 1 END)"
     downwards = ["DESC NULLS LAST"] if database.dialect == "postgres" else []
     await upgrade(database, lead())

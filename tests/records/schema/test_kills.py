@@ -1,4 +1,5 @@
-"""An upgrade that is killed before any of its statements goes on from there, and ends where an unharmed one ends."""
+"""An upgrade that is killed before any of its statements can be continued, and has the same result as an uninterrupted
+upgrade."""
 
 import asyncio
 import shutil
@@ -27,7 +28,7 @@ EVERY = 83
 
 
 class State(NamedTuple):
-    """All there is: the schema, what is noted of it, the rows, and the vault, whose random ids are numbered."""
+    """The whole state: the schema, its metadata, the rows, and the vault, whose random ids are replaced by numbers."""
 
     shape: str
     noted: object
@@ -37,7 +38,7 @@ class State(NamedTuple):
 
 
 async def furnish(url: str) -> None:
-    """Install BEFORE, with rows that every step has something to do with."""
+    """Install BEFORE, with rows for every step to change."""
     database = await opened(url)
     await upgrade(database, *BEFORE)
     vault = Vault(await root_secret.secret(database, MASTER))
@@ -61,7 +62,7 @@ async def furnish(url: str) -> None:
 
 
 async def state(url: str) -> State:
-    """Everything that two upgrades must have made the same."""
+    """Return everything that must be equal after two upgrades."""
     database = await opened(url)
     values = [row[0] for row in await all_of(database, "lead", "mail__value")]
     values += [row[0] for row in await all_of(database, "note", "text__value")]
@@ -86,7 +87,7 @@ async def _vault(database: Database) -> list[Row]:
 
 
 class Copies:
-    """Makes copies of a furnished database."""
+    """Copies a filled database."""
 
     def __init__(self, url: str, folder: Path, cluster: Cluster | None) -> None:
         self.url = url
@@ -95,7 +96,7 @@ class Copies:
         self._numbers = count(1)
 
     def another(self) -> str:
-        """The address of another copy."""
+        """Create another copy, and return its address."""
         number = next(self._numbers)
         if self._cluster is None:
             path = self._folder / f"copy_{number}.sqlite"
@@ -110,7 +111,7 @@ class Copies:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def copies(request: pytest.FixtureRequest, tmp_path: Path) -> Copies:
-    """A furnished database of each engine, to be copied."""
+    """A filled database of each engine that can be copied."""
     if request.param == "sqlite":
         made = Copies(f"sqlite:///{tmp_path}/furnished.sqlite", tmp_path, None)
     else:
@@ -122,13 +123,13 @@ def copies(request: pytest.FixtureRequest, tmp_path: Path) -> Copies:
 
 
 class Killer:
-    """The process that forks upgrades and lets them be killed."""
+    """The process that forks upgrades that are killed."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def upgrade(self, url: str, last: int) -> str:
-        """Upgrade until the statement with that number; how it ended."""
+        """Upgrade until the statement with this number, and return how the process ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{last} {url}\n")
@@ -138,7 +139,7 @@ class Killer:
 
 @pytest.fixture
 def killer() -> Iterator[Killer]:
-    """The process, ended with the test."""
+    """The process, which ends with the test."""
     command = [sys.executable, "-m", "tests.records.schema.killed"]
     with subprocess.Popen(
         command, cwd=SOURCE.parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

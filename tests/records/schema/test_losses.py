@@ -1,4 +1,5 @@
-"""What would lose data is refused with its remedy, and done when it is asked for; what cannot be done says why."""
+"""Upgrades that would lose data are refused with the remedy, and run with an explicit option. Upgrades that are
+impossible are refused with the reason."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +32,7 @@ def _length(stage: str) -> int:
 
 
 async def refused(database: Database, *models: type[Model]) -> str:
-    """Why the upgrade is refused for what it would lose; nothing was changed."""
+    """Return the errors of an upgrade that would lose data. The upgrade must not change anything."""
     before = (await shape(database), await installed(database))
     with pytest.raises(DataLoss) as caught:
         await upgrade(database, *models)
@@ -41,7 +42,8 @@ async def refused(database: Database, *models: type[Model]) -> str:
 
 
 async def in_the_way(database: Database, *models: type[Model], destroy: bool = False) -> str:
-    """Which data is in the way of the upgrade; nothing was changed, and the plan says the same."""
+    """Return the data that prevents the upgrade. The upgrade must not change anything, and the plan must report the
+    same data."""
     before = (await shape(database), await installed(database))
     with pytest.raises(ConflictingData) as caught:
         await upgrade(database, *models, destroy=destroy)
@@ -238,7 +240,7 @@ async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, 
     await upgrade(database, *after, destroy=True)
 
     assert "forget the EMAIL values of lead.mail in the vault and their copies in the audit" in told
-    # The third reference was somebody else's.
+    # The third reference belongs to another owner.
     assert [tuple(row) for row in await database.fetch("SELECT label, refs FROM pii_value")] == [("EMAIL", 1)]
     assert await database.fetch("SELECT 1 FROM pii_alias") == []
 

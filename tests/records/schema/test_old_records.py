@@ -1,4 +1,4 @@
-"""Old records get what an upgrade adds: defaults, computed fields, totals, folded copies, ids in the vault."""
+"""Existing records after an upgrade: defaults, computed fields, totals, folded copies, and ids in the vault."""
 
 from countersign.declare import TODAY, Bool, Date, LongText, Money, Move, Number, Ref, Select, Text, Workflow
 from countersign.kernel import clock

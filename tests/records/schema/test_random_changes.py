@@ -1,4 +1,4 @@
-"""Whatever the models were before, an upgrade leads to the very schema that an empty database gets."""
+"""An upgrade from any models gives the same schema as an installation in an empty database."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ _numbers = count(1)
 
 
 def models(declared: Declared) -> list[type[Model]]:
-    """The models; a ref to one that is not among them is a text."""
+    """Return the models. A ref to a model that is not among them becomes a text."""
     return [
         model(
             name,
@@ -67,7 +67,7 @@ def models(declared: Declared) -> list[type[Model]]:
 
 
 async def fill(database: Database, table: Table) -> None:
-    """One row with a value in every field that can have one."""
+    """Insert one row with a value in every possible field."""
     values = {column.name: _value(column) for column in table.columns if column.kind}
     await put(database, table.name, **values)
 
@@ -77,14 +77,15 @@ def _value(column: Column) -> int | str | None:
 
 
 async def compare(url: str, folder: Path, sequence: list[Declared]) -> None:
-    """Upgrade from each to the next, with a row in every table, and compare with the last one made from empty."""
+    """Upgrade from each set of models to the next, with a row in every table. Compare the result with a new
+    installation of the last set."""
     number = next(_numbers)
     grown, fresh = [await opened(url, folder, f"{name}_{number}") for name in ("grown", "fresh")]
     try:
         for declared in sequence:
             known = (await installed(grown)).tables if declared is not sequence[0] else {}
             await upgrade(grown, *models(declared), destroy=True)
-            # As a service does: its connections know the types of columns from when they first wrote them.
+            # As in a service, the connections know the types of the columns from the first write.
             await grown.close()
             grown = await opened(url, folder, f"grown_{number}")
             for name, table in (await installed(grown)).tables.items():
@@ -104,7 +105,7 @@ async def compare(url: str, folder: Path, sequence: list[Declared]) -> None:
 
 
 async def opened(url: str, folder: Path, name: str) -> Database:
-    """An empty database of that name: a file, or a schema."""
+    """Open an empty database with this name: a file or a schema."""
     here = f"sqlite:///{folder}/{name}.sqlite" if url.startswith("sqlite") else url
     return await open_database(here, schema=name, pool=2, reserve_bytes=0)
 

@@ -1,4 +1,4 @@
-"""A field that has another name by now keeps its values, its tokens, its bit and what was granted on it."""
+"""A renamed field keeps its values, its tokens, its bit and its grants."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -56,7 +56,8 @@ async def _opened(rooms: Rooms) -> AsyncGenerator[Office]:
 
 
 async def _turn_back(office: Office, token_id: str) -> None:
-    """Make the office what an installation was whose agent tokens had a title, with one made and a grant given then."""
+    """Turn the office into an older installation in which agent tokens had a field `title`, with a token and a grant
+    from that time."""
     database, engine = office.service.records.database, office.service.engine
     before = await install.installed(database)
     table = before.tables["agent_token"]

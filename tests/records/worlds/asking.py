@@ -1,4 +1,5 @@
-"""Requests for two worlds: made at random from what was seen before, with placeholders where the worlds' tokens go."""
+"""Generates random requests for two worlds from what was seen before. Placeholders in a request mark the positions of
+the tokens of each world."""
 
 import json
 import random
@@ -21,10 +22,10 @@ PLAIN: Mapping[str, tuple[object, ...]] = {
 OPERATORS = ("eq", "ne", "contains", "in", "gt", "gte", "lt", "lte", "is_null")
 MODELS = ("lead", "party", "activity", "ticket", "invoice", "product")
 BOOKS = ("invoice", "payment", "invoice_line", "product", "party")
-"""What requests about the books are about."""
+"""The models of requests about accounting."""
 ENGINE_MODELS = ("user", "session", "agent_token", "role", "grant", "setting", "token_domain", "pii_value")
 HIDDEN_MODELS = ("dossier", "dossiers")
-"""A model that only world b has, and one that no world has."""
+"""Names of a model that only world b has, and of one that no world has."""
 
 GUESSES = {
     "PERSON": ("Ada Lovelace 3", "Grace 2", "Katherine the 2th", "Someone New"),
@@ -42,8 +43,8 @@ _MARK = re.compile(r"⟦(~?)(\d+)⟧")
 
 @dataclass(frozen=True)
 class Asked:
-    """One request. ⟦7⟧ in the body is the seventh known token of each world, ⟦~7⟧ that of the other world; a raw body
-    is sent as it is. `key` is the Idempotency-Key of a command."""
+    """One request. In the body, ⟦7⟧ stands for the seventh known token of each world, and ⟦~7⟧ for that of the other
+    world. A raw body is sent unchanged. `key` is the Idempotency-Key of a command."""
 
     path: str
     body: Mapping[str, object] | None = None
@@ -54,18 +55,19 @@ class Asked:
     key: str = ""
 
     def sent(self) -> str:
-        """The body before the marks are replaced."""
+        """Return the body with its placeholders."""
         return json.dumps(self.body, ensure_ascii=False) if self.raw is None else self.raw.decode("latin-1")
 
     def content(self, tokens: Sequence[tuple[str, str]]) -> bytes:
-        """The body as one world gets it; of the tokens, its own come first, those of the other world second."""
+        """Return the body for one world. `tokens` maps each placeholder to the world's own token and the token of the
+        other world."""
         return _MARK.sub(lambda found: tokens[int(found[2])][bool(found[1])], self.sent()).encode()
 
 
 @dataclass
 class Known:
-    """What the generator knows: ids by model (hidden and missing ones too) and those that were seen, the fields of
-    the caller, the labels of its tokens, its plans."""
+    """The knowledge of the generator: ids by model (including hidden and missing ones), the ids that were seen, the
+    fields of the caller, the labels of its tokens, and its plans."""
 
     ids: dict[str, list[str]]
     seen: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -76,7 +78,7 @@ class Known:
 
 
 def made_ids() -> dict[str, list[str]]:
-    """Ids of records in both worlds, in world b alone, and in none."""
+    """Return ids of records in both worlds, of records in world b only, and of no record."""
     found: dict[str, list[str]] = {}
     for model in dict.fromkeys(MODELS + BOOKS):
         found[model] = [_id(model, number) for number in range(26)]
@@ -91,17 +93,17 @@ def _id(model: str, key: object) -> str:
 
 
 class Requests:
-    """An endless row of requests."""
+    """An endless sequence of requests."""
 
     def __init__(
         self, registry: Registry, seed: int, *, is_agent: bool, models: Sequence[str] = MODELS
     ) -> None:
-        """An agent only ever proposes what hidden records may stand in the way of. A person is told (a deletion
-        refused, a unique value taken, a guard that does not hold), which is documented; so it is not sent into their
-        way here."""
+        """Create a generator. For an agent, it sends requests that hidden records may prevent, because they become
+        plans. For a person, it does not send them: it is documented that the response reveals the obstacle (a refused
+        deletion, a unique value that is taken, a guard that is not met)."""
         self._is_agent = is_agent
         self._chance = random.Random(seed)
-        # Of its own, so that what is added does not change the other requests of a seed.
+        # Use a separate random generator, so that additions do not change the other requests of a seed.
         self._chance_of_files = random.Random(f"files {seed}")
         self._registry = registry
         self._models = models
@@ -134,7 +136,7 @@ class Requests:
         self._asked: list[Asked] = []
 
     def next(self) -> Asked:
-        """One more request."""
+        """Return the next request."""
         weights = [weight for weight, _ in self._kinds]
         ((_, make),) = self._chance.choices(self._kinds, weights)
         asked = make(self._registry.models[self._chance.choice(self._models)])
@@ -144,7 +146,8 @@ class Requests:
         return asked
 
     def pause_s(self) -> int:
-        """How long after the last request this one comes: now and then many come at once, or none for a while."""
+        """Return the seconds between the last request and this one. Sometimes many requests come at once, or none for a
+        while."""
         return self._chance.choice((1, 1, 20, 60))
 
     def _pick(self, *values: Any) -> Any:
@@ -267,9 +270,10 @@ class Requests:
         return Asked(f"/api/{model.name}/update", body)
 
     def _guess(self, model: Declared) -> Asked:
-        """Somebody's value in clear, into a field where it may be confirmed."""
+        """Return a request that writes a value of another record in clear into a field in which the response could
+        confirm it."""
         if self._chances(50):
-            # What is unique: where a guess is right, nobody else may have the value.
+            # In a unique field, a right guess must not be a value that another record has.
             model = self._registry.models[self._pick("party", "product")]
             fields = ["tax_id" if model.name == "party" else "sku"]
         else:
@@ -283,7 +287,7 @@ class Requests:
         return Asked(f"/api/{model.name}/update", body)
 
     def _right_guess(self, _: Declared) -> Asked:
-        """What a record really holds in one of the worlds, and the same once more."""
+        """Return a request with a value that a record has in only one of the worlds, and repeat it."""
         number = self._chance.randrange(14)
         name, prefix = self._pick(("lead", "contact"), ("ticket", "requester"))
         mails = (f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example")
@@ -292,7 +296,7 @@ class Requests:
         return Asked(f"/api/{name}/update", {"id": self.known.ids[name][number], **value})
 
     def _launder(self, model: Declared) -> Asked:
-        """A token into a field that the caller reads in clear."""
+        """Return a request that writes a token into a field that the caller reads in clear."""
         names = [name for name in self.known.fields.get(model.name, ()) if not model.fields[name].personal]
         texts = [name for name in names if model.fields[name].kind == "text"]
         return Asked(
@@ -301,7 +305,7 @@ class Requests:
         )
 
     def _again(self, model: Declared) -> Asked:
-        """Something asked before, or a deletion of what others change: for the caller nothing has changed."""
+        """Repeat an earlier request, or delete a record that others change. For the caller, nothing has changed."""
         if self._is_agent and self._chances(50):
             name = self._pick("party", "lead")
             record_id = self.known.ids[name][self._pick(0, 1, 2, 3)]
@@ -310,7 +314,7 @@ class Requests:
         return self._chance.choice(before) if before else self._get(model)
 
     def _repeat(self, model: Declared) -> Asked:
-        """A keyed command once more, or another with its key."""
+        """Repeat a command with its key, or send another command with this key."""
         before = [each for each in self._asked[-80:] if each.key and each.path.count("/") == 3]
         if not before:
             return self._create(model)
@@ -329,8 +333,9 @@ class Requests:
         return Asked(f"/api/{model.name}/{self._pick(*moves, 'fly')}", body)
 
     def _may_try(self, model: Declared, name: str) -> bool:
-        """A person learns from a move whether its guards hold, also those over fields it does not see, and over refs
-        to records it may not see: that one is empty, it sees either way, but not that it is not."""
+        """Return whether the caller may send this action. For a person, the response to an action reveals whether its
+        guards are met, including guards on fields that the person does not see. A guard on a ref to a hidden record
+        reveals that the ref is not empty."""
         guards = () if model.workflow is None else model.workflow.moves[name].guards
         seen = self.known.fields.get(model.name, ())
         return self._is_agent or all(
@@ -362,7 +367,8 @@ class Requests:
         return Asked(f"/api/{model.name}/import", body)
 
     def _cell(self, model: Declared, name: str) -> object:
-        """A value; of a reference now and then what a record is called, which the caller may see or not."""
+        """Return a value. For a reference, it is sometimes the name of a record, which may be hidden from the
+        caller."""
         value = self._value(model, name)
         if isinstance(model.fields.get(name), Ref) and self._chance_of_files.random() < 0.6:
             return self._chance_of_files.choice(
@@ -406,7 +412,7 @@ class Requests:
         )
 
     def _crooked(self, model: Declared) -> Asked:
-        """What is refused before a command is reached, or names things that are not there."""
+        """Return a request that is refused before it reaches a command, or that contains unknown names."""
         path = f"/api/{self._pick(model.name, *HIDDEN_MODELS)}/{self._pick('list', 'get', 'fly', 'delete')}"
         raw = self._pick(b"", b"[]", b"{", b'{"id":"x","id":"y"}', b'{"__proto__":{}}', b"\xff", b'{"id":"\\u0000"}')
         return self._pick(

@@ -1,4 +1,4 @@
-"""Two databases that differ only in what one caller may not see."""
+"""Builds two databases (worlds) that differ only in what one caller may not see."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ Audience = Literal["alice", "bob", "dan", "carol"]
 STARTED = Instant(1_790_000_000_000_000)
 PASSWORD = "a long password"
 Step = tuple[str, Mapping[str, object]]
-"""What somebody else does: a path and a body."""
+"""A step of another caller: a path and a body."""
 
 PARTIES, LEADS, ACTIVITIES, INVOICES, TICKETS = 18, 26, 12, 8, 14
 ROLES = {"root": ["administrator"], "alice": ["sales_manager"], "bob": ["clerk"], "carol": ["accountant"], "dan": []}
@@ -34,7 +34,7 @@ LIFTED = (
     *("party.update", "product.create", "product.update", "lead.win", "invoice.settle"),
     *("payment.create", "payment.update"),
 )
-"""What agents do themselves here, so that its answers are compared, too."""
+"""The commands that agents may run directly in this test, so that their responses are compared too."""
 
 DAN: tuple[dict[str, str], ...] = (
     {
@@ -82,8 +82,8 @@ DAN: tuple[dict[str, str], ...] = (
 
 @dataclass
 class World:
-    """One of the two databases: its service, a client, what its callers' bearer tokens are, and in world b the plans
-    of others with what others do there meanwhile."""
+    """One of the two databases, with its service, a client and the bearer tokens of its callers. World b also has the
+    plans of others and the steps that others run during the test."""
 
     service: app.RecordsService
     http: httpx.AsyncClient
@@ -94,11 +94,11 @@ class World:
     steps: tuple[Step, ...] = ()
 
     async def call(self, who: str, path: str, body: object) -> httpx.Response:
-        """A POST of JSON."""
+        """Send a POST request with a JSON body."""
         return await self.http.post(path, json=body, headers={"Authorization": f"Bearer {self.tokens[who]}"})
 
     async def hidden_step(self, number: int) -> None:
-        """Let others do the next of what the audience does not see."""
+        """Let others run the next step that the audience does not see."""
         path, body = self.steps[number % len(self.steps)]
         said = {name: f"{each} {number}" if name in TURNING else each for name, each in body.items()}
         if path.endswith("/update"):
@@ -108,8 +108,8 @@ class World:
         assert answer.status_code == 200 or "no such record" in answer.text, answer.text
 
     async def returning_step(self, turn: int) -> tuple[str, str]:
-        """Let a value that the audience sees come, leave or return, which both worlds see; in world b a record that the
-        audience does not see gets an equal value before it leaves. Answers the model and the id of the record."""
+        """Add, remove or restore a value that the audience sees, in both worlds. In world b, a hidden record gets an
+        equal value before it is removed. Return the model and the id of the record."""
         turns, phase = divmod(turn, 3)
         returning = RETURNING[self.audience]
         value = f"Leaver {turns} of {self.variant}"
@@ -128,8 +128,8 @@ class World:
 
 @dataclass(frozen=True)
 class Built:
-    """What is known of a world that nobody has opened: its audience, its callers' bearer tokens, and in world b the
-    plans of others with what others do there meanwhile."""
+    """A built world that is not open: its audience, the bearer tokens of its callers, and in world b the plans of
+    others and the steps that others run during the test."""
 
     audience: Audience
     tokens: Mapping[str, str]
@@ -138,7 +138,7 @@ class Built:
 
 
 async def build(settings: Settings, variant: Variant, audience: Audience) -> Built:
-    """Fill an empty database with the world for this audience: `a` and `b` look the same to it."""
+    """Fill an empty database with a world for this audience. The variants `a` and `b` look the same to the audience."""
     async with _served(settings, variant) as world:
         with clock.fixed(STARTED):
             await _Building(world.service, variant, audience).everything()
@@ -151,7 +151,7 @@ async def build(settings: Settings, variant: Variant, audience: Audience) -> Bui
 
 @asynccontextmanager
 async def opened(settings: Settings, variant: Variant, built: Built) -> AsyncGenerator[World]:
-    """The world that was built in this database, or in the one that this is a copy of."""
+    """Open the world that was built in this database, or in the database from which this one was copied."""
     async with _served(settings, variant) as world:
         await _salt_anew(world.service)
         world.audience = built.audience
@@ -175,8 +175,8 @@ async def _sign_in_root(world: World) -> None:
 
 
 async def _let_others_work(world: World, audience: Audience) -> None:
-    """Others have agents of the same label, whose plans are about what the audience sees, too; where people of the
-    audience would see those, about the rest alone."""
+    """Create agents of others with the same label, and let them propose plans. The plans are also about records that
+    the audience sees, unless people of the audience would see these plans."""
     for label in ("scout", "other"):
         answer = await world.call("root", "/api/auth/agent-token", {"scopes": ["*"], "label": label})
         world.tokens[label] = answer.json()["token"]
@@ -189,7 +189,7 @@ async def _let_others_work(world: World, audience: Audience) -> None:
 
 
 async def _salt_anew(service: app.RecordsService) -> None:
-    """Ids are the same in both worlds; what tokens are made from never is."""
+    """Replace the secret from which tokens are computed. Ids are equal in both worlds, but tokens must differ."""
     async with service.records.database.transaction() as transaction:
         for row in await transaction.fetch("SELECT id FROM token_domain"):
             await transaction.run("UPDATE token_domain SET salt = $2 WHERE id = $1", row[0], ids.random_bytes(32))
@@ -211,16 +211,16 @@ async def _get_tokens(world: World, audience: str) -> None:
 
 
 def made_id(model: str, key: object) -> str:
-    """The id that a record made under this key has."""
+    """Return the id of the record that is created under this key."""
     with ids.seeded(f"{model}/{key}"):
         return ids.new_record_id()
 
 
 TURNING = frozenset({"tax_id", "sku"})
-"""What must be another value at every turn."""
+"""The fields that must get another value at every step."""
 
 STEPS: Mapping[str, tuple[Step, ...]] = {
-    # Sales sees neither tax numbers nor invoices.
+    # The role sales sees neither tax numbers nor invoices.
     "sales": (
         ("/api/party/update", {"tax_id": "ZZ"}),
         ("/api/invoice/create", {"party": made_id("party", 3)}),
@@ -246,8 +246,8 @@ STEPS: Mapping[str, tuple[Step, ...]] = {
 
 @dataclass(frozen=True)
 class Returning:
-    """A field that the audience sees, the numbers of records whose value in it leaves and returns, and what gives a
-    record an equal value that the audience does not see: a path, its field, and the rest of the body."""
+    """A field that the audience sees, the numbers of the records whose value in it is removed and restored, and the
+    input that gives a hidden record an equal value: a path, its field, and the rest of the body."""
 
     model: str
     field: str
@@ -274,7 +274,8 @@ class _Building:
         self._people: dict[str, str] = {}
 
     async def everything(self) -> None:
-        """Everything the audience sees is the same; ids of what both worlds have are the same too."""
+        """Create everything that the audience sees, which is equal in both worlds. The ids of records in both worlds
+        are equal too."""
         hashed = await passwords.hash_password(PASSWORD)
         async with self._service.records.database.transaction() as transaction:
             nobody = Caller("person", "", "", "", View({}))
@@ -320,7 +321,7 @@ class _Building:
             await self._make("grant", number, role=role, **grant)
 
     def _of(self, first: object, second: object) -> object:
-        """A value the audience sees as a token or not at all: another one in world b."""
+        """Return a value that the audience sees as a token or not at all. It differs in world b."""
         return second if self._is_b else first
 
     async def _party(self, number: int) -> None:
@@ -364,7 +365,7 @@ class _Building:
         party = number % PARTIES
         if self._audience != "dan" or party % 2:
             return made_id("party", party)
-        # Another company, of which he sees neither, or one and none.
+        # Another company, of which dan sees neither, or one company and none.
         first, second = made_id("party", party), made_id("party", (party + 2) % PARTIES)
         one = {2: self._of(None, second), 4: self._of(first, None)}.get(number % 12, self._of(first, second))
         return None if one is None else str(one)
@@ -406,7 +407,8 @@ class _Building:
             await self._invoice(number, is_seen=is_seen)
 
     async def _invoice(self, number: int, *, is_seen: bool) -> None:
-        """For dan, who sees invoices without parties and amounts, others are paid in world b."""
+        """Create an invoice. In world b, other invoices are paid, for dan, who sees invoices without parties and
+        amounts."""
         is_moved = self._is_b and not is_seen
         party = made_id("party", number + 9 if is_moved else number)
         invoice = await self._make("invoice", number, party=party, due=f"2026-12-{number + 1:02d}")
@@ -424,7 +426,7 @@ class _Building:
             await workflow.perform(self._run, declared, record, workflow.move_of(declared, "post"), {})
 
     async def _more(self) -> None:
-        """What only world b has: more hidden records, and hidden edits of records that are seen."""
+        """Create what only world b has: more hidden records, and hidden changes of visible records."""
         if self._audience != "carol":
             for number in range(PARTIES):
                 for turn in range(number % 4):
@@ -444,7 +446,8 @@ class _Building:
             await self._archive(number)
 
     async def _archive(self, number: int) -> None:
-        """Records that are gone, and records of a model that only this world has, which refer to what is seen."""
+        """Create records that are deleted again, and records of a model that only this world has, which refer to
+        visible records."""
         model = "lead" if self._audience == "carol" else "product"
         values: dict[str, object] = {"title": "Gone", "owner": self._people["bob"]}
         if model == "product":

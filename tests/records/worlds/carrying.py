@@ -1,4 +1,4 @@
-"""How a request reaches a world, and what is heard of its answer: over REST, or the same over MCP."""
+"""Sends requests to a world, over REST or over MCP, and interprets the responses."""
 
 import zlib
 from collections.abc import Sequence
@@ -15,29 +15,30 @@ REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
 
 
 class Heard(NamedTuple):
-    """What an answer means: the status and the body that REST has for it."""
+    """The meaning of a response: the status and the body that the REST response would have."""
 
     status: int
     body: Any
 
 
 class Carrier(Protocol):
-    """Takes requests to a world."""
+    """Sends requests to a world."""
 
     async def ask(self, world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
-        """The answer of one world. `tokens` are those of this world, each with its counterpart in the other."""
+        """Send the request to one world and return the response. `tokens` are the tokens of this world, each with its
+        counterpart in the other world."""
         ...
 
     def heard(self, asked: Asked, answer: httpx.Response) -> Heard:
-        """What the answer means."""
+        """Return the meaning of the response."""
         ...
 
 
 class Rest:
-    """Every request as it is."""
+    """Sends every request over REST."""
 
     async def ask(self, world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
-        """Ask over REST."""
+        """Send the request over REST."""
         headers = {"Authorization": f"Bearer {world.tokens[who]}", "Accept": asked.accept, **asked.headers}
         if asked.key:
             headers["Idempotency-Key"] = asked.key
@@ -48,17 +49,17 @@ class Rest:
         return await world.http.request(asked.method or "POST", asked.path, content=content, headers=headers)
 
     def heard(self, asked: Asked, answer: httpx.Response) -> Heard:
-        """The answer itself."""
+        """Return the status and the body of the response."""
         is_json = answer.headers.get("content-type") == "application/json" and answer.content
         return Heard(answer.status_code, answer.json() if is_json else None)
 
 
 class Mcp(Rest):
-    """Commands as calls of tools, in every revision in turn; descriptions as lists of tools. What is no tool (tokens,
-    approvals) goes the way it always goes."""
+    """Sends commands as calls of tools, with the revisions in turn, and requests descriptions as lists of tools.
+    Requests without a tool (tokens, approvals) are sent over REST."""
 
     async def ask(self, world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
-        """Ask over MCP."""
+        """Send the request over MCP."""
         if asked.path.startswith(ELSEWHERE):
             return await super().ask(world, who, asked, tokens)
         headers = {
@@ -71,7 +72,8 @@ class Mcp(Rest):
         return await world.http.request(method, "/mcp", content=_message(asked, tokens), headers=headers)
 
     def heard(self, asked: Asked, answer: httpx.Response) -> Heard:
-        """A result as the envelope or the proposal it holds, a refusal as 400, an unknown tool as 404."""
+        """Convert a result to the envelope or the proposal that it contains, a refusal to 400, and an unknown tool to
+        404."""
         found = super().heard(asked, answer)
         if asked.path.startswith(ELSEWHERE) or found.status != 200:
             return found

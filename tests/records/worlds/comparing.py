@@ -1,4 +1,4 @@
-"""Asking both worlds the same, and holding their answers against each other byte by byte."""
+"""Sends the same requests to both worlds, and compares their responses byte by byte."""
 
 import json
 import re
@@ -16,39 +16,39 @@ from tests.records.worlds.building import STARTED, World
 from tests.records.worlds.carrying import REST, Carrier, Heard
 
 OTHERS_EVERY = 7
-"""After how many requests somebody else changes something in world b."""
+"""The number of requests after which another caller changes something in world b."""
 
 RETURNING_EVERY = 4
-"""After how many requests a value comes, leaves or returns in both worlds, and is looked at."""
+"""The number of requests after which a value is added, removed or restored in both worlds, and read."""
 
 MANY_TOKENS = 40
 MOST_KINSHIP = 0.75
-"""Of 40 pairs at random, one set in a million is so alike."""
+"""The maximum correlation. Among random sets of 40 pairs, one set in a million has a higher one."""
 
 
 class Differs(AssertionError):
-    """The worlds answer differently: the caller learned something it may not see."""
+    """The responses of the worlds differ, so the caller has learned something that it may not see."""
 
 
 @dataclass
 class Compared:
-    """How often each status was answered, and how many tokens were seen."""
+    """How often each status was returned, and how many tokens were seen."""
 
     statuses: Counter[int] = field(default_factory=Counter[int])
     tokens: int = 0
 
     @property
     def carried_out(self) -> int:
-        """How many requests were carried out or proposed."""
+        """Return the number of requests that were executed or proposed."""
         return sum(count for status, count in self.statuses.items() if status < 300)
 
 
 class Renaming:
-    """One consistent renaming of the tokens of world a to those of world b, kept over a whole run."""
+    """A consistent renaming of the tokens of world a to the tokens of world b. It is kept for a whole run."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         names = "|".join(sorted(labels, key=len, reverse=True))
-        # A letter before it may be that of an escaped line end.
+        # A letter before a token may belong to an escaped line end.
         start = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
         self._token = re.compile(rf"{start}(?:{names})_(?:0|[1-9][0-9]{{0,14}})(?![A-Za-z0-9_])")
         self._there: dict[str, str] = {}
@@ -56,8 +56,8 @@ class Renaming:
         self.pairs: list[tuple[str, str]] = []
 
     def match(self, first: str, second: str, sent: str) -> bool:
-        """Whether the texts are the same up to the renaming; new tokens extend it. `sent` is what the caller wrote:
-        it may come back as it was, tokens of the other world too."""
+        """Return whether the texts are equal up to the renaming. New tokens extend the renaming. `sent` is the text of
+        the caller, which may be returned unchanged, including tokens of the other world."""
         mine, theirs = self._token.findall(first), self._token.findall(second)
         if len(mine) != len(theirs) or self._token.split(first) != self._token.split(second):
             return False
@@ -67,7 +67,8 @@ class Renaming:
         if first.partition("_")[0] != second.partition("_")[0]:
             return False
         if first == second:
-            # Tokens are made from chance: what is equal in both worlds was no secret, or is numbered by a counter.
+            # Tokens are random. If a token is equal in both worlds, its value was not secret, or its number comes from
+            # a counter.
             return first in sent
         if OTHERS in sent and self._there.get(second) == first:
             return True
@@ -77,8 +78,8 @@ class Renaming:
         return self._there.get(first) == second and self._back.get(second) == first
 
     def kinship(self) -> float:
-        """How far the numbers of both worlds follow each other, by rank: 1 when whoever knows the order of the ones
-        knows that of the others, around 0 when they say nothing (Spearman)."""
+        """Return the rank correlation (Spearman) of the token numbers of both worlds. It is 1 if the order of the
+        numbers of one world determines the order in the other, and about 0 if it says nothing."""
         count = len(self.pairs)
         numbers = [[int(pair[place].partition("_")[2]) for pair in self.pairs] for place in (0, 1)]
         ranks = [[sorted(each).index(number) for number in each] for each in numbers]
@@ -88,16 +89,16 @@ class Renaming:
 async def compare(
     worlds: tuple[World, World], who: str, requests: Requests, count: int, carrier: Carrier = REST
 ) -> Compared:
-    """Ask both worlds `count` times, while in world b others go on changing what the caller does not see.
+    """Send `count` requests to both worlds, while others change hidden data in world b.
 
     Raises:
-        Differs: an answer is another one in the other world, beyond the renaming.
+        Differs: a response differs by more than the renaming.
     """
     first, second = worlds
     assert first is not second
     with clock.fixed(clock.later(STARTED, seconds=30)):
         for world in (second, first):
-            # Both, so that whatever is counted per answer stands where it does in the other.
+            # Read both responses, so that counters of responses are equal in both worlds.
             await _look(world, who, requests)
     requests.known.ids["plan"] += second.plans
     renaming = Renaming(sorted(first.service.records.registry.labels))
@@ -123,7 +124,7 @@ async def compare(
 
 @dataclass
 class _Asking:
-    """Asks both worlds, and compares their answers."""
+    """Sends requests to both worlds and compares the responses."""
 
     worlds: tuple[World, World]
     who: str
@@ -133,10 +134,10 @@ class _Asking:
     found: Compared = field(default_factory=Compared)
 
     async def ask(self, asked: Asked, seed: str) -> None:
-        """One request; by the seed are made the ids of what it makes.
+        """Send one request. The seed determines the ids of the records that it creates.
 
         Raises:
-            Differs: the answers differ.
+            Differs: the responses differ.
         """
         answers: list[httpx.Response] = []
         for place, world in enumerate(self.worlds):
@@ -151,7 +152,7 @@ class _Asking:
 
 
 async def _look(world: World, who: str, requests: Requests) -> None:
-    """What the caller sees, so that most requests are sensible ones."""
+    """Read what the caller sees, so that most requests are meaningful."""
     headers = {"Authorization": f"Bearer {world.tokens[who]}"}
     meta = (await world.http.get("/api/meta", headers=headers)).json()
     requests.known.fields = {model["name"]: [each["name"] for each in model["fields"]] for model in meta["models"]}
@@ -171,8 +172,9 @@ def _hold(asked: Asked, renaming: Renaming, answers: Sequence[httpx.Response], h
 
 
 def _canonical(asked: Asked, answer: httpx.Response, heard: Heard) -> str:
-    """The body. Of audit entries the ids are left out and their order by them: how many chances were taken before
-    one was drawn depends on hidden entries, which real chance does not tell."""
+    """Return the body in a form that can be compared. For audit entries, ids and the order by id are removed: they
+    depend on how many random numbers were drawn before, which hidden entries change. With real random numbers, this
+    reveals nothing."""
     if not asked.path.startswith("/api/audit_entry/") or heard.status != 200:
         return answer.text
     body, value = heard.body, heard.body["value"]
@@ -186,14 +188,14 @@ def _without_numbers(text: str) -> str:
 
 
 def _pieces(first: str, second: str) -> Iterator[tuple[str, str]]:
-    """Both texts cut at their quotes, the numbers of tokens left out."""
+    """Split both texts at their quotation marks, without the numbers of tokens."""
     bare = [_without_numbers(each).split('"') for each in (first, second)]
     return zip_longest(*bare, fillvalue="")
 
 
 def _headers(answer: httpx.Response) -> list[tuple[str, str]]:
-    """All of them. Tokens differ in length, and so does what is made from the bytes that hold them: of these headers
-    it counts whether they say what the bytes are."""
+    """Return all headers. Headers that depend on the length or the bytes of tokens are replaced by whether they match
+    the body."""
     made = {"content-length": str(len(answer.content)), "etag": etag_of(answer.content)}
     return [(name, "true" if made.get(name) == value else value) for name, value in answer.headers.items()]
 

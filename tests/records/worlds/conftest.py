@@ -27,21 +27,21 @@ class Dossier(Model, locked=(where("writer", eq="Nobody"),)):
 
 module = Module("archive", version="1", label="Archive", needs=("party", "crm"), models=(Dossier,))
 """
-"""A module that only world b has, and that nobody is granted anything of."""
+"""A module that only world b has, and for which no caller has a grant."""
 
 
 class Original(NamedTuple):
-    """A world that is copied: its settings, and what is known of it."""
+    """A world that is copied: its settings, and what is known about it."""
 
     settings: Settings
     built: Built
 
 
 class Originals:
-    """The worlds of a run on one engine, by audience; in a run of --full, none is used a second time."""
+    """The worlds of a run on one engine, by audience. In a run with --full, each pair is used only once."""
 
     def __init__(self, folder: Path, cluster: Cluster | None, *, is_full: bool) -> None:
-        """Keep them in the folder, and unless they are SQLite's in databases of the cluster."""
+        """Store the worlds in the folder or, for PostgreSQL, in databases of the cluster."""
         self._folder = folder
         self._cluster = cluster
         self._is_full = is_full
@@ -49,12 +49,12 @@ class Originals:
         self._numbers = count(1)
 
     async def build(self, audience: Audience) -> None:
-        """Build the pair for this audience, unless there is one."""
+        """Build the pair for this audience if it does not exist."""
         if audience not in self._built:
             self._built[audience] = (await self._original("a", audience), await self._original("b", audience))
 
     async def take(self, audience: Audience) -> tuple[Original, Original]:
-        """The pair for this audience."""
+        """Return the pair for this audience."""
         await self.build(audience)
         return self._built.pop(audience) if self._is_full else self._built[audience]
 
@@ -68,19 +68,20 @@ class Pairs:
     """Copies the worlds for one test."""
 
     def __init__(self, originals: Originals, folder: Path, new_url: Callable[[str], str]) -> None:
-        """Put the copies into the folder, and where `new_url` knows databases, into one that is like the named one."""
+        """Store the copies in the folder or, for PostgreSQL, in databases that `new_url` creates as copies of the named
+        database."""
         self._originals = originals
         self._folder = folder
         self._new_url = new_url
         self._numbers = count(1)
 
     async def build(self, audience: Audience) -> None:
-        """Build what is to be copied, before something is changed that those who build it use."""
+        """Build the originals before the test changes something that the build uses."""
         await self._originals.build(audience)
 
     @asynccontextmanager
     async def copied(self, audience: Audience) -> AsyncGenerator[tuple[World, World]]:
-        """A pair of worlds that look the same to the audience, and are the test's own."""
+        """Return a pair of worlds for this test that look the same to the audience."""
         first, second = await self._originals.take(audience)
         async with (
             building.opened(self._copy(first), "a", first.built) as one,
@@ -107,7 +108,7 @@ def archive_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def archive(archive_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install the module of world b, as far as Python can tell."""
+    """Install the module of world b for Python."""
     monkeypatch.setattr(sys, "path", [str(archive_folder), *sys.path])
 
 
@@ -129,13 +130,13 @@ def postgres_originals(
 
 @pytest.fixture
 def sqlite_worlds(sqlite_originals: Originals, tmp_path: Path) -> Pairs:
-    """Makes a pair of worlds on SQLite."""
+    """Makes pairs of worlds on SQLite."""
     return Pairs(sqlite_originals, tmp_path, lambda _: "")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def worlds(request: pytest.FixtureRequest, tmp_path: Path) -> Pairs:
-    """Makes a pair of worlds on each engine."""
+    """Makes pairs of worlds on each engine."""
     if request.param == "sqlite":
         found: Pairs = request.getfixturevalue("sqlite_worlds")
         return found

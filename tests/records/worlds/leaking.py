@@ -1,4 +1,4 @@
-"""Leaks to plant: each a small patch that takes one defence away, and who would notice."""
+"""Planted leaks. Each is a small patch that disables one defence, with the caller that would notice it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,20 +30,21 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 @dataclass(frozen=True)
 class Leak:
-    """What goes wrong, how, and which caller of which audience learns something."""
+    """A leak: its patch, and the audience and the caller that learn something from it."""
 
     name: str
     patch: Patch
     audience: Audience
     who: str = "agent"
     is_early: bool = False
-    """Whether it is planted before the worlds are opened, which keep what they have found by then."""
+    """Whether the patch must be applied before the worlds are opened, because they cache what the patch changes."""
     seed: int = 3
-    """The seed of requests that show it early: most within the first 20, all within the first 70."""
+    """The seed of requests that reveal the leak early: most leaks within the first 20 requests, all within the first
+    70."""
 
 
 def value_ids_are_kept_by_holders(patch: pytest.MonkeyPatch) -> None:
-    """A value that left has its id again while a hidden record holds an equal one, and a new one else."""
+    """A value that was removed gets its previous id again only if a hidden record has an equal value."""
     patch.setattr(vault, "_id_of", lambda _: vault._new_id())
 
 
@@ -51,7 +52,7 @@ masked_fields_are_filtered = leaking_out.masked_fields_are_filtered
 
 
 def hidden_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
-    """Filters and order take every field there is."""
+    """Filters and orders accept every field."""
     real = queries.clear_field
 
     def clear_field(view: ModelView, name: str) -> Field:
@@ -61,7 +62,7 @@ def hidden_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
 
 
 def totals_count_everything(patch: pytest.MonkeyPatch) -> None:
-    """The total of a search leaves the row rule out."""
+    """The total of a search ignores the row condition."""
     real_page, real_where = select.page_with_total, select.where_clause
     first = [False]
 
@@ -78,7 +79,7 @@ def totals_count_everything(patch: pytest.MonkeyPatch) -> None:
 
 
 def refs_tell_what_exists(patch: pytest.MonkeyPatch) -> None:
-    """A ref is checked against the table instead of the caller's view of it."""
+    """A ref is checked against the table and not against the caller's view."""
 
     async def exists(run: Run, model: str, record_id: str) -> bool:
         return await run.reader.fetch_one(f'SELECT 1 FROM "{model}" WHERE id = $1', record_id) is not None
@@ -87,28 +88,28 @@ def refs_tell_what_exists(patch: pytest.MonkeyPatch) -> None:
 
 
 def refs_show_hidden_records(patch: pytest.MonkeyPatch) -> None:
-    """A ref to a record the caller does not see is shown."""
+    """A ref to a hidden record is shown."""
     patch.setattr(queries.Scope, "value_of", lambda self, field: f'{self.alias}."{field.name}"')
 
 
 def reading_by_id_ignores_rows(patch: pytest.MonkeyPatch) -> None:
-    """Who knows an id reads the record."""
+    """Reading by id ignores the row condition."""
     real = select.one
     patch.setattr(select, "one", lambda made, rows, record_id: real(made, None, record_id))
 
 
 def a_unique_clash_is_told(patch: pytest.MonkeyPatch) -> None:
-    """An agent's guess at a unique value it does not see is carried out, or refused."""
+    """An agent's input with a unique value of a hidden record is executed or refused, instead of becoming a plan."""
     patch.setattr(policy, "_may_conflict_with_hidden", lambda view, prepared: False)
 
 
 def agents_delete_themselves(patch: pytest.MonkeyPatch) -> None:
-    """A refused deletion tells an agent of hidden records that refer to it."""
+    """A refused deletion reveals to an agent that hidden records refer to the record."""
     patch.setattr(policy, "is_declared", lambda registry, model, command: False)
 
 
 def agents_read_effects(patch: pytest.MonkeyPatch) -> None:
-    """A plan tells its proposer how many records would go along."""
+    """A plan shows its proposer how many records would be deleted too."""
 
     async def shown(run: Run, raw: Any) -> object:
         return None if raw is None else str(bytes(raw))
@@ -117,7 +118,7 @@ def agents_read_effects(patch: pytest.MonkeyPatch) -> None:
 
 
 def hidden_references_are_refused_at_once(patch: pytest.MonkeyPatch) -> None:
-    """Whether an agent's deletion becomes a plan depends on records that it does not see."""
+    """Whether an agent's deletion becomes a plan depends on hidden records."""
     real = dependents.find
 
     async def find(*given: Any, seen_by: Any = None, **more: Any) -> Any:
@@ -127,12 +128,12 @@ def hidden_references_are_refused_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def guards_look_at_hidden_fields(patch: pytest.MonkeyPatch) -> None:
-    """An agent's action is carried out or refused by what it does not see."""
+    """An agent's action is executed or refused depending on hidden fields."""
     patch.setattr(policy, "_would_reveal_hidden", lambda run, prepared: False)
 
 
 def history_shows_that_something_happened(patch: pytest.MonkeyPatch) -> None:
-    """Hidden changes leave an empty entry."""
+    """Hidden changes are shown as empty entries of the history."""
     real = redaction.changed
 
     async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
@@ -142,17 +143,17 @@ def history_shows_that_something_happened(patch: pytest.MonkeyPatch) -> None:
 
 
 def revisions_count_hidden_changes(patch: pytest.MonkeyPatch) -> None:
-    """The revision is that of the row."""
+    """The revision counts hidden changes."""
     patch.setattr(select.RecordReader, "revision", lambda self, scope: f"{scope.alias}.revision")
 
 
 def the_audit_tells_everybody(patch: pytest.MonkeyPatch) -> None:
-    """Whoever reads the audit reads all of it."""
+    """A caller that may read the audit reads all of it."""
     patch.setattr(app, "with_audit", lambda caller, dialect: caller)
 
 
 def swapped_values_are_measured(patch: pytest.MonkeyPatch) -> None:
-    """A limit on what a token stands for tells its length."""
+    """The error of a limit on the value of a token reveals the length of the value."""
     real = unmask_input._replaced
 
     async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
@@ -165,7 +166,7 @@ def swapped_values_are_measured(patch: pytest.MonkeyPatch) -> None:
 
 
 def tokens_are_swapped_anywhere(patch: pytest.MonkeyPatch) -> None:
-    """A token in a clear field becomes its value: laundering."""
+    """A token in a clear field is replaced by its value (laundering)."""
     real = unmask_input._replaced
 
     async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
@@ -173,12 +174,12 @@ def tokens_are_swapped_anywhere(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(unmask_input, "_replaced", swapped)
     patch.setattr(unmask_input, "_allowed", lambda field, found: found)
-    # Next to other words most tokens would be too long for a text that is no free text.
+    # With other words around them, most tokens would be too long for a text that is not free text.
     patch.setattr(unmask_input, "_require_fitting", lambda *given: None)
 
 
 def guesses_are_confirmed(patch: pytest.MonkeyPatch) -> None:
-    """What an agent wrote in clear is shown by the token of an equal value."""
+    """Text that an agent writes in clear is shown as the token of an equal existing value."""
 
     async def no_alias(*given: object) -> None:
         return None
@@ -196,33 +197,33 @@ def _reaching_all(patch: pytest.MonkeyPatch, command: str) -> None:
 
 
 def counts_by_field_count_everything(patch: pytest.MonkeyPatch) -> None:
-    """count_by leaves the row rule out."""
+    """count_by ignores the row condition."""
     _reaching_all(patch, "count_by")
 
 
 def exports_hold_everything(patch: pytest.MonkeyPatch) -> None:
-    """An export leaves the row rule out."""
+    """An export ignores the row condition."""
     _reaching_all(patch, "export")
 
 
 def lists_hold_everything(patch: pytest.MonkeyPatch) -> None:
-    """A list leaves the row rule out."""
+    """A list ignores the row condition."""
     _reaching_all(patch, "list")
 
 
 def hidden_records_can_be_changed(patch: pytest.MonkeyPatch) -> None:
-    """An update finds what a get does not."""
+    """An update finds records that a get does not find."""
     _reaching_all(patch, "update")
     bounds_bind_nothing(patch)
 
 
 def bounds_bind_nothing(patch: pytest.MonkeyPatch) -> None:
-    """What a command leaves may be anywhere."""
+    """A command may leave a record outside the rows of the caller."""
     patch.setattr(preconditions, "require_within_rows", lambda *given: None)
 
 
 def plans_show_hidden_values(patch: pytest.MonkeyPatch) -> None:
-    """A plan's diff is shown as it is stored."""
+    """The difference of a plan is shown as stored."""
 
     async def stored(run: object, copies: object, diff: Sequence[Any]) -> list[Any]:
         return list(diff)
@@ -231,18 +232,18 @@ def plans_show_hidden_values(patch: pytest.MonkeyPatch) -> None:
 
 
 def plans_show_their_digest(patch: pytest.MonkeyPatch) -> None:
-    """The digest is made from hidden values too."""
+    """The digest of a plan also depends on hidden values."""
     patch.setattr(redaction, "_keep_from_agent", lambda values, places: None)
 
 
 def order_follows_hidden_edits(patch: pytest.MonkeyPatch) -> None:
-    """Records come in the order they were last written."""
+    """Records are ordered by the time of their last change."""
     real = select.order_terms
     patch.setattr(select, "order_terms", lambda *given: [select.Term("t.revision", True), *real(*given)])
 
 
 def audit_shows_hidden_refs(patch: pytest.MonkeyPatch) -> None:
-    """Copies in history and audit name hidden records."""
+    """Copies in history and audit contain the ids of hidden records."""
 
     async def among(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
         return frozenset(record_ids)
@@ -251,7 +252,7 @@ def audit_shows_hidden_refs(patch: pytest.MonkeyPatch) -> None:
 
 
 def errors_tell_where_a_ref_leads(patch: pytest.MonkeyPatch) -> None:
-    """Refusing a hidden record says another thing than refusing a missing one."""
+    """A ref to a hidden record has another error than a ref to a missing record."""
     real = crud.read_record
 
     async def read(run: Run, model: str, record_id: object) -> object:
@@ -266,7 +267,7 @@ def errors_tell_where_a_ref_leads(patch: pytest.MonkeyPatch) -> None:
 
 
 def sight_of_computed_fields_is_their_own(patch: pytest.MonkeyPatch) -> None:
-    """A grant on a computed field shows what is made from hidden ones."""
+    """A grant on a computed field shows values computed from hidden fields."""
     from countersign.records.access import visibility
 
     real = visibility.view_of

@@ -1,4 +1,4 @@
-"""More leaks to plant: of errors, tokens, documents and plans."""
+"""More planted leaks, through errors, tokens, documents and plans."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from countersign.records.masking.placeholder_tokens import DomainMasks
 
 
 def masked_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
-    """Filters and order take whatever the caller sees at all."""
+    """Filters and orders accept every visible field, including masked fields."""
     real = queries.clear_field
 
     def clear_field(view: ModelView, name: str) -> Field:
@@ -28,7 +28,7 @@ def masked_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
 
 
 def masked_fields_are_ordered(patch: pytest.MonkeyPatch) -> None:
-    """Orders, but not filters, take whatever the caller sees at all."""
+    """Orders, but not filters, accept every visible field, including masked fields."""
     real = select.order_terms
 
     def order(scope: Any, reading: Any, query: Any) -> list[select.Term]:
@@ -40,7 +40,7 @@ def masked_fields_are_ordered(patch: pytest.MonkeyPatch) -> None:
 
 
 def errors_echo_what_tokens_stand_for(patch: pytest.MonkeyPatch) -> None:
-    """A value that does not fit is quoted after its tokens were swapped."""
+    """The error for an invalid value contains the text in which tokens are already replaced by their values."""
     real = unmask_input._replaced
 
     async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
@@ -53,7 +53,7 @@ def errors_echo_what_tokens_stand_for(patch: pytest.MonkeyPatch) -> None:
 
 
 def tokens_are_counted(patch: pytest.MonkeyPatch) -> None:
-    """Tokens are numbered as they are first sent."""
+    """Tokens are numbered in the order in which they are first sent."""
     known: dict[DomainMasks, dict[int, int]] = {}
 
     def tokens(self: DomainMasks, ids: Sequence[int]) -> list[int]:
@@ -64,7 +64,7 @@ def tokens_are_counted(patch: pytest.MonkeyPatch) -> None:
 
 
 def tokens_follow_a_common_counter(patch: pytest.MonkeyPatch) -> None:
-    """Tokens are numbered by a counter that others draw from, too."""
+    """Tokens are numbered by a counter that all callers share."""
     known: dict[DomainMasks, dict[int, int]] = {}
 
     def tokens(self: DomainMasks, ids: Sequence[int]) -> list[int]:
@@ -75,7 +75,7 @@ def tokens_follow_a_common_counter(patch: pytest.MonkeyPatch) -> None:
 
 
 def hidden_models_are_forbidden(patch: pytest.MonkeyPatch) -> None:
-    """A command of a model the caller sees nothing of is refused in other words than one of no model."""
+    """A command of a hidden model has another error than a command of an unknown model."""
     real = handlers.Handlers.run
 
     async def run(self: handlers.Handlers, call: Any) -> Response:
@@ -89,7 +89,7 @@ def hidden_models_are_forbidden(patch: pytest.MonkeyPatch) -> None:
 
 
 def exports_hold_clear_values(patch: pytest.MonkeyPatch) -> None:
-    """An export leaves the masks out."""
+    """An export is not masked."""
     real = export.pieces_of
 
     async def pieces_of(run: Run, model: str, asked: export.ExportRequest) -> Any:
@@ -103,10 +103,10 @@ def exports_hold_clear_values(patch: pytest.MonkeyPatch) -> None:
 
 
 def openapi_names_every_model(patch: pytest.MonkeyPatch) -> None:
-    """The OpenAPI document is made for somebody who sees everything."""
+    """The OpenAPI document contains every model, as for a caller who sees everything."""
 
     async def openapi(self: handlers.Handlers, call: Any) -> Response:
-        """The OpenAPI document of every model."""
+        """Return the OpenAPI document of every model."""
         models = self.dispatch.engine.registry.models
         return handlers._tagged(call, {"paths": {f"/api/{name}/list": sorted(models[name].fields) for name in models}})
 
@@ -114,7 +114,7 @@ def openapi_names_every_model(patch: pytest.MonkeyPatch) -> None:
 
 
 def meta_names_every_module(patch: pytest.MonkeyPatch) -> None:
-    """The description lists modules the caller sees nothing of."""
+    """The description of the service lists modules of which the caller sees nothing."""
     real = api_document.meta
 
     def described(caller: Any, registry: Any, approvals: Any) -> dict[str, Any]:
@@ -124,12 +124,12 @@ def meta_names_every_module(patch: pytest.MonkeyPatch) -> None:
 
 
 def plans_of_others_are_listed(patch: pytest.MonkeyPatch) -> None:
-    """An agent finds every plan there is."""
+    """An agent can read every plan."""
     patch.setattr(app, "with_plans", lambda caller, dialect: caller)
 
 
 def plans_of_one_label_are_shared(patch: pytest.MonkeyPatch) -> None:
-    """Agents of one label see each other's plans, whoever's agents they are."""
+    """Agents with the same label see each other's plans, even if they belong to different people."""
     from countersign.declare import where
     from countersign.records.approvals import rights
 
@@ -148,7 +148,7 @@ def plans_of_one_label_are_shared(patch: pytest.MonkeyPatch) -> None:
 
 
 def plans_follow_hidden_edits(patch: pytest.MonkeyPatch) -> None:
-    """The same proposal is another plan when something hidden has changed."""
+    """The same proposal becomes another plan if something hidden has changed."""
 
     async def as_seen(run: Run, prepared: Sequence[Any]) -> list[object]:
         records = [await proposals._record(run, each) for each in prepared]
@@ -158,7 +158,7 @@ def plans_follow_hidden_edits(patch: pytest.MonkeyPatch) -> None:
 
 
 def right_guesses_change_nothing(patch: pytest.MonkeyPatch) -> None:
-    """An update in clear to the very value that is there counts as none."""
+    """An update that writes the existing value in clear does not count as a change."""
 
     async def is_change(run: Run, model: Any, record: Any, name: str, given: Any) -> bool:
         return given.stored != record.values[name]

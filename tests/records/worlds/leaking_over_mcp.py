@@ -1,4 +1,4 @@
-"""Leaks to plant in what MCP adds: its list of tools, and how it answers for a tool that is not there."""
+"""Planted leaks in the additions of MCP: the list of tools, and the response for an unknown tool."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.records.worlds.leaking import LEAKS, Leak
 
 
 def lists_name_every_model(patch: pytest.MonkeyPatch) -> None:
-    """Everybody is listed a tool for every model there is."""
+    """Every caller gets a tool for every model."""
 
     async def listed(self: tools.RecordTools, context: Any) -> ToolList:
         registry = self.dispatch.engine.registry
@@ -21,7 +21,7 @@ def lists_name_every_model(patch: pytest.MonkeyPatch) -> None:
 
 
 def hidden_tools_are_forbidden(patch: pytest.MonkeyPatch) -> None:
-    """A tool of a model the caller sees nothing of is refused in other words than one of no model."""
+    """A tool of a hidden model has another error than a tool of an unknown model."""
     real = tools.RecordTools.call
 
     async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes, meta: Any) -> Outcome:
@@ -34,7 +34,7 @@ def hidden_tools_are_forbidden(patch: pytest.MonkeyPatch) -> None:
 
 
 def whole_lists_are_counted(patch: pytest.MonkeyPatch) -> None:
-    """A whole list tells how many records there are in the table."""
+    """A complete list contains the number of records in the table."""
     real = tools.RecordTools.call
 
     async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes, meta: Any) -> Outcome:

@@ -1,4 +1,5 @@
-"""The comparison of two worlds notices leaks: each of these is planted, and found within so many requests."""
+"""The comparison of two worlds detects leaks: each leak is planted, and must be detected within a number of
+requests."""
 
 import pytest
 
@@ -10,9 +11,10 @@ from tests.records.worlds.leaking import LEAKS, Leak
 from tests.records.worlds.leaking_over_mcp import MCP_LEAKS
 
 MOST_PAIRS = 10_000
-"""As many as the comparison itself runs at the most; nearly all are found within the first hundred."""
+"""The maximum number of requests, as in the comparison itself. Nearly all leaks are detected within the first
+hundred."""
 SEED = 3
-"""With --full, that of the requests for every leak."""
+"""With --full, the seed of the requests for every leak."""
 
 PLANTED: list[tuple[Leak, Carrier]] = [*((leak, REST) for leak in LEAKS), *((leak, MCP) for leak in MCP_LEAKS)]
 

@@ -1,4 +1,5 @@
-"""What a browser shows depends only on what its person may see: two worlds that differ in nothing else look alike."""
+"""What a browser shows depends only on what its person may see: two worlds that differ only in hidden data look the
+same."""
 
 import asyncio
 import socket
@@ -40,12 +41,13 @@ PAGES = (
 )
 SAMPLE: dict[Audience, tuple[str, ...]] = {
     "dan": PAGES[::2],
-    # The list of leads shows him few kinds of tokens: that of parties has more.
+    # For dan, the list of leads contains few kinds of tokens. The list of parties contains more.
     "bob": (*(each for each in PAGES[1::2] if "/ticket" not in each), "/models/party"),
 }
-"""The pages that each of them looks at, unless --full has both look at all: of lists three, of records two."""
+"""Maps each person to the pages that the person visits: three lists for one, two records for the other. With --full,
+both visit all pages."""
 CALLS = ("/api/", "/session")
-"""What pages fetch themselves, which they count themselves."""
+"""The prefixes of requests that pages send themselves. The pages count these requests."""
 NOTHING = "There is nothing here"
 _SHOWN = """() => JSON.stringify([
   document.title,
@@ -76,22 +78,23 @@ _IS_IDLE = """() => new Promise(done => {
   new MutationObserver(later).observe(document, {subtree: true, childList: true, attributes: true, characterData: true})
   later()
 })"""
-"""Resolves when the page waits for no answer and has not changed for a moment. Both are counted in the page itself:
-a slow machine delays the moment, and does not end it early."""
+"""Resolves when the page waits for no response and has not changed for a moment. Both are measured in the page itself,
+so a slow machine extends the moment and does not end it early."""
 _HAS_COUNTS = """() => [...document.querySelectorAll('.side-nav a[href^="/models/"]')]
   .every(each => each.querySelector('.side-count'))"""
-"""The sidebar counts the records a while after the page is there: whether it already has them is no difference."""
+"""The sidebar shows the numbers of records some time after the page. Whether it shows them already is not a difference
+between the worlds."""
 
 
 class Counted:
-    """A site, and how many requests for other files than the pages' own calls it is answering."""
+    """A site that counts the requests that it is handling, other than the requests that pages send themselves."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self.being_answered = 0
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Answer one request (ASGI 3)."""
+        """Handle one request (ASGI 3)."""
         is_counted = not scope["path"].startswith(CALLS)
         self.being_answered += is_counted
         try:
@@ -101,14 +104,15 @@ class Counted:
 
 
 class PageRequest(NamedTuple):
-    """A page that is signed in, of a site at the address."""
+    """A page of a site at the address, in which the person is signed in."""
 
     page: Page
     site: Counted
     address: str
 
     async def shown(self, path: str) -> str:
-        """Everything that the page at the path contains once it is complete, at ROOT_URL."""
+        """Return the whole content of the page at the path when it is complete, with its address replaced by
+        ROOT_URL."""
         await self.page.goto(path)
         await self.page.wait_for_selector("main h1")
         await self.page.wait_for_function(_HAS_COUNTS)
@@ -122,7 +126,7 @@ class PageRequest(NamedTuple):
 
 @asynccontextmanager
 async def visited(browser: Browser, world: World, who: str) -> AsyncGenerator[PageRequest]:
-    """A page of the world's work app, signed in. The site is served by this process."""
+    """Open a page of the world's work app in which the person is signed in. This process serves the site."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
         home = PublicAddress(address, is_loopback=True)
@@ -134,7 +138,7 @@ async def visited(browser: Browser, world: World, who: str) -> AsyncGenerator[Pa
         await context.add_init_script(_COUNT_REQUESTS)
         page = await context.new_page()
         await page.clock.set_fixed_time(LOOKED_AT / 1_000_000)
-        # For all of the visit: a page asks for several things at once, and for what happens until it is left.
+        # Keep this for the whole visit: a page sends several requests at the same time and until it is closed.
         with clock.fixed(LOOKED_AT):
             await page.goto("/signin")
             await page.fill("#username", who)
@@ -143,7 +147,7 @@ async def visited(browser: Browser, world: World, who: str) -> AsyncGenerator[Pa
             await page.wait_for_url(lambda url: urlsplit(url).path == "/")
             yield PageRequest(page, site, address)
         await context.close()
-        # It would wait for the answer to the long poll, which nobody listens to any more.
+        # The server would wait for the response to the long poll, for which no client waits any more.
         server.should_exit = server.force_exit = True
         await serving
 
@@ -170,6 +174,6 @@ async def test_two_worlds_look_the_same(
 
 
 def _differing(first: str, second: str) -> tuple[str, str]:
-    """Where two texts part."""
+    """Return the texts from the first difference on."""
     place = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
     return first[max(0, place - 200) : place + 200], second[max(0, place - 200) : place + 200]

@@ -1,4 +1,5 @@
-"""What a caller is told depends only on what it may see: two worlds that differ in nothing else answer the same."""
+"""What a caller learns depends only on what it may see: two worlds that differ only in hidden data have the same
+responses."""
 
 from collections import Counter
 from time import perf_counter

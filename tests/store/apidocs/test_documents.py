@@ -1,4 +1,4 @@
-"""What the store says about itself agrees with what it does: health, problem pages, the API description."""
+"""The documents of the store about itself match its behaviour: health, problem pages, the API description."""
 
 import re
 import shutil
@@ -24,18 +24,18 @@ ROOT = "http://127.0.0.1:8480"
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """Documents are made from declarations, so one kind of database will do."""
+    """Documents are generated from declarations, so one kind of database is sufficient."""
     return f"sqlite:///{tmp_path}/test.db"
 
 
 @pytest.fixture
 async def description(http: httpx.AsyncClient) -> dict[str, Any]:
-    """The API description as it is served."""
+    """Return the API description as the server sends it."""
     return (await http.get("/openapi.json")).json()
 
 
 def served(store: Store) -> dict[tuple[str, str], Route[Store]]:
-    """Every route of the application by method and address."""
+    """Map method and address to every route of the application."""
     routes = distribution.create(store).routes
     return {(each.method, each.path if each.at_root else PREFIX + each.path): each for each in routes}
 
@@ -129,7 +129,7 @@ async def test_the_description_lists_the_routes_there_are(store: Store, descript
     assert {(each.method, address_of(each)) for each in ROUTES} < listed
 
 
-# What the document's section on authentication names.
+# The headers that the document's section on authentication names.
 AUTHENTICATION = {
     ("get", "/.well-known/oauth-protected-resource"),
     ("get", "/.well-known/oauth-authorization-server"),
@@ -169,7 +169,7 @@ async def test_what_the_api_document_does_not_know_is_marked(description: dict[s
 
 
 def assert_described(operation: dict[str, Any], each: Route[Store], where: tuple[str, str]) -> None:
-    """The operation says of the route what the route says of itself."""
+    """Require that the operation describes the route correctly."""
     named = {(parameter["in"], parameter["name"]) for parameter in operation["parameters"]}
     path = {("path", name) for name in re.findall(r"\{(\w+)\}", where[1])}
     query = {("query", name) for name in each.query.__struct_encode_fields__}
@@ -222,7 +222,7 @@ async def test_answers_are_valid_by_the_description(world: World, description: d
         if "$ref" in described:
             described = description["components"]["responses"][described["$ref"].rpartition("/")[2]]
         if path.endswith(("/feed", "/cover.svg", ".csv")):
-            continue  # XML and CSV, which no schema of JSON describes.
+            continue  # XML and CSV, which JSON Schema does not describe.
         schema = described["content"]["application/json"]["schema"]
         jsonschema.validate(answer.json(), {**schema, "components": description["components"]})
         checked += 1

@@ -1,4 +1,4 @@
-"""The manual, the overview and the well-known files say what the routes say, and can be read by anybody."""
+"""The manual, the overview and the well-known files match the routes, and anyone can read them."""
 
 import json
 import re
@@ -35,13 +35,13 @@ DOCUMENTS = (
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """Documents are made from declarations, so one kind of database will do."""
+    """Documents are generated from declarations, so one kind of database is sufficient."""
     return f"sqlite:///{tmp_path}/test.db"
 
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Somebody is named for weaknesses."""
+    """Settings with a contact for security reports."""
     return replace(settings, security_contact="security@example.com, https://example.com/report")
 
 
@@ -144,7 +144,7 @@ def test_the_recipes_of_the_overview_run(tmp_path: Path) -> None:
 
 
 def _objects(text: str) -> list[Any]:
-    """The JSON objects that the text is made of."""
+    """Yield the JSON objects in the text."""
     found: list[Any] = []
     while text:
         value, end = json.JSONDecoder().raw_decode(text)

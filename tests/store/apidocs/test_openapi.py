@@ -1,4 +1,4 @@
-"""The description holds together: its references, examples, links and headers are what they claim to be."""
+"""The API description is consistent: its references, examples, links and headers are correct."""
 
 import ast
 import re
@@ -30,7 +30,7 @@ OPERATIONS = [
     for method, operation in item.items()
 ]
 each_operation = pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS)
-# Headers that OpenAPI says in other words (media types, credentials), or that every address looks at.
+# Headers that OpenAPI describes in other ways (media types, credentials), or that every route reads.
 IN_OTHER_WORDS = {
     *("accept", "content-type", "content-length", "authorization", "x-api-key", "cookie", "x-forwarded-for", "host"),
     *("origin", "sec-fetch-site", "user-agent"),
@@ -38,13 +38,13 @@ IN_OTHER_WORDS = {
 
 
 def validate(value: object, schema: dict[str, Any]) -> None:
-    """The value is valid by JSON Schema 2020-12, formats included."""
+    """Require that the value is valid by JSON Schema 2020-12, including formats."""
     whole = {**schema, "components": DESCRIPTION["components"]}
     jsonschema.Draft202012Validator(whole, format_checker=jsonschema.FormatChecker()).validate(value)
 
 
 def contents(operation: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Every body of the operation: where it stands, its media type, and what is said of it."""
+    """Yield every body of the operation: its position, its media type, and its description."""
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         yield "body", kind, content
     for status, answer in operation["responses"].items():
@@ -77,7 +77,7 @@ NO_VALUES = {"text", "string", "a", "x", ""}
 
 
 def values(part: Any) -> Iterator[str]:
-    """Every text in the part."""
+    """Yield every text in the part."""
     for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
         yield from values(each)
     if isinstance(part, str):
@@ -85,7 +85,7 @@ def values(part: Any) -> Iterator[str]:
 
 
 def shown_by(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every example of the operation, and where it is; of refusals, which say what they are, none."""
+    """Yield every example of the operation with its position, except the examples of refusals."""
     for parameter in operation["parameters"]:
         yield parameter["name"], parameter["example"]
     for place, kind, content in contents(operation):
@@ -102,7 +102,7 @@ def test_every_example_has_real_values(method: str, path: str, operation: dict[s
         assert example != [], place
 
 
-# What the service says in each of these places, which a schema of plain text does not tell apart.
+# Examples of texts in these positions, whose schema is only a string.
 SAID = {
     ("GET", "/health", "status"): {"ok"},
     ("GET", "/products/{id}/releases", "status"): {"ready"},
@@ -129,7 +129,7 @@ def test_examples_say_what_the_service_says(method: str, path: str, member: str)
 
 
 def _named(part: Any, member: str) -> Iterator[str]:
-    """The texts of the members of this name, wherever they are in the part."""
+    """Yield the texts of the members with this name, at any depth of the part."""
     if isinstance(part, dict):
         own = part.get(member)
         yield from own if isinstance(own, list) else [own] if isinstance(own, str) else []
@@ -257,7 +257,7 @@ def test_every_header_that_the_code_looks_at_is_described() -> None:
 
 
 def _headers_read(tree: ast.Module) -> Iterator[str]:
-    """The names in every `signature_headers.get("…")` of a request."""
+    """Yield the names in every `signature_headers.get("…")` of a request."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
@@ -278,7 +278,7 @@ def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
         return struct
 
     async def show(call: Any) -> Response:
-        """Show one of them."""
+        """Show one item."""
         return Response(204)
 
     made = (route("GET", f"/{each}", show, answers={200: named(each)}) for each in ("one", "two"))
@@ -290,12 +290,12 @@ def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
 
 
 async def old(call: Any) -> Response:
-    """Serve what is going to end."""
+    """Serve a route that ends."""
     return Response(204)
 
 
 class Ending(msgspec.Struct, forbid_unknown_fields=True):
-    """A parameter that goes."""
+    """A deprecated parameter."""
 
     kind: Annotated[str, deprecated(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/kind")] = ""
 

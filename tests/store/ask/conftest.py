@@ -1,4 +1,4 @@
-"""A store whose catalog questions are asked about."""
+"""A store with a catalog for questions."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tests.store.conftest import ROOT_URL
 
 @pytest.fixture
 def shelf(store: Store) -> Store:
-    """The store with the shelf's products."""
+    """The store with the products of the shelf."""
     return store
 
 

@@ -1,4 +1,5 @@
-"""A catalog to ask about: products with and without releases, drafts and archived ones, late fixes, odd titles."""
+"""A catalog for questions: products with and without releases, drafts and archived products, late bug fixes, unusual
+titles."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ YANK = "UPDATE release SET status = 'yanked' WHERE id = $1"
 
 
 def at(text: str) -> Instant:
-    """The moment, a day being its noon in UTC."""
+    """Return the instant. A day means its noon in UTC."""
     moment = datetime.fromisoformat(text if "T" in text else f"{text}T12:00:00")
     return clock.from_datetime(moment.replace(tzinfo=UTC))
 
@@ -56,15 +57,15 @@ class Item(NamedTuple):
 
     @property
     def published(self) -> list[Version]:
-        """What anybody may see of its releases, none for a product that is not public."""
+        """Return the releases that anyone may see. There are none if the product is not public."""
         return [each for each in self.versions if each.status == "published" and self.status == "public"]
 
     def has(self, channel: str | None = None, since: str = "", until: str = "9999") -> bool:
-        """Whether a published release is in the channel and in the range of days, `until` not belonging to it."""
+        """Return whether a published release is in the channel and in the range of days. `until` is excluded."""
         return any(channel in (None, each.channel) and since <= each.day < until for each in self.published)
 
     def newest(self, channel: str | None = None) -> tuple[str, str]:
-        """The published release with the highest version."""
+        """Return the published release with the highest version."""
         found = [each for each in self.published if channel in (None, each.channel)]
         return self.slug, max(found, key=lambda each: sort_key(each.version)).version
 
@@ -268,7 +269,7 @@ PUBLIC = tuple(sorted((each for each in ITEMS if each.status == "public"), key=l
 
 
 async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tuple[str, str]] = ORGS) -> Store:
-    """The store with the organisations and products in it."""
+    """Fill the store with the organisations and products."""
     async with store.database.transaction() as transaction:
         made = {slug: (await organisations.create_organisation(transaction, slug, name)).id for slug, name in orgs}
         for item in items:
@@ -298,5 +299,5 @@ async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tu
 
 
 async def asked(store: Store, question: str) -> QuestionAnswer:
-    """The answer as of the shelf's day."""
+    """Return the answer to the question on the day of the shelf."""
     return await answer(store, question, NOW)

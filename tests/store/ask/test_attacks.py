@@ -1,4 +1,4 @@
-"""Questions and filters that once failed, read without bound, or were answered as something else."""
+"""Questions and filters that failed earlier, caused unlimited reads, or were answered wrongly."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One question takes a bounded amount of work, however it is put; tests/scaling measures the CPU time of reading it."""
+"""One question causes a limited amount of work, in any wording. tests/scaling measures the CPU time of parsing it."""
 
 import pytest
 

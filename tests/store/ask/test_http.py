@@ -1,4 +1,4 @@
-"""POST and GET /ask: the documented answer, its stream, and what clients of NLWeb send and read."""
+"""POST and GET /ask: the documented answer, its stream, and the requests and responses of NLWeb clients."""
 
 import json
 from typing import Any
@@ -20,13 +20,13 @@ TITLES = ("Hammer", "Slow Rivers: Maps", "Whose Keys?")
 
 @pytest.fixture
 def shop(world: World, shelf: Store) -> World:
-    """The shelf, over HTTP."""
+    """The shelf over HTTP."""
     assert world.store is shelf
     return world
 
 
 def events(text: str) -> list[tuple[str, Any]]:
-    """The events of a stream: name, decoded data."""
+    """Return the events of a stream: name and decoded data."""
     found: list[tuple[str, Any]] = []
     for block in text.strip().split("\n\n"):
         members = dict(line.split(": ", 1) for line in block.split("\n"))

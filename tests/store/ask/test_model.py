@@ -1,4 +1,4 @@
-"""A model that helps: what it answers becomes a filter, and never anything else."""
+"""A model that helps: its response becomes a filter and has no other effect."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ STRANGE = "Penguin-friendly amusements?"
 
 @dataclass
 class Stub:
-    """A model that answers as it is told to; `seen` are the requests it got."""
+    """A model with a fixed response. `seen` are the requests that it got."""
 
     says: Callable[[dict[str, Any]], str | bytes] = lambda body: "{}"
     status: int = 200
@@ -32,7 +32,7 @@ class Stub:
     serving: set[asyncio.Task[None]] = field(default_factory=lambda: set[asyncio.Task[None]]())
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         task = asyncio.current_task()
         assert task is not None
         self.serving.add(task)
@@ -60,7 +60,7 @@ class Stub:
 
 @pytest.fixture
 async def stub() -> AsyncIterator[Stub]:
-    """A model on this machine."""
+    """A model on a loopback port."""
     made = Stub()
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
     made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
@@ -76,7 +76,7 @@ Asking = Callable[..., Awaitable[QuestionAnswer]]
 
 @pytest.fixture
 def ask(shelf: Store, stub: Stub) -> Asking:
-    """Asks the shelf with the model's help."""
+    """A function that asks the shelf with the help of the model."""
     settings = replace(
         shelf.settings, ask_model_url=stub.url, ask_model="tiny", ask_model_key="model-key", ask_model_seconds=1
     )
@@ -89,7 +89,7 @@ def ask(shelf: Store, stub: Stub) -> Asking:
 
 
 def saying(value: object) -> Callable[[dict[str, Any]], str]:
-    """Says the value as JSON, whatever is asked."""
+    """Let the model respond to every request with this value as JSON."""
     return lambda body: msgspec.json.encode(value).decode()
 
 
@@ -97,7 +97,7 @@ LINUX_GAMES = Filter(where=Where(kind=Values(any=("game",)), platform=Values(any
 
 
 def slugs(found: QuestionAnswer) -> list[str]:
-    """The products of an answer."""
+    """Return the slugs of the products in an answer."""
     return [each.product for each in found.sources]
 
 

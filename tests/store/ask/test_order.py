@@ -1,4 +1,4 @@
-"""The first products by title are the same, however many of the catalog are read to find them."""
+"""The first products by title are the same, however many products are read to find them."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,5 @@
-"""For random filters: SQL finds what plain Python finds, and the filter as text is a question with the same meaning."""
+"""Random filters: SQL finds the same products as plain Python, and the text form of a filter is a question with the
+same meaning."""
 
 import random
 from collections.abc import Callable
@@ -37,7 +38,7 @@ def _held(item: Item) -> set[str]:
 
 
 def is_true(asked: Filter, item: Item) -> bool:
-    """Whether the filter finds the item: the oracle, in plain Python."""
+    """Return whether the filter matches the item. This is the oracle in plain Python."""
     dated = any((asked.since, asked.until))
     left_out = ["channel"] if dated and asked.when in ("any", "none") else []
     slots = [(OF_ITEMS[name], values) for name, values in conditions(asked) if name not in left_out]
@@ -46,14 +47,14 @@ def is_true(asked: Filter, item: Item) -> bool:
 
 
 def holds(test: Test, values: Values, item: Item) -> bool:
-    """Whether one of `any`, each of `all` and none of `not` is true of the item."""
+    """Return whether the item meets one of `any`, each of `all` and none of `not`."""
     either = any(test(item, value) for value in values.any) if values.any else True
     each = all(test(item, value) for value in values.all)
     return either and each and not any(test(item, value) for value in values.none)
 
 
 def is_released(asked: Filter, item: Item) -> bool:
-    """Whether any release, the first, the last or none of the item is in the range."""
+    """Return whether any release, the first release, the last release or no release of the item is in the range."""
     begin, end = (asked.since or "")[:10], (asked.until or "9999")[:10]
     days = sorted(each.day for each in item.published if is_in_channel(asked, each.channel))
     if asked.when in ("first", "last"):
@@ -62,13 +63,13 @@ def is_released(asked: Filter, item: Item) -> bool:
 
 
 def is_in_channel(asked: Filter, channel: str) -> bool:
-    """Whether a release in the channel is asked for."""
+    """Return whether the filter requires a release in the channel."""
     wanted = (*asked.channel.any, *asked.channel.all) or (channel,)
     return channel in wanted and channel not in asked.channel.none
 
 
 def as_text(asked: Filter) -> str:
-    """The filter as a question: `kind=game|app; platform=linux&macos; platform!=windows; order=newest`."""
+    """Return the filter as a question: `kind=game|app; platform=linux&macos; platform!=windows; order=newest`."""
     members: dict[str, Any] = msgspec.to_builtins(asked)
     pieces: list[str] = []
     for name, values in conditions(asked):
@@ -86,7 +87,7 @@ def _quoted(text: str) -> str:
 
 
 def made(chance: random.Random) -> Filter:
-    """A random filter of products."""
+    """Return a random filter of products."""
     item = chance.choice(PUBLIC)
     values = {
         **{name: chance.sample(known, min(2, len(known))) for name, known in KNOWN.items()},

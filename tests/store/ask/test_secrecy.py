@@ -1,4 +1,5 @@
-"""Drafts, archived products and unpublished releases leave no trace in any answer, whoever asks and however."""
+"""No answer contains anything about drafts, archived products and unpublished releases, for any caller and any
+question."""
 
 import random
 
@@ -77,7 +78,7 @@ PROBES = [
 
 
 def everything_of(found: object) -> str:
-    """All that an answer tells."""
+    """Return everything that an answer contains."""
     return repr(found)
 
 
@@ -97,7 +98,7 @@ async def test_hidden_words_are_never_said(shelf: Store) -> None:
         found = everything_of(await asked(shelf, question))
 
         for secret in SECRETS:
-            # What the asker said may be said back, and nothing besides.
+            # An answer may repeat the question, but nothing else.
             assert secret in question or secret.lower() in question.lower() or secret not in found, question
 
 

@@ -1,4 +1,4 @@
-"""One question runs a bounded number of statements, whatever is asked."""
+"""One question runs a limited number of statements."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -9,12 +9,12 @@ from countersign.store.context import Store
 from tests.store.ask.shelf import asked
 
 MAX_STATEMENTS = 36
-"""Of one question; files are looked up for each release that is answered with its files."""
+"""The maximum number of statements for one question. The files of each release in the answer need one statement."""
 
 
 @pytest.fixture
 def statements(shelf: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The statements that run from now on."""
+    """Record the statements that run from now on."""
     found: list[str] = []
 
     def counted(run: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

@@ -1,4 +1,4 @@
-"""A batch of the world's, and what is the same before and after one that failed."""
+"""Sends batches as an owner, and compares the store before and after a failed batch."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,19 +12,19 @@ from tests.store.world import World
 
 @dataclass
 class Batches:
-    """Sends batches, in the name of `owner` where nothing else is said."""
+    """Sends batches, by default with the token of `owner`."""
 
     world: World
     owner: str
 
     async def send(self, operations: list[Any], token: str | None = None, **options: Any) -> httpx.Response:
-        """One batch; `mode` and headers as they are given."""
+        """Send a batch with this `mode` and these headers."""
         headers = options.pop("headers", None)
         body = {"operations": operations, **options}
         return await self.world.call("POST", "/batch", token, json=body, headers=headers)
 
     async def results(self, operations: list[Any], token: str | None = None, **options: Any) -> list[dict[str, Any]]:
-        """The results of a batch of the owner's that was taken."""
+        """Send a batch that must be accepted, and return its results."""
         answer = await self.send(operations, token or self.owner, **options)
         assert answer.status_code == 200, answer.text
         results: list[dict[str, Any]] = answer.json()["results"]
@@ -32,37 +32,37 @@ class Batches:
         return results
 
     async def everything(self) -> dict[str, list[str]]:
-        """All that the store holds."""
+        """Return everything that the store contains."""
         return await everything(self.world.store)
 
 
 def get(path: str, **headers: str) -> dict[str, Any]:
-    """An operation that reads."""
+    """Return an operation that reads."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return {"method": "GET", "path": path, **({"headers": named} if named else {})}
 
 
 def post(path: str, body: dict[str, Any] | None = None, method: str = "POST", **headers: str) -> dict[str, Any]:
-    """An operation that writes."""
+    """Return an operation that writes."""
     return {**get(path, **headers), "method": method, **({} if body is None else {"body": body})}
 
 
 def product(slug: str, **members: Any) -> dict[str, Any]:
-    """What POST /products takes."""
+    """Return a body for POST /products."""
     return {"slug": slug, "title": slug.title(), "kind": "game", "platforms": ["linux"], **members}
 
 
 def statuses(results: list[dict[str, Any]]) -> list[int]:
-    """What each operation was answered."""
+    """Return the status of each operation."""
     return [each["status"] for each in results]
 
 
 def codes(results: list[dict[str, Any]]) -> list[str | None]:
-    """Why each operation was refused."""
+    """Return the error code of each operation."""
     return [each["body"].get("code") for each in results]
 
 
 @pytest.fixture
 async def batches(world: World) -> Batches:
-    """North's owner."""
+    """Batches of the owner of north."""
     return Batches(world, await world.person("owner@north.example", north="owner"))

@@ -1,4 +1,4 @@
-"""What an atomic batch promises: all of it or nothing, and nobody sees half."""
+"""Atomic batches: all operations take effect or none, and no other caller sees a part."""
 
 import asyncio
 import random
@@ -74,7 +74,7 @@ async def test_what_an_atomic_batch_of_nobody_wants_to_write_is_refused(batches:
 
 
 async def test_no_route_writes_for_nobody() -> None:
-    """By this an anonymous batch needs no transaction."""
+    """An anonymous batch therefore needs no transaction."""
     exempt = {"/batch"}
 
     assert not [
@@ -86,7 +86,7 @@ async def test_no_route_writes_for_nobody() -> None:
 
 @pytest.fixture
 async def pausing(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asyncio.Event, asyncio.Event]]:
-    """Two events: the batch has done all its operations, and it may commit."""
+    """Two events: the batch has run all its operations, and it may commit."""
     done, may_commit = asyncio.Event(), asyncio.Event()
     in_order = batch.in_order
 
@@ -108,7 +108,7 @@ async def test_nobody_else_sees_anything_before_the_commit(
     is_good: bool,
     transaction_waits: TransactionWaits,
 ) -> None:
-    """Anonymous pages are kept in memory: what is kept must never hold what was not committed."""
+    """Responses to anonymous callers are cached. The cache must never contain data that was not committed."""
     transaction_waits.allow("store/batch.py:atomic")
     done, may_commit = pausing
     world = batches.world
@@ -155,7 +155,7 @@ async def test_jobs_are_only_there_when_the_batch_is(batches: Batches) -> None:
     (kept,) = await batches.results([job], shop.token, mode="atomic")
 
     assert (statuses(failed), after) == ([424, 404], before)
-    # Nobody can work on a job before the batch ends, so that it is not waited for.
+    # No worker can run a job before the batch ends, so the batch does not wait for it.
     assert (kept["status"], kept["body"]["status"]) == (202, "queued")
     assert kept["headers"]["Location"].endswith(kept["body"]["job_id"])
     assert (await batches.world.call("GET", f"/jobs/{kept['body']['job_id']}", shop.token)).status_code == 200
@@ -164,8 +164,8 @@ async def test_jobs_are_only_there_when_the_batch_is(batches: Batches) -> None:
 async def test_a_batch_that_takes_too_long_is_undone(
     batches: Batches, monkeypatch: pytest.MonkeyPatch, transaction_waits: TransactionWaits
 ) -> None:
-    """On SQLite everybody who writes waits for it."""
-    # A million codes are derived in a thread; nobody should issue them in a batch.
+    """On SQLite, every other writer waits for the batch."""
+    # A million codes are derived in a thread. A batch must not issue so many.
     transaction_waits.allow("redeem/codes.py:prepare")
     await batches.world.product("north", "one")
     before = await batches.everything()
@@ -216,7 +216,7 @@ async def test_of_two_batches_that_take_the_same_name_one_is_kept_whole(batches:
 
 
 async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches) -> None:
-    """More at once than the pool has connections, on the same products."""
+    """The test runs more batches at the same time than the pool has connections, on the same products."""
     world = batches.world
     for slug in ("one", "two"):
         await world.product("north", slug)
@@ -237,14 +237,14 @@ async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches)
         )
 
     kinds = Counter(tuple(sorted(statuses(each))) for each in told)
-    # PostgreSQL ends one of two that wait for each other: it may try again.
+    # If two transactions wait for each other, PostgreSQL ends one of them, which may be retried.
     assert kinds.keys() <= {(200, 200, 200, 200), (424, 424, 424, 503)}
     assert kinds[200, 200, 200, 200]
     assert {each.status_code for each in others} <= {200, 503}
 
 
 async def furnished(batches: Batches) -> tuple[str, str]:
-    """What the mix works on: products, releases, an artifact (its id) and a code."""
+    """Create what the mix needs: products, releases, an artifact and a code. Return the id of the artifact."""
     shop = await open_shop(batches.world)
     world = batches.world
     await world.product("north", "hill")
@@ -257,7 +257,7 @@ async def furnished(batches: Batches) -> tuple[str, str]:
 
 
 class Mix:
-    """Random operations of which each would succeed, in the order they come in."""
+    """Random operations, each of which would succeed after the operations before it."""
 
     def __init__(self, seed: int, artifact_id: str, code: str) -> None:
         self.chance = random.Random(seed)
@@ -267,7 +267,7 @@ class Mix:
         self.made: list[str] = []
 
     def good(self) -> dict[str, Any]:
-        """One that succeeds after those before."""
+        """Return an operation that succeeds after the previous ones."""
         number = len(self.made)
         slug = f"mix-{self.seed}-{number}"
         self.made.append(slug)
@@ -311,7 +311,7 @@ class Mix:
         return get(self.chance.choice(paths))
 
     def bad(self) -> dict[str, Any]:
-        """One that fails, each in its own way and as late as it can."""
+        """Return an operation that fails, in various ways and as late as possible."""
         return self.chance.choice(
             [
                 get("/products/nothing"),
@@ -358,11 +358,11 @@ async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
 
 
 async def test_every_operation_of_the_mix_has_an_effect_when_the_batch_is_good(batches: Batches) -> None:
-    """So that above something is undone."""
+    """This ensures that the test above rolls something back."""
     artifact_id, code = await furnished(batches)
     for seed in range(12):
         mix = Mix(seed, artifact_id, code)
-        # Versions of other batches are others.
+        # Other batches use other versions.
         mix.made = [""] * seed * 8
         before = await batches.everything()
 

@@ -1,4 +1,4 @@
-"""What a batch promises whatever its mode: order, shapes, scopes, limits, and its Idempotency-Key."""
+"""What all batches guarantee in any mode: order, formats, scopes, limits, and the Idempotency-Key."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ modes = pytest.mark.parametrize("mode", ["parallel", "atomic"])
 
 
 def key() -> dict[str, str]:
-    """A new Idempotency-Key."""
+    """Return a new Idempotency-Key."""
     return {"Idempotency-Key": str(uuid.uuid4())}
 
 
@@ -223,7 +223,7 @@ async def test_a_repeated_batch_has_no_second_effect_and_the_same_answer(batches
 
 
 async def test_a_batch_that_was_cut_off_before_its_answer_was_kept_has_no_second_effect(batches: Batches) -> None:
-    """As after a crash: the operations took effect, the batch's own record was lost."""
+    """As after a crash, the operations have taken effect, but the record of the batch is lost."""
     await batches.world.product("north", "one")
     operations = [
         post("/products", product("two")),
@@ -266,8 +266,8 @@ async def test_an_operation_may_have_a_key_of_its_own(batches: Batches, mode: st
 async def test_an_answer_too_long_to_be_stored_is_told_again(
     batches: Batches, transaction_waits: TransactionWaits, mode: str, count: int, reads: int
 ) -> None:
-    """Made of many long answers, or of one that is too long by itself."""
-    # Codes by the thousand are derived in a thread, and read in pieces.
+    """The response consists of many long responses, or of one that is too long by itself."""
+    # Thousands of codes are derived in a thread, and read in parts.
     transaction_waits.allow("redeem/codes.py:prepare", "kernel/http/subrequest.py:_collected")
     if (mode, count) == ("atomic", 60_000):
         pytest.skip("a busy machine may need more than an atomic batch's time for so many")
@@ -296,11 +296,11 @@ async def test_no_cache_may_keep_what_a_batch_answers(batches: Batches, mode: st
 
 
 class TestLimits:
-    """A quota of ten requests a minute."""
+    """A quota of ten requests per minute."""
 
     @pytest.fixture
     async def few(self, settings: Settings) -> AsyncIterator[Batches]:
-        """Anonymous callers have ten requests, people twelve."""
+        """Settings with ten requests for anonymous callers, and twelve for people."""
         limited = replace(settings, rate_anonymous=10, rate_person=12)
         async with distribution.open_store(limited, ROOT_URL, is_loopback=True) as store:
             transport = httpx.ASGITransport(distribution.create(store))

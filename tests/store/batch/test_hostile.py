@@ -1,4 +1,4 @@
-"""Attacks by way of a batch: what must not be carried in one, what must not leave by one, what would cost too much."""
+"""Attacks with batches: operations that a batch must not contain, data that it must not return, and excessive cost."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -101,7 +101,7 @@ async def test_an_answer_that_is_no_json_is_refused(batches: Batches, mode: str)
 async def test_answers_may_not_be_longer_than_their_share(
     batches: Batches, mode: str, monkeypatch: pytest.MonkeyPatch, is_full: bool
 ) -> None:
-    """Fifty catalogs, fifty times many codes: each would fit, not all of them."""
+    """Fifty catalogs, or fifty times many codes: each response would be permitted, but not all together."""
     world = batches.world
     for number in range(30):
         await world.product("north", f"game-{number}", description="x" * 300)
@@ -118,7 +118,7 @@ async def test_answers_may_not_be_longer_than_their_share(
     assert {*codes(catalogs)} == {*codes(issued)} == refused
     if mode == "atomic":
         assert await batches.everything() == before
-    # Codes whose answer could not be given are valid for nobody.
+    # Codes whose response could not be sent are not valid.
     assert (await world.call("GET", "/codes", batches.owner)).json() == []
 
 

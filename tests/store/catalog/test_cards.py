@@ -1,4 +1,4 @@
-"""What lists show of a product: the same in every list, for every caller, and anew after each change."""
+"""The card of a product in lists: it is the same in every list and for every caller, and changes with the product."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ MEDIA = """
 
 
 async def item(world: World, slug: str = "one") -> dict[str, Any]:
-    """The product as GET /products lists it."""
+    """Return the product as GET /products lists it."""
     found: dict[str, Any]
     (found,) = [each for each in (await world.call("GET", "/products")).json()["items"] if each["slug"] == slug]
     return found

@@ -1,4 +1,5 @@
-"""Placeholder covers: the same bytes for the same product, safe and small for any slug, served as the product is."""
+"""Generated covers: the bytes are the same for the same product, safe and small for any slug, and served like the
+product."""
 
 import hashlib
 import re
@@ -51,7 +52,7 @@ GOLDEN = (
     ("dovetail", "tool", ("git",), "8f3d772c2ae47456c19c65d3b3f40eee64577a869e81483b9254cb2445270a15"),
     ("bellows", "tool", ("benchmark",), "2b539a9e992fb5cb5265be0e4f37902320ec3e9abe6249c63f77c822d03fe24a"),
 )
-"""Slug, kind, tags, and the SHA-256 of the cover: every motif is among them."""
+"""Slug, kind, tags, and the SHA-256 of the cover. Every motif occurs."""
 
 slugs = st.from_regex(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?", fullmatch=True)
 tags = st.lists(st.sampled_from([*sorted(placeholder.BY_TAG), "unknown"]), max_size=3)
@@ -95,7 +96,7 @@ def test_every_motif_is_small_enough_for_any_slug(slug: str, motif: str) -> None
 
 
 def sun_of(drawn: bytes, palette: int) -> float | None:
-    """The x of the first disc in the colour of the glow, as it is seen."""
+    """Return the visible x coordinate of the first disc in the colour of the glow."""
     found = re.search(rf'<circle cx="([\d.]+)"[^>]* fill="{PALETTES[palette].glow}" opacity="\.92"', drawn.decode())
     if found is None:
         return None

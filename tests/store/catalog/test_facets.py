@@ -1,4 +1,4 @@
-"""Counts of lists: totals and facets against the lists themselves, their freshness, and the orders by an index row."""
+"""Counts of lists: totals and facets are equal to the lists, current, and in the documented order."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,7 +27,7 @@ SET_DOWNLOADS = "UPDATE catalog_index SET downloads_7d = $2 WHERE product_id = $
 
 
 async def counted(world: World, query: str = "", token: str | None = None, facets: str = ALL) -> dict[str, Any]:
-    """The total of the list, and its facets as objects of value and count."""
+    """Return the total of the list, and its facets as objects of value and count."""
     answer = await world.call("GET", f"/products?facets={facets}&{query}", token)
     assert answer.is_success, answer.text
     body = answer.json()

@@ -1,4 +1,4 @@
-"""The feed of a product: what a reader of feeds needs, what is published alone, and any text inside of XML."""
+"""The feed of a product: it contains what feed readers need, only published releases, and any text as valid XML."""
 
 from xml.etree import ElementTree
 

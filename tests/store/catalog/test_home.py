@@ -1,4 +1,5 @@
-"""GET /store/home: its shelves are the lists that they name, it follows changes, and is the same for every caller."""
+"""GET /store/home: its shelves are equal to the lists that they name, follow changes, and are the same for every
+caller."""
 
 from typing import Any
 
@@ -8,7 +9,7 @@ from tests.store.world import World, slugs
 
 
 async def home(world: World, token: str | None = None) -> dict[str, Any]:
-    """The front page."""
+    """Return the front page."""
     answer = await world.call("GET", "/store/home", token)
     assert answer.is_success, answer.text
     return answer.json()

@@ -1,4 +1,5 @@
-"""Lists of products: order, filters against an oracle, cursors under change, search, entity tags, fresh pages."""
+"""Lists of products: order, filters compared with an oracle, cursors during changes, search, entity tags, current
+pages."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -21,7 +22,7 @@ LETTERS = "aäbßzZ0 -éЖ日🙂"
 
 
 async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]:
-    """Products over all kinds, platforms, tags and both organisations, as an oracle remembers them."""
+    """Create products of all kinds, platforms, tags and both organisations, and return them for the oracle."""
     chance = random.Random(seed)
     made: list[dict[str, Any]] = []
     for number in range(count):
@@ -42,7 +43,8 @@ async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]
 
 
 def expected(products: list[dict[str, Any]], **wanted: str) -> list[str]:
-    """The slugs a list must have: the filter's plain meaning, titles by code point, then ids."""
+    """Return the slugs that a list must contain: the products that meet the filter, by the code points of the title and
+    then by id."""
     kept = [
         each
         for each in products
@@ -56,7 +58,7 @@ def expected(products: list[dict[str, Any]], **wanted: str) -> list[str]:
 
 
 async def walk(world: World, token: str | None = None, **parameters: str) -> list[str]:
-    """The slugs of all pages."""
+    """Return the slugs of all pages."""
     found: list[str] = []
     cursor = None
     while True:
@@ -92,7 +94,7 @@ async def test_newest_first_is_the_other_order(world: World) -> None:
 
 
 async def released(world: World, token: str, slug: str, version: str, channel: str) -> None:
-    """A published release of the product."""
+    """Create and publish a release of the product."""
     body = {"version": version, "channel": channel, "notes_only": True}
     assert (await world.call("POST", f"/products/{slug}/releases", token, json=body)).is_success
     assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).is_success
@@ -218,7 +220,7 @@ async def test_the_state_of_a_product_is_told_in_lists_to_its_own_people_alone(w
 
 
 async def disturb(world: World, owner: str, touched: list[dict[str, Any]], step: int, title: str) -> None:
-    """One change beside a walk: a product comes, goes, or gets another name."""
+    """Make one change during a walk: a product is added, removed or renamed."""
     if step % 3 == 0:
         await world.product("north", f"late-{step}", title=title)
     elif step % 3 == 1 and touched:
@@ -231,7 +233,7 @@ async def disturb(world: World, owner: str, touched: list[dict[str, Any]], step:
 
 
 async def one_page(world: World, cursor: str | None) -> dict[str, Any]:
-    """A page of three, from the cursor on."""
+    """Return a page of three products after the cursor."""
     after = {"cursor": cursor} if cursor else {}
     return (await world.call("GET", "/products", params={"limit": "3", **after})).json()
 

@@ -1,4 +1,4 @@
-"""The table of public products follows its sources, and a migrated one is completed."""
+"""The table of public products follows its sources, and the migration fills it."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ MIGRATION = Path(distribution.__file__).parent / "migrations"
 
 
 def backfill() -> str:
-    """The statement by which the migration writes rows for products that were there before."""
+    """Return the statement with which the migration writes rows for existing products."""
     (file,) = MIGRATION.glob("*_ask.sql")
     text = file.read_text()
     return text[text.index("INSERT INTO catalog_public") :].rstrip().rstrip(";")

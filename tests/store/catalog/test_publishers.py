@@ -1,4 +1,5 @@
-"""GET /publishers: who is listed, and that the counts are those of the public products after any change."""
+"""GET /publishers: which publishers are listed, and that the counts are those of the public products after any
+change."""
 
 import random
 from pathlib import Path
@@ -43,7 +44,7 @@ async def test_the_migration_writes_what_publishing_writes(store: Store) -> None
 
 
 async def change(world: World, token: str, slug: str, chance: random.Random) -> None:
-    """Change a product in any way; what is refused changes nothing."""
+    """Change a product in a random way. A refused change must have no effect."""
     version = f"1.0.{chance.randrange(4)}"
     status = chance.choice(("public", "draft"))
     body = {"slug": slug, "title": slug, "kind": "app", "platforms": ["web"], "status": status}
@@ -78,7 +79,7 @@ async def test_the_counts_are_true_after_any_changes(world: World) -> None:
 
 
 async def listed(world: World, limit: int) -> list[dict[str, Any]]:
-    """All pages."""
+    """Return all pages."""
     found: list[dict[str, Any]] = []
     after = ""
     while True:

@@ -1,4 +1,4 @@
-"""The list of releases, whose order it is, who sees what of it; and what conditional reads of it may say."""
+"""The list of releases: its order, who sees which releases, and conditional requests for it."""
 
 import itertools
 import json
@@ -14,7 +14,8 @@ INSERT = """
     INSERT INTO release (id, product_id, version, sort_key, channel, status, created_at, published_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 """
-# Each before the next by SemVer, or where that has no word, by the packaging ecosystem's rules.
+# Each version is lower than the next by SemVer or, where SemVer does not define the order, by the rules of the package
+# ecosystem.
 ASCENDING = (
     "0.9.0",
     "1.0.0-alpha",
@@ -40,7 +41,7 @@ ASCENDING = (
 
 
 async def add(world: World, product: str, versions: list[str], status: str = "published", step_us: int = 0) -> None:
-    """Releases straight in the table, published `step_us` after one another."""
+    """Insert releases directly into the table, published at intervals of `step_us`."""
     now = clock.now()
     published = [None if status == "draft" else now + step_us * number for number in range(len(versions))]
     rows = [
@@ -53,7 +54,7 @@ async def add(world: World, product: str, versions: list[str], status: str = "pu
 
 
 async def listed(world: World, token: str | None = None, kind: str = "releases", **parameters: str) -> list[str]:
-    """The versions of all pages, or of the whole array."""
+    """Return the versions of all pages, or of the whole array."""
     found: list[str] = []
     path = f"/products/one/{kind}"
     page = await world.call("GET", path, token, params=parameters)

@@ -1,4 +1,4 @@
-"""GET /products/{id}/related: the most alike first, the same every time, and only what is public."""
+"""GET /products/{id}/related: the most similar products first, the same products every time, and only public ones."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.store.world import World, slugs
 
 
 async def alike(world: World, slug: str) -> list[object]:
-    """The slugs of the related products."""
+    """Return the slugs of the related products."""
     answer = await world.call("GET", f"/products/{slug}/related")
     assert answer.is_success, answer.text
     return slugs(answer.json()["items"])

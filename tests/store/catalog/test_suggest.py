@@ -1,4 +1,4 @@
-"""GET /search/suggest: what is suggested for what, in which order, and nothing that is not public."""
+"""GET /search/suggest: which suggestions a text gets, in which order, and only public ones."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.store.world import World, slugs
 
 
 async def suggested(world: World, q: str) -> dict[str, Any]:
-    """The suggestions for a text."""
+    """Return the suggestions for a text."""
     answer = await world.call("GET", "/search/suggest", params={"q": q})
     assert answer.is_success, answer.text
     return answer.json()

@@ -1,4 +1,5 @@
-"""The summary of a product from its description: the first sentence, plain, short, and fast for any text."""
+"""The summary of a product from its description: the first sentence as plain, short text, computed quickly for any
+text."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""A store whose jobs are errands, on each engine, and a worker of it in this process."""
+"""A store with test jobs (errands) on each engine, and a worker in this process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -25,7 +25,7 @@ Working = Callable[[], AbstractAsyncContextManager[None]]
 
 @pytest.fixture(params=["sqlite-embedded", "postgres-embedded", "postgres-procrastinate"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
-    """The settings of a store of the test's own, with leases that end soon."""
+    """The settings of a store for this test, with short leases."""
     database, engine = request.param.split("-")
     return Settings(
         data=str(tmp_path / "data"),
@@ -44,7 +44,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 async def http(store: Store) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a store that takes errands."""
+    """A client of a store that accepts errands."""
     await make_effects(store.database)
     application = distribution.create(store, routes_with(TYPES))
     transport = httpx.ASGITransport(application, raise_app_exceptions=False)
@@ -53,26 +53,26 @@ async def http(store: Store) -> AsyncIterator[httpx.AsyncClient]:
 
 
 def routes_with(types: Sequence[AnyJobType]) -> tuple[Route[Store], ...]:
-    """The store's routes, where jobs of these types may be asked for."""
+    """Return the routes of the store, with which jobs of these types can be requested."""
     others = (each for each in distribution.ROUTES if not each.path.startswith("/jobs"))
     return (*others, *routes.routes(types))
 
 
 @pytest.fixture
 async def owner(world: World) -> str:
-    """A token of north's owner."""
+    """A token of the owner of north."""
     return await world.person("owner@north.example", north="owner")
 
 
 @pytest.fixture
 def working(store: Store) -> Working:
-    """A worker of the store, while the block lasts."""
+    """Run a worker of the store until the block ends."""
     return lambda: working_on(store)
 
 
 @asynccontextmanager
 async def working_on(store: Store) -> AsyncIterator[None]:
-    """A worker of the store in this process, told to stop at the end of the block."""
+    """Run a worker of the store in this process until the block ends."""
     stopping = asyncio.Event()
     task = asyncio.create_task(worker_process.work(store, TYPES, stopping))
     try:
@@ -83,5 +83,5 @@ async def working_on(store: Store) -> AsyncIterator[None]:
 
 
 def with_changes(store: Store, **changes: object) -> Store:
-    """The store with other settings."""
+    """Return the store with other settings."""
     return replace(store, settings=replace(store.settings, **changes))

@@ -1,4 +1,4 @@
-"""Types of job for the tests: what they do shows in the table `effect`, which they write to as they are kept."""
+"""Types of jobs for tests. Each job writes a row to the table `effect` when its result is committed."""
 
 import asyncio
 import os
@@ -19,7 +19,8 @@ EFFECTS = "CREATE TABLE effect (job_id TEXT NOT NULL, attempt BIGINT NOT NULL)"
 
 
 class Errand(msgspec.Struct, forbid_unknown_fields=True):
-    """What to do: last for a while, then go well, be refused, break, or break while being kept."""
+    """The input of an errand: its duration, and whether it succeeds, is refused, fails, or fails while its result is
+    committed."""
 
     org: str
     seconds: Annotated[float, msgspec.Meta(ge=0)] = 0
@@ -29,14 +30,14 @@ class Errand(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Done(msgspec.Struct):
-    """What came of it."""
+    """The result of an errand."""
 
     attempt: int
     left: list[str]
 
 
 class TooHeavy(Refused):
-    """The errand cannot be done."""
+    """The errand is refused."""
 
     status = 422
     code = "too_heavy"
@@ -44,7 +45,7 @@ class TooHeavy(Refused):
 
 
 async def admit(reader: Reader, caller: Caller, payload: Errand) -> AdmittedJob:
-    """Whoever may publish in the organisation."""
+    """Admit callers who may publish in the organisation."""
     org = await organisation_with_slug(reader, payload.org)
     if org is None or org.id not in caller.orgs_allowing("write:releases"):
         raise NotFound("there is no such organisation")
@@ -52,7 +53,7 @@ async def admit(reader: Reader, caller: Caller, payload: Errand) -> AdmittedJob:
 
 
 async def run(store: Store, work: JobContext[Errand]) -> Outcome:
-    """Do the errand in steps of 10 ms, telling the progress."""
+    """Run the errand in steps of 10 ms, and report the progress."""
     left = sorted(path.name for path in work.scratch.iterdir())
     (work.scratch / "pid").write_text(str(os.getpid()))
     steps = round(work.payload.seconds * 100)
@@ -80,23 +81,23 @@ TYPES: tuple[AnyJobType, ...] = (
 
 
 async def make_effects(database: Database) -> None:
-    """Make the table of effects."""
+    """Create the table of effects."""
     async with database.transaction() as transaction:
         await transaction.run(in_dialect(EFFECTS, database.dialect))
 
 
 async def effects(database: Database) -> list[str]:
-    """The ids of the jobs whose effects were kept, once for each time."""
+    """Return the id of the job of each committed effect."""
     return [row[0] for row in await database.fetch("SELECT job_id FROM effect ORDER BY job_id")]
 
 
 def errand(**payload: object) -> dict[str, object]:
-    """The body that asks for an errand of north's."""
+    """Return the body that requests an errand of north."""
     return {"type": "errand", "payload": {"org": "north", **payload}}
 
 
 async def ask(world: World, token: str, **payload: object) -> str:
-    """Ask for an errand and do not wait for it; its id."""
+    """Request an errand without waiting for it, and return its id."""
     answer = await world.call("POST", "/jobs", token, json=errand(**payload), headers={"Prefer": "respond-async"})
     assert answer.status_code == 202, answer.text
     job_id = answer.json()["job_id"]
@@ -105,7 +106,7 @@ async def ask(world: World, token: str, **payload: object) -> str:
 
 
 async def ended(world: World, token: str, job_id: str) -> dict[str, Any]:
-    """The job once it has ended."""
+    """Return the job after it has ended."""
     async with asyncio.timeout(30):
         while True:
             body: dict[str, Any] = (await world.call("GET", f"/jobs/{job_id}", token)).json()

@@ -1,4 +1,4 @@
-"""POST /jobs: what is answered, and when."""
+"""POST /jobs: its responses, and when they are sent."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""How attempts end: refused, broken, broken for good, out of time, given back."""
+"""How attempts end: refused, failed, failed for the last time, timed out, returned to the queue."""
 
 import asyncio
 from pathlib import Path
@@ -132,7 +132,7 @@ async def test_what_dead_attempts_left_is_swept_away_and_what_runs_is_not(world:
 
 
 async def running(store: Store, job_id: str) -> None:
-    """Wait until the job was begun."""
+    """Wait until the job has started."""
     async with asyncio.timeout(20):
         while await store.database.fetch_one("SELECT 1 FROM job WHERE id = $1 AND attempts > 0", job_id) is None:
             await asyncio.sleep(0.01)

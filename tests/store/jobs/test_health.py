@@ -1,4 +1,4 @@
-"""GET /health says when work waits that nobody takes."""
+"""GET /health reports jobs that wait while no worker takes them."""
 
 import pytest
 
@@ -34,6 +34,6 @@ async def test_work_that_waits_behind_other_work_is_no_fault(world: World, owner
 
 
 async def delay(world: World, seconds: int) -> None:
-    """Make every job wait for so long already."""
+    """Date all jobs back, as if they had waited for this time."""
     async with world.store.database.transaction() as transaction:
         await transaction.run("UPDATE job SET run_after = $1", clock.later(clock.now(), seconds=-seconds))

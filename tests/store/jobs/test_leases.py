@@ -1,4 +1,4 @@
-"""Leases: who has a job, for how long, and that whoever has lost it changes nothing."""
+"""Leases: which worker has a job, for how long, and that a worker without the lease cannot change the job."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,7 @@ KNOWN = {kind.name: kind for kind in TYPES}
 
 
 async def claim(store: Store, lease_s: float = 60, running: int = 4) -> LeasedJob:
-    """Claim the job whose turn it is."""
+    """Claim the next job."""
     claimed = await leases.claim_next(store.database, running=running, lease_s=lease_s, lane="requested")
     assert claimed is not None
     return claimed
@@ -107,7 +107,7 @@ async def test_the_job_of_a_silent_worker_is_done_by_another(world: World, owner
 
 
 async def keep_to_time(store: Store, lease_s: float = 60) -> None:
-    """What every worker does every few seconds."""
+    """Do what every worker does every few seconds: expire leases and repair schedules."""
     async with store.database.transaction() as transaction:
         await leases.repair_times(transaction, lease_s=lease_s, wait_s=runner.MAX_PAUSE_S)
 
@@ -171,7 +171,7 @@ async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner
 
 
 async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> None:
-    """Or two that differ by a moment in what is due would both take the last place of an organisation."""
+    """Otherwise, two claims that differ slightly in their time could both take the last slot of an organisation."""
     job_id = await ask(world, owner)
     database = world.store.database
 

@@ -1,4 +1,4 @@
-"""GET /jobs, GET /jobs/{job_id}, its events, and DELETE: who sees what, and what ends how."""
+"""GET /jobs, GET /jobs/{job_id}, its events, and DELETE: who sees which jobs, and how they end."""
 
 import asyncio
 
@@ -117,7 +117,7 @@ async def test_a_running_job_is_cancelled_when_it_tells_its_progress(
         await running(world, owner, job_id)
         answer = await world.call("DELETE", f"/jobs/{job_id}", owner)
         body = await ended(world, owner, job_id)
-        # The worker is as good as new.
+        # The worker can take other jobs.
         after = await ended(world, owner, await ask(world, owner))
 
     assert (answer.status_code, answer.json()["status"]) == (202, "running")

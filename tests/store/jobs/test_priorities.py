@@ -1,4 +1,4 @@
-"""Priorities: builds go before deltas, however many wait, and no organisation's jobs delay another's."""
+"""Priorities: builds run before deltas, however many wait, and the jobs of one organisation do not delay others."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ NAMES = {BUILD: "build", REQUESTED: "request", BACKGROUND: "delta"}
 
 
 async def put(world: World, priority: int, count: int = 1, org: str = "north") -> None:
-    """Jobs of an organisation."""
+    """Create jobs of an organisation."""
     found = await organisation_with_slug(world.store.database, org)
     assert found is not None
     async with world.store.database.transaction() as transaction:
@@ -30,7 +30,7 @@ async def put(world: World, priority: int, count: int = 1, org: str = "north") -
 
 
 async def turns(world: World, count: int, running: int = 4, lane: leases.Lane = "requested") -> list[str]:
-    """The types of the next jobs, in the order in which workers get them."""
+    """Return the types of the next jobs in the order in which workers get them."""
     found: list[str] = []
     for _ in range(count):
         claimed = await leases.claim_next(world.store.database, running=running, lease_s=60, lane=lane)
@@ -86,7 +86,7 @@ async def test_waiting_deltas_refuse_no_push(world: World) -> None:
 
 
 async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
-    """One worker, one delta that does not end, and another that waits: the builds end all the same."""
+    """One worker makes a delta that does not end while another delta waits. Builds must end nevertheless."""
     begun: list[str] = []
     may_end, stopping = asyncio.Event(), asyncio.Event()
 
@@ -121,7 +121,7 @@ async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
 
 
 async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> None:
-    """Each build asks for the next: a worker that always has one makes the delta beside them."""
+    """Each build requests the next one. A worker that always has a build must also make the delta."""
     is_made, stopping = asyncio.Event(), asyncio.Event()
 
     async def delta(_: object, work: JobContext[Errand]) -> Outcome:
@@ -147,7 +147,7 @@ async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> No
 
 
 async def ended(world: World) -> int:
-    """How many jobs have ended well."""
+    """Return the number of jobs that have succeeded."""
     rows = await world.store.database.fetch("SELECT count(*) FROM job WHERE status = 'completed'")
     return int(rows[0][0])
 

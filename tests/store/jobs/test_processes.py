@@ -1,4 +1,4 @@
-"""Worker processes: stepped back, bounded, kept running, ended with their parent."""
+"""Worker processes: low priority, limited memory, replaced when they die, and ended with their parent."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from tests.store.world import World
 
 
 async def doing(world: World, job_id: str, attempts: int = 1) -> int:
-    """The process that works on the job, once it does for the so many-th time."""
+    """Return the process that works on the job in the attempt with this number."""
     note = Path(world.store.settings.data) / "work" / f"{job_id}-{attempts}" / "pid"
     async with asyncio.timeout(30):
         while not note.exists() or not note.read_text():
@@ -110,7 +110,7 @@ def test_serve_keeps_workers_and_ends_them(tmp_path: Path, workers: int) -> None
 
 
 def worker_pids(data: Path) -> list[int]:
-    """Worker processes of the data directory: they have its database open."""
+    """Return the worker processes of the data directory, which have its database open."""
     found: list[int] = []
     for _ in range(500):
         found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_worker(pid, data)]
@@ -121,7 +121,7 @@ def worker_pids(data: Path) -> list[int]:
 
 
 def is_worker(pid: int, data: Path) -> bool:
-    """Whether the process works on jobs of the data directory."""
+    """Return whether the process works on jobs of the data directory."""
     try:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
         opened = [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]

@@ -1,4 +1,4 @@
-"""A worker process as `serve` starts it, which knows the errands of the tests."""
+"""A worker process like the one that `serve` starts, with the errands of the tests."""
 
 import sys
 from contextlib import AbstractAsyncContextManager
@@ -21,7 +21,7 @@ COMMAND = (
 
 
 def main() -> None:
-    """Work on errands until told to stop."""
+    """Run errands until a signal."""
 
     def opened(settings: Settings, root_url: str, is_loopback: bool) -> AbstractAsyncContextManager[Store]:
         return app.open_store(settings, root_url, is_loopback=is_loopback)

@@ -1,4 +1,4 @@
-"""GET /library: what the caller owns, newest first, page by page, and nobody else's."""
+"""GET /library: the products of the caller, the newest first, in pages, and none of other callers."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.store.world import World, slugs
 
 
 async def walk(world: World, token: str, limit: int) -> list[object]:
-    """The slugs of all pages, by their links."""
+    """Return the slugs of all pages by following their links."""
     found: list[object] = []
     path = f"/library?limit={limit}"
     while path:
@@ -24,12 +24,12 @@ async def walk(world: World, token: str, limit: int) -> list[object]:
 
 @pytest.fixture
 async def owned(world: World) -> list[str]:
-    """Slugs of products that ann owns, the newest entitlement first; two were granted in one moment."""
+    """Return the slugs of ann's products, the newest entitlement first. Two were granted at the same time."""
     await world.person("ann@example.com")
     now = clock.now()
     made: list[str] = []
     for number in range(7):
-        # Ids tell the moment: of two that were granted together, the later one comes first.
+        # Ids contain the time. Of two that were granted together, the later one comes first.
         with clock.fixed(clock.later(now, seconds=number - 200)):
             org, status = ("north", "draft") if number < 3 else ("south", "public")
             made.append(await world.product(org, f"p-{number}", status=status))

@@ -1,4 +1,4 @@
-"""Collections and what owners say of products in the library; filters and orders of GET /library."""
+"""Collections and notes about products in the library, and filters and orders of GET /library."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.store.world import World, slugs
 
 @pytest.fixture
 async def ann(world: World) -> str:
-    """A token of ann, who owns four products, p-3 granted last."""
+    """A token of ann, who owns four products. The product p-3 was granted last."""
     token = await world.person("ann@example.com")
     now = clock.now()
     for number, kind in enumerate(("game", "app", "game", "tool")):
@@ -24,14 +24,14 @@ async def ann(world: World) -> str:
 
 
 async def create(world: World, token: str, name: str) -> str:
-    """A new collection; its id."""
+    """Create a collection, and return its id."""
     answer = await world.call("POST", "/me/collections", token, json={"name": name})
     assert answer.status_code == 201, answer.text
     return answer.json()["id"]
 
 
 async def library(world: World, token: str, query: str = "") -> list[dict[str, Any]]:
-    """The first page of the library."""
+    """Return the first page of the library."""
     answer = await world.call("GET", f"/library?{query}", token)
     assert answer.is_success, answer.text
     return answer.json()

@@ -1,4 +1,4 @@
-"""Follows and /me/owned: what is followed, by whom, and that nothing of it is shown to others."""
+"""Follows and /me/owned: what a person follows, and that others do not see it."""
 
 import pytest
 
@@ -71,7 +71,7 @@ async def test_what_is_hidden_is_not_found_whoever_follows_it(world: World) -> N
         assert hidden.json()["detail"] == missing.json()["detail"]
         assert (await world.call(method, "/me/follows/org/south", ann)).status_code == 404
     assert (await world.call("GET", "/me/follows", ann)).json() == {"items": []}
-    # What was followed before can be let go, once.
+    # A product that was followed before can be unfollowed once.
     assert (await world.call("DELETE", "/me/follows/product/one", ann)).status_code == 204
     assert (await world.call("DELETE", "/me/follows/product/one", ann)).status_code == 404
 

@@ -1,4 +1,4 @@
-"""Notifications: what is told to whom, once, in order, and what was seen."""
+"""Notifications: which events they report to whom, once and in order, and which are marked as seen."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from tests.store.world import World
 
 
 async def notified(world: World, token: str, query: str = "") -> dict[str, Any]:
-    """The notifications of a caller."""
+    """Return the notifications of a caller."""
     answer = await world.call("GET", f"/me/notifications?{query}", token)
     assert answer.is_success, answer.text
     return answer.json()
 
 
 def told(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
-    """Type, product and version of each notification."""
+    """Return the type, the product and the version of each notification."""
     return [
         (each["type"], each["product"]["slug"], each["release"] and each["release"]["version"])
         for each in found["items"]
@@ -23,7 +23,7 @@ def told(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
 
 
 async def published(world: World, version: str, at: clock.Instant) -> None:
-    """Have the releases of a version been published at another moment."""
+    """Change the publication time of the releases of a version."""
     async with world.store.database.transaction() as transaction:
         await transaction.run("UPDATE release SET published_at = $2 WHERE version = $1", version, at)
 

@@ -1,4 +1,4 @@
-"""Guessing codes: how often anybody may, and what is told when it was too often."""
+"""Guesses of codes: their limits, and the responses above the limit."""
 
 import asyncio
 import uuid
@@ -16,13 +16,13 @@ from tests.store.world import World
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Guesses of one address out of the way: those of each person are looked at."""
+    """Settings without a limit for addresses, so that the test reaches the limit for people."""
     return replace(settings, code_failures_address=1_000_000)
 
 
 @pytest.fixture
 async def code(world: World) -> str:
-    """A code of a hundred uses."""
+    """A code with a hundred uses."""
     await world.product("north", "one")
     owner = await world.person("owner@north.example", north="owner")
     body = {"kind": "promo", "products": ["one"], "count": 1, "max_uses": 100}
@@ -30,7 +30,7 @@ async def code(world: World) -> str:
 
 
 async def redeem(world: World, token: str, typed: str, **headers: str) -> Any:
-    """The answer to a code as it was typed."""
+    """Redeem a code in this spelling, and return the response."""
     return await world.call("POST", "/redeem", token, json={"code": typed}, headers=headers)
 
 
@@ -75,12 +75,12 @@ async def test_a_new_token_is_no_new_chance(world: World, code: str) -> None:
 
 
 def over_batch(code: str) -> tuple[str, dict[str, Any]]:
-    """Redeeming inside a batch."""
+    """Redeem a code in a batch."""
     return "/batch", {"operations": [{"method": "POST", "path": "/redeem", "body": {"code": code}}]}
 
 
 def over_mcp(code: str) -> tuple[str, dict[str, Any]]:
-    """Redeeming by the tool of MCP."""
+    """Redeem a code with the MCP tool."""
     params = {"name": "redeem_code", "arguments": {"code": code}}
     return "http://127.0.0.1:8480/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 

@@ -1,4 +1,4 @@
-"""Codes: issued once, redeemed exactly as often as they allow, told again only to their own key."""
+"""Codes: issued once, redeemed exactly as often as permitted, and returned again only for the same idempotency key."""
 
 import asyncio
 import uuid
@@ -16,14 +16,14 @@ from tests.store.world import World
 
 @pytest.fixture
 async def owner(world: World) -> str:
-    """A token of north's owner, who has two products to give away."""
+    """A token of the owner of north, who has two products."""
     for slug in ("one", "two"):
         await world.product("north", slug)
     return await world.person("owner@north.example", north="owner")
 
 
 async def issue(world: World, owner: str, **members: Any) -> list[str]:
-    """Codes for product one, as the members say."""
+    """Issue codes for product one with these members."""
     body = {"kind": "license", "products": ["one"], "count": 1, **members}
     answer = await world.call("POST", "/codes", owner, json=body)
     assert answer.status_code == 201, answer.text
@@ -31,7 +31,7 @@ async def issue(world: World, owner: str, **members: Any) -> list[str]:
 
 
 async def redeem(world: World, token: str, code: str, **headers: str) -> Any:
-    """The answer to a code."""
+    """Redeem a code and return the response."""
     return await world.call("POST", "/redeem", token, json={"code": code}, headers=headers)
 
 

@@ -19,14 +19,14 @@ PRODUCT: dict[str, Any] = {"slug": "made", "title": "Made", "kind": "tool", "pla
 
 @pytest.fixture
 async def owner(world: World) -> str:
-    """A token of north's owner, whose product `made` is a draft."""
+    """A token of the owner of north, whose product `made` is a draft."""
     token = await world.person("owner@north.example", north="owner")
     assert (await world.call("POST", "/products", token, json=PRODUCT)).status_code == 201
     return token
 
 
 async def release(world: World, owner: str, version: str, channel: str = "stable", *, published: bool = True) -> None:
-    """A release of the product."""
+    """Create a release of the product."""
     body = {"version": version, "channel": channel, "notes": f"notes of {version}", "notes_only": True}
     assert (await world.call("POST", "/products/made/releases", owner, json=body)).status_code == 201
     if published:
@@ -34,7 +34,7 @@ async def release(world: World, owner: str, version: str, channel: str = "stable
 
 
 async def versions(world: World, token: str | None = None, **parameters: str) -> list[str]:
-    """The product's releases as the caller sees them."""
+    """Return the product's releases as the caller sees them."""
     listed = await world.call("GET", "/products/made/releases", token, params=parameters)
     return [each["version"] for each in listed.json()]
 
@@ -177,7 +177,7 @@ async def test_what_a_published_release_is_does_not_change(world: World, owner: 
 async def test_no_change_of_a_draft_comes_between_its_check_and_its_publication(
     world: World, owner: str, monkeypatch: pytest.MonkeyPatch, transaction_waits: TransactionWaits
 ) -> None:
-    # The test itself holds the transaction while it waits for the change.
+    # The test itself has an open transaction while it waits for the change.
     transaction_waits.allow("releases/lifecycle.py:_require_builds")
     await release(world, owner, "1.0.0", published=False)
     changes: list[asyncio.Task[Any]] = []
@@ -222,7 +222,7 @@ async def test_an_upload_that_has_not_arrived_holds_up_publishing(world: World, 
 
 
 async def built(world: World, artifact_id: str) -> None:
-    """The row that a processed file has."""
+    """Return the row of a processed file."""
     async with world.store.database.transaction() as transaction:
         await transaction.run(
             """
@@ -307,7 +307,7 @@ PACKAGED = st.builds(
 
 
 def precedence(version: str) -> Any:
-    """SemVer 2.0.0 §11, written down plainly."""
+    """Compare versions by SemVer 2.0.0 §11, implemented simply."""
     core, _, pre = version.partition("-")
     numbers = tuple(int(part) for part in core.split("."))
     steps = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in pre.split(".")] if pre else []

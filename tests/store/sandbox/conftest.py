@@ -1,4 +1,4 @@
-"""A store with its sandbox: the original of all data sets is made once, each test begins with a copy of it."""
+"""A store with its sandbox. The template of all data sets is built once, and each test starts with a copy of it."""
 
 import asyncio
 import os
@@ -22,14 +22,14 @@ from tests.store.world import World
 
 @pytest.fixture(scope="session")
 def original_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The original, made by the process that makes it."""
+    """The template, built by the process that builds it in production."""
     folder = tmp_path_factory.mktemp("original")
     folders.template_of(lifespan.MIGRATIONS).fill(folder)
     return folder
 
 
 def given_original(data: Path, made: Path) -> None:
-    """Have a store begin with an original that is there."""
+    """Let a store start with an existing template."""
     target = folders.template_folder(data, folders.template_of(lifespan.MIGRATIONS))
     target.mkdir(parents=True)
     for path in made.rglob("*"):
@@ -43,19 +43,19 @@ def given_original(data: Path, made: Path) -> None:
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """Data sets are SQLite files whatever the service's own database is; `test_isolation` asks for both."""
+    """Data sets are SQLite files for any database of the service. `test_isolation` uses both databases."""
     return f"sqlite:///{tmp_path}/test.db"
 
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """The settings of a store of the test's own, in which keys are to be had."""
+    """The settings of a store for this test, in which keys can be created."""
     return replace(settings, rate_keys=1_000)
 
 
 @pytest.fixture
 async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:
-    """The store's application, with a sandbox."""
+    """The application of the store with a sandbox."""
     await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
     made = distribution.create(store)
     yield made
@@ -64,7 +64,7 @@ async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRou
 
 @pytest.fixture
 async def http(front: SandboxRouter) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the store's application, without a network between."""
+    """A client of the application in the same process."""
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
         yield client

@@ -1,4 +1,4 @@
-"""A key of the sandbox and the data set behind it, as tests speak to them and look into them."""
+"""A key of the sandbox with its data set, as tests use and inspect them."""
 
 import os
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ PRODUCT: dict[str, Any] = {"slug": "made", "title": "Made", "kind": "tool", "pla
 
 @dataclass
 class Sandbox:
-    """Somebody with a key."""
+    """A caller with a key."""
 
     world: World
     front: SandboxRouter
@@ -26,38 +26,38 @@ class Sandbox:
 
     @classmethod
     async def taken(cls, world: World, front: SandboxRouter, tier: str = "sandbox") -> "Sandbox":
-        """With a fresh key; its data set is made by the first call."""
+        """Create a key. The first call creates its data set."""
         answer = await world.http.get("/api/keys", params={"tier": tier})
         return cls(world, front, answer.json()["api_key"])
 
     async def call(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """A request to the sandbox with the key; the path is relative to the sandbox's versioned API."""
+        """Send a request to the sandbox with the key. The path is relative to the versioned API of the sandbox."""
         headers = {"X-API-Key": self.key, **options.pop("headers", {})}
         return await self.world.http.request(method, f"/sandbox/api/v1{path}", headers=headers, **options)
 
     @property
     def name(self) -> str:
-        """What its data set is called."""
+        """The name of the data set."""
         return "k" + digest(self.key).hex()[:40]
 
     @property
     def folder(self) -> Path:
-        """Where the data set is."""
+        """The folder of the data set."""
         return Path(self.world.store.settings.data) / folders.FOLDER / self.name
 
     async def everything(self) -> dict[str, Any]:
-        """All that the data set holds: rows and files."""
+        """Return everything that the data set contains: rows and files."""
         async with self.front.data_sets.used(self.name) as found:
             return {"rows": await everything(found.store), "files": files(self.folder / "blobs")}
 
     async def slugs(self) -> set[str]:
-        """The products that the key's owner sees, by slug."""
+        """Return the products that the owner of the key sees, by slug."""
         listed = await self.call("GET", "/products", params={"limit": "100"})
         return {item["slug"] for item in listed.json()["items"]}
 
 
 def files(folder: Path, *, but: str = "") -> list[str]:
-    """Every file under the folder, without those in its folder `but`."""
+    """Return every file in the folder, without those in its subfolder `but`."""
     found: list[str] = []
     for place, inner, names in os.walk(folder):
         here = os.path.relpath(place, folder)
@@ -68,7 +68,7 @@ def files(folder: Path, *, but: str = "") -> list[str]:
 
 
 async def all_of(world: World) -> dict[str, Any]:
-    """All that the service itself holds, but for its sandbox and its counters: rows, blobs, mail."""
+    """Return everything that the service itself contains, without its sandbox and its counters: rows, blobs, mail."""
     data = Path(world.store.settings.data)
     return {
         "rows": await everything(world.store),

@@ -1,4 +1,5 @@
-"""Attacks on the sandbox: out of it by a path, into another's by a guess, onto the service by what is stored in it."""
+"""Attacks on the sandbox: leaving it through a path, guessing the data set of another key, and attacking the service
+through stored data."""
 
 from dataclasses import replace
 from typing import Any
@@ -42,7 +43,7 @@ ESCAPES = (
 async def raw(
     front: SandboxRouter, path: str, headers: list[tuple[bytes, bytes]], method: str = "POST"
 ) -> tuple[int, bytes]:
-    """A request whose path no client has tidied up."""
+    """Send a request with an unnormalized path."""
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Nothing done in the sandbox is seen outside it, nor the other way round: every route that writes, both ways."""
+"""Nothing that is done in the sandbox is visible outside of it, and the reverse: every route that writes, in both
+directions."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from tests.contract.scenes import BODIES, BY_KEY, QUERIES, key, staged
 from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
 from tests.store.world import World
 
-# What the owner of a data set is answered, by route, in the order in which they are called here; "page" is what is
-# not offered in a sandbox. A route that writes and is missing here fails the test.
+# Maps each route to the response to the owner of a data set, in the order of the calls. "page" marks routes that a
+# sandbox does not offer. The test fails if a writing route is missing here.
 WRITES: dict[tuple[str, str], int | str] = {
     ("POST", "/products"): 201,
     ("PUT", "/products/{id}"): 200,
@@ -81,7 +82,7 @@ WRITES: dict[tuple[str, str], int | str] = {
     ("POST", "/api/keys"): 200,
 }
 NEVER_INSIDE = {("POST", "ROOT/api/keys"), ("POST", "ROOT/ask")}
-"""At the root alone, and so outside."""
+"""Routes that exist only at the root, and therefore outside."""
 
 
 def test_every_route_that_writes_has_its_place() -> None:
@@ -91,7 +92,8 @@ def test_every_route_that_writes_has_its_place() -> None:
 
 
 def request_of(name: tuple[str, str], slug: str) -> tuple[str, dict[str, Any]]:
-    """A well-formed request to the route about the product, below the sandbox's or the service's root address."""
+    """Return a valid request to the route about the product, below the root address of the sandbox or of the
+    service."""
     route = BY_KEY[name]
     path = route.path.replace("{id}", slug).replace("{version}", "1.0.0").replace("{media_id}", "none")
     for parameter in (
@@ -115,7 +117,8 @@ def request_of(name: tuple[str, str], slug: str) -> tuple[str, dict[str, Any]]:
 
 @dataclass
 class Side:
-    """The service or a data set of its sandbox: how its owner calls it, and all that it holds."""
+    """One side, which is the service or a data set of its sandbox: how its owner calls it, and everything that it
+    contains."""
 
     http: httpx.AsyncClient
     root: str
@@ -123,18 +126,18 @@ class Side:
     everything: Callable[[], Awaitable[dict[str, Any]]]
 
     async def call(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """A call of the owner."""
+        """Send a request as the owner."""
         return await self.http.request(method, self.root + path, headers=self.headers, **options)
 
     async def write(self, name: tuple[str, str]) -> int | str:
-        """Call the route; the status, or "page" where it is not offered."""
+        """Call the route, and return the status, or "page" if the route is not offered."""
         path, options = request_of(name, "sold" if name == ("DELETE", "/products/{id}") else "written-to")
         answer = await self.call(name[0], path, **options)
         is_page = answer.status_code == 404 and answer.json()["code"] == "route_not_found"
         return "page" if is_page else answer.status_code
 
     async def stock(self) -> None:
-        """Products with a published release, so that writes have something to write to."""
+        """Create products with a published release for the writes."""
         for slug in ("written-to", "sold"):
             await self.call("POST", "/api/v1/products", json={**PRODUCT, "slug": slug})
             release = {"version": "1.0.0", "channel": "beta", "notes_only": True}
@@ -144,18 +147,18 @@ class Side:
 
 
 def inside_of(taken: Sandbox) -> Side:
-    """The data set of a key."""
+    """Return the side of the data set of a key."""
     return Side(taken.world.http, "/sandbox", {"X-API-Key": taken.key}, taken.everything)
 
 
 async def outside_of(world: World) -> Side:
-    """The service itself, with the owner of an organisation."""
+    """Return the side of the service with the owner of an organisation."""
     scene = await staged(world)
     return Side(world.http, "", {"Authorization": f"Bearer {scene.tokens['owner of north']}"}, lambda: all_of(world))
 
 
 async def written(acting: Side, watched: Side) -> dict[tuple[str, str], int | str]:
-    """Every write on one side, while the other is watched; what each was answered."""
+    """Run every write on one side, compare the other side before and after, and return the responses."""
     await acting.stock()
     await watched.call("GET", "/api/v1/products")
     before, mine = await watched.everything(), await acting.everything()

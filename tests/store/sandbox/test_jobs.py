@@ -1,4 +1,4 @@
-"""A whole afternoon in the sandbox: upload, process, publish, download, with processes that work on its jobs."""
+"""A whole working session in the sandbox: upload, process, publish, download, with processes that run its jobs."""
 
 import asyncio
 import hashlib
@@ -23,7 +23,7 @@ BUILD = archive("made", "1.0.0")
 
 @pytest.fixture
 async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:
-    """The store's application, whose sandbox has workers."""
+    """The application of the store, whose sandbox has workers."""
     await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
     made = distribution.create(store, workers=worker.COMMAND)
     yield made
@@ -31,7 +31,7 @@ async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRou
 
 
 async def uploaded(sandbox: Sandbox) -> str:
-    """An artifact of a draft release; its id."""
+    """Upload an artifact of a draft release, and return its id."""
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
     announced = await sandbox.call(
@@ -47,7 +47,7 @@ async def uploaded(sandbox: Sandbox) -> str:
 
 
 async def ended(sandbox: Sandbox, kind: str, artifact_id: str) -> dict[str, Any]:
-    """The job of this type, once it has ended."""
+    """Return the job of this type after it has ended."""
     payload = {"type": kind, "payload": {"artifact_id": artifact_id}}
     asked = await sandbox.call("POST", "/jobs", json=payload, headers={"Prefer": "wait=30"})
     assert asked.status_code in (200, 202), asked.text

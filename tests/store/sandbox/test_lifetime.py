@@ -1,4 +1,4 @@
-"""Data sets come and go: reset when idle, bounded in number and size, never removed under anybody who works on one."""
+"""The lifetime of data sets: reset when idle, limited in number and size, and never removed while a caller uses one."""
 
 import asyncio
 import os
@@ -27,20 +27,20 @@ TEMPLATE = folders.template_of(lifespan.MIGRATIONS)
 
 
 def data_of(world: World) -> Path:
-    """The data directory."""
+    """Return the data directory."""
     return Path(world.store.settings.data)
 
 
 @pytest.fixture
 async def other(world: World, front: SandboxRouter) -> AsyncIterator[SandboxRouter]:
-    """A second worker process's application, as far as one process can be two."""
+    """Return the application of a second worker process, as far as one process can simulate two."""
     made = distribution.create(world.store)
     yield made
     await made.close()
 
 
 async def through(front: SandboxRouter, taken: Sandbox, method: str, path: str, **options: object) -> httpx.Response:
-    """A call with the key through another worker."""
+    """Send a request with the key through another worker."""
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
         headers = {"X-API-Key": taken.key}
@@ -48,7 +48,7 @@ async def through(front: SandboxRouter, taken: Sandbox, method: str, path: str, 
 
 
 async def sent(front: SandboxRouter, path: str, content: bytes) -> httpx.Response:
-    """A file sent to its upload address through another worker."""
+    """Upload a file to its address through another worker."""
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
         return await client.put(path, content=content)
@@ -241,7 +241,7 @@ async def test_the_processes_of_a_server_make_one_data_set_of_one_key(tmp_path: 
         address = f"{running.url}/sandbox/api/v1/products"
 
         async def made(number: int) -> int:
-            # A connection each, so that both processes get some.
+            # Open a new connection for each request, so that both processes get some.
             async with httpx.AsyncClient(headers=headers, timeout=30) as client:
                 return (await client.post(address, json={**PRODUCT, "slug": f"s{number}"})).status_code
 

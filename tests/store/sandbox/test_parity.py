@@ -1,4 +1,5 @@
-"""The sandbox answers as the service does: the same random calls to both, compared in status, code and members."""
+"""The sandbox responds like the service: both get the same random calls, and the test compares status, code and
+members."""
 
 import random
 from collections import Counter
@@ -21,7 +22,7 @@ from tests.store.sandbox.data import Sandbox
 from tests.store.world import World
 
 CALLS, CALLS_FULL = 200, 1_000
-# What the sandbox tells of itself, and what tells of the machine.
+# Headers and members about the sandbox itself or about the machine.
 ELSEWHERE = {"/health", "/info", "/sandbox", "/sandbox/api/v1/health", "/sandbox/api/v1/telemetry", "/api/keys"}
 COMPARED: tuple[Route[Store], ...] = tuple(
     route for route in ROUTES if not route.at_root and route.path not in ELSEWHERE and "events" not in route.path
@@ -33,7 +34,7 @@ ODD = ("", "0", "-1", "101", "x", "é", "%00", "1" * 300, "stable", "game", "{}"
 
 
 class Asked(msgspec.Struct):
-    """One call, to be made on both sides."""
+    """One call that is sent to both sides."""
 
     method: str
     path: str
@@ -42,7 +43,8 @@ class Asked(msgspec.Struct):
 
 
 def asked(chance: random.Random) -> Asked:
-    """A random call: mostly well-formed, else with something wrong in its path, parameters, body or headers."""
+    """Return a random call, which is usually valid. Otherwise its path, parameters, body or headers contain an
+    error."""
     route = chance.choice(COMPARED)
     path = route.path.replace("{id}", chance.choice(PRODUCTS)).replace("{version}", chance.choice(VERSIONS))
     path = path.replace("{channel}", chance.choice(("stable", "beta", "gamma")))
@@ -66,7 +68,7 @@ def asked(chance: random.Random) -> Asked:
 
 
 def body_of(route: Route[Store], chance: random.Random) -> Any:
-    """A body of the route, one of three with something wrong."""
+    """Return a body for the route. One of three bodies contains an error."""
     body = dict(BODIES.get(key(route), {}))
     if "slug" in body:
         body["slug"] = f"made-{chance.randrange(4)}"
@@ -85,7 +87,7 @@ def body_of(route: Route[Store], chance: random.Random) -> Any:
 
 
 def told(answer: httpx.Response) -> Any:
-    """What is to be the same on both sides: the status, and what the body says but for names made by chance."""
+    """Return what must be equal on both sides: the status, and the body without random names."""
     kind = answer.headers.get("content-type", "").partition(";")[0]
     if kind not in ("application/json", "application/problem+json"):
         return answer.status_code, kind
@@ -93,7 +95,7 @@ def told(answer: httpx.Response) -> Any:
     if not isinstance(body, dict) or answer.is_success:
         return answer.status_code, kind, sorted(body) if isinstance(body, dict) else len(body)
     instance = str(body.pop("instance", "")).replace("/sandbox", "")
-    # Where the two differ on purpose: whoever has no credential is told another way in.
+    # The two differ on purpose in the hint for callers without a credential.
     if body.get("code") == "invalid_token":
         body.pop("resolution")
     return answer.status_code, kind, instance, body, sorted(name for name in answer.headers if name != APART)
@@ -103,7 +105,7 @@ APART = "content-security-policy"
 
 
 async def owner_outside(world: World) -> str:
-    """A token of somebody who is outside what the key's owner is inside."""
+    """Return a token of a person outside with the same role that the owner of the key has inside."""
     await world.org(data_sets.ORGANISATION[0])
     return await world.person(data_sets.EMAIL, sandbox="owner")
 
@@ -144,7 +146,7 @@ async def test_random_calls_are_answered_alike_inside_and_outside(
 
 
 async def clear(world: World) -> None:
-    """Take the world's organisations away: the demonstration is made where there are none."""
+    """Delete the organisations of the world, because the demonstration data is created only in an empty store."""
     async with world.store.database.transaction() as transaction:
         await transaction.run("DELETE FROM organisation")
 

@@ -1,4 +1,4 @@
-"""The sandbox: the whole API on a throw-away data set of the caller's own."""
+"""The sandbox: the whole API on a temporary data set of the caller."""
 
 import asyncio
 import json
@@ -153,7 +153,7 @@ async def test_addresses_without_a_key_have_a_data_set_each(world: World, front:
 
 
 def folders_of(world: World) -> list[Path]:
-    """The data sets on disk."""
+    """Return the data sets on disk."""
     parent = Path(world.store.settings.data) / folders.FOLDER
     return [each for each in parent.iterdir() if each.name[0] in "ak"]
 
@@ -258,7 +258,7 @@ async def test_an_idempotent_call_is_replayed_inside(sandbox: Sandbox) -> None:
 
 
 async def announced(sandbox: Sandbox, size: int) -> str:
-    """The upload address of an artifact of a draft release."""
+    """Announce an artifact of a draft release and return the upload address."""
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
     wanted = {"filename": "made.zip", "size": size, "platform": "linux"}

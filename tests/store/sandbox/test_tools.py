@@ -1,4 +1,4 @@
-"""The tools of the sandbox: those of the store, on the data set of the key."""
+"""The tools of the sandbox are those of the store, applied to the data set of the key."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ PLACE = "/sandbox/mcp"
 
 
 async def spoken(sandbox: Sandbox, message: dict[str, Any], place: str = PLACE) -> dict[str, Any]:
-    """The result of a message that is sent with the key."""
+    """Send a message with the key and return the result."""
     headers = {"X-API-Key": sandbox.key, "MCP-Protocol-Version": "2025-11-25"}
     answer = await sandbox.world.http.post(place, json=message, headers=headers)
     assert answer.status_code == 200, answer.text
@@ -43,7 +43,7 @@ async def test_the_owner_is_listed_every_tool_but_those_about_the_sandbox(sandbo
 
 
 async def spoken_outside(sandbox: Sandbox, message: dict[str, Any]) -> dict[str, Any]:
-    """The result of a message to the store's own tools, which take no key of the sandbox."""
+    """Send a message to the tools of the store, which do not accept sandbox keys, and return the result."""
     result: dict[str, Any] = (await sandbox.world.http.post("/mcp", json=message)).json()["result"]
     return result
 

@@ -1,4 +1,4 @@
-"""An organisation's key is made once, and followed by keys that it names."""
+"""The key of an organisation is created once, and replaced only by keys that it names."""
 
 import asyncio
 

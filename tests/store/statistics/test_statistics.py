@@ -1,4 +1,4 @@
-"""Statistics: what is counted when, how it is summed and split, what is kept from whom."""
+"""Statistics: when events are counted, how they are summed and divided, and who sees them."""
 
 import csv
 import io
@@ -20,19 +20,19 @@ TODAY = date.fromisoformat(counts.day_of(clock.now()))
 
 
 def ago(days: int) -> str:
-    """The day so many days ago."""
+    """Return the day this number of days ago."""
     return (TODAY - timedelta(days=days)).isoformat()
 
 
 async def stats(world: World, token: str, query: str = "") -> dict[str, Any]:
-    """The statistics that the token reads."""
+    """Return the statistics that the token can read."""
     answer = await world.call("GET", f"/org/stats?{query}", token)
     assert answer.is_success, answer.text
     return answer.json()
 
 
 async def put(world: World, slug: str, day: str, value: int, **other: str) -> None:
-    """Counted values of a day."""
+    """Insert counted values of a day."""
     row = await world.store.database.fetch_one("SELECT org_id, id FROM product WHERE slug = $1", slug)
     assert row is not None
     members = {"metric": "downloads", "version": "1.0", "platform": "linux", **other}
@@ -44,7 +44,7 @@ async def put(world: World, slug: str, day: str, value: int, **other: str) -> No
 
 @pytest.fixture
 async def owner(world: World) -> str:
-    """A token of north's owner; north has two products."""
+    """A token of the owner of north, which has two products."""
     for slug in ("one", "two"):
         await world.product("north", slug)
     return await world.person("owner@north.example", north="owner")
@@ -201,7 +201,7 @@ async def test_the_export_has_the_same_numbers(world: World, owner: str) -> None
 
 
 async def session_token(world: World, email: str) -> str:
-    """A token of a person's own session, with all its rights."""
+    """Return a token of a person's session, with all rights of the person."""
     store = world.store
     person = await queries.person_with_email(store.database, email)
     assert person is not None

@@ -1,6 +1,6 @@
-"""An agent that is given a base address and goes on by what it reads there: links, descriptions, answers.
+"""An agent that knows only a base address and uses what it reads there: links, descriptions, responses.
 
-It knows the standards (HTTP, HTML, OpenAPI, OAuth's words), and not one address, scope or member of the store.
+It knows the standards (HTTP, HTML, OpenAPI, the terms of OAuth), but no address, scope or member of the store.
 """
 
 import re
@@ -13,7 +13,7 @@ import httpx
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of a section of the API description, at its whole address."""
+    """An operation of a section of the API description, with its full address."""
 
     method: str
     address: str
@@ -21,11 +21,11 @@ class Operation:
 
     @property
     def example(self) -> Any:
-        """The body that the description shows."""
+        """Return the example body in the description."""
         return self.described["requestBody"]["content"]["application/json"]["example"]
 
     def parameter(self, value: str) -> str:
-        """The name of the parameter of the query that takes this value from a closed set."""
+        """Return the name of the query parameter whose enumeration contains this value."""
         return next(
             each["name"]
             for each in self.described["parameters"]
@@ -33,11 +33,11 @@ class Operation:
         )
 
     def parameter_of_form(self, form: str) -> str:
-        """The name of the parameter of the query that has this format."""
+        """Return the name of the query parameter with this format."""
         return next(each["name"] for each in self.described["parameters"] if each["schema"].get("format") == form)
 
     def header(self, words: str) -> str:
-        """The name of the header of the request whose description has these words."""
+        """Return the name of the request header whose description contains these words."""
         return next(
             each["name"]
             for each in self.described["parameters"]
@@ -52,8 +52,8 @@ class Section:
     document: dict[str, Any]
 
     def operation(self, method: str, *words: str, below: str = "") -> Operation:
-        """The operation of this method whose words say all of this; `below` is where the API is, if not where the
-        description says."""
+        """Return the operation with this method whose texts contain all of these words. `below` is the address of the
+        API, if it differs from the description."""
         base = below or self.document["servers"][0]["url"]
         for path, item in self.document["paths"].items():
             said = item.get(method.lower(), {"description": ""})["description"].lower()
@@ -63,14 +63,14 @@ class Section:
 
     @property
     def token_address(self) -> str:
-        """Where a client gets its token."""
+        """Return the address of the token endpoint."""
         schemes = self.document["components"]["securitySchemes"]
         return schemes["OAuth2"]["flows"]["clientCredentials"]["tokenUrl"]
 
 
 @dataclass
 class Agent:
-    """Sends requests and counts them. `overview` is what it has read of the overview for language models."""
+    """Sends requests and counts them. `overview` is the overview for language models that it has read."""
 
     http: httpx.AsyncClient
     root: str
@@ -79,20 +79,21 @@ class Agent:
     requests: list[str] = field(default_factory=list)
 
     async def send(self, method: str, address: str, **options: Any) -> httpx.Response:
-        """One request to an address that was read somewhere; with the agent's credential."""
+        """Send a request with the agent's credential to an address that the agent has read."""
         self.requests.append(f"{method} {address}")
         headers = {**self.headers, **options.pop("headers", {})}
         return await self.http.request(method, urljoin(self.root + "/", address), headers=headers, **options)
 
     async def do(self, operation: Operation, *path: str, **options: Any) -> httpx.Response:
-        """The operation, with these values for what its path leaves open."""
+        """Run the operation with these values for its path parameters."""
         address = operation.address
         for value in path:
             address = re.sub(r"\{\w+\}", quote(value, safe=""), address, count=1)
         return await self.send(operation.method, address, **options)
 
     async def begin(self) -> str:
-        """Look at the base address, follow the link for language models, and read: two requests."""
+        """Read the base address, follow the link for language models, and read the overview. This takes two
+        requests."""
         page = await self.send("GET", self.root)
         link = re.search(r'href="([^"]+)"[^>]*>[^<]*language models', page.text)
         assert link is not None, page.text
@@ -100,14 +101,14 @@ class Agent:
         return self.overview
 
     async def section(self, name: str) -> Section:
-        """One section of the API description, where the overview says that it is."""
+        """Return one section of the API description, at the address that the overview names."""
         place = re.search(r"(\S+)SECTION: [^\n]*\b" + name + r"\b", self.overview)
         assert place is not None, f"{name} is no section of the overview"
         answer = await self.send("GET", place[1] + name)
         return Section(cast("dict[str, Any]", answer.json()))
 
     def recipe(self, words: str) -> str:
-        """The recipe of the overview whose title has these words, with the addresses that it begins with."""
+        """Return the recipe of the overview whose title contains these words, and the addresses at its beginning."""
         found = re.search(r"^\d\. [^\n]*" + words + r"[^\n]*\n```sh\n(.*?)```", self.overview, re.MULTILINE | re.DOTALL)
         assert found is not None, words
         names = dict(re.findall(r"\b([RB])=([^;\n]+)", self.overview))
@@ -115,7 +116,7 @@ class Agent:
         return re.sub(r"\$\w/", names["R"] + "/", text)
 
     async def key(self, tier: str) -> dict[str, str]:
-        """The header of a fresh key, which the recipe of this tier gets."""
+        """Create a key with the recipe of this tier, and return its header."""
         link = re.search(r"(\S+/keys\?tier=)\w+", self.overview)
         assert link is not None
         address = link[1].strip('"').replace("$(curl", "").strip()

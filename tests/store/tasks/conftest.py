@@ -1,4 +1,4 @@
-"""A store with the demonstration's catalog and a sandbox that works on jobs, as an agent finds it."""
+"""A store with the demonstration catalog and a sandbox that runs jobs, as an agent finds it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,13 +20,13 @@ from tests.store.world import World
 
 @pytest.fixture
 def settings(settings_of_the_store: Settings) -> Settings:  # noqa: F811
-    """Keys are to be had, and receivers of webhooks may be on this machine."""
+    """Settings in which keys can be created and webhook receivers may be on this machine."""
     return with_settings(settings_of_the_store, rate_keys=1_000, private_webhooks=True)
 
 
 @pytest.fixture
 async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:  # noqa: F811
-    """The store's application, whose sandbox has workers."""
+    """The application of the store, whose sandbox has workers."""
     await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
     made = distribution.create(store, workers=worker.COMMAND)
     yield made
@@ -35,5 +35,5 @@ async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRou
 
 @pytest.fixture
 def agent(demo_world: World) -> Agent:
-    """An agent that knows the base address and nothing else."""
+    """An agent that knows only the base address."""
     return Agent(demo_world.http, ROOT_URL)

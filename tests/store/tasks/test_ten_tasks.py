@@ -1,4 +1,4 @@
-"""Ten things that an agent with nothing but the base address does, each in few requests and without a dead end."""
+"""Ten tasks for an agent that knows only the base address. Each takes few requests, without a dead end."""
 
 import base64
 import hashlib
@@ -38,7 +38,7 @@ async def test_1_it_finds_a_linux_tool_with_a_recent_beta(agent: Agent) -> None:
 
 
 async def published(agent: Agent) -> dict[str, Any]:
-    """What the sandbox says of a file that the agent has published there."""
+    """Publish a file in the sandbox, and return what the sandbox reports about it."""
     await agent.begin()
     agent.headers = await agent.key("sandbox")
     sandbox = re.search(r"S=(\S+?)/api", agent.recipe("sandbox"))
@@ -91,7 +91,8 @@ async def test_3_it_reads_five_things_in_one_batch(agent: Agent) -> None:
 
 
 async def let_in(agent: Agent, pat: Visitor, refused: httpx.Response) -> dict[str, str]:
-    """From a bare 401 to a token for what it asks: the identity assertion and the access token, by their names."""
+    """Go from a 401 response to a token for the requested scopes. Return the identity assertion and the access token by
+    their names."""
     link = re.fullmatch(r'<([^>]+)>; rel="service-doc"', refused.headers["link"])
     scope = re.search(r'scope="([^"]+)"', refused.headers["www-authenticate"])
     assert link is not None
@@ -167,7 +168,7 @@ async def test_6_it_watches_a_job(agent: Agent) -> None:
 
 
 def is_signed(message: Message, secret: str, now_s: float) -> bool:
-    """Whether the message is what the description of webhooks says that it must be."""
+    """Return whether the message is signed as the description of webhooks requires."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = b".".join(
         [message.headers["webhook-id"].encode(), message.headers["webhook-timestamp"].encode(), message.body]
@@ -221,7 +222,7 @@ async def test_8_it_explains_a_403(agent: Agent, demo_world: World) -> None:
     assert refused.status_code == 403
     missing = re.search(r'scope="([^"]+)"', refused.headers["www-authenticate"])
     assert missing is not None
-    # What is missing, what to do, and what the scope is for.
+    # The response names the missing scope, what to do, and the purpose of the scope.
     assert missing[1] in problem["detail"]
     assert missing[1] in problem["resolution"]
     link = re.search(r"http\S+md", problem["resolution"])
@@ -247,7 +248,7 @@ async def test_9_it_recovers_from_a_429(demo_world: World) -> None:
 
         resolution = re.search(r"GET (\S+), then send its (\w+) as ([\w-]+)", answer.json()["resolution"])
         assert resolution is not None
-        # The address where keys are does not count against the quota that is used up.
+        # Requests for keys do not count against the quota that is used up.
         key = (await agent.send("GET", resolution[1])).json()[resolution[2]]
         again = await agent.do(listing, headers={resolution[3]: key})
 
@@ -275,6 +276,6 @@ async def test_10_it_revokes_itself(agent: Agent, demo_world: World) -> None:
 
     assert (refused.status_code, refused.json()["code"]) == (401, "invalid_token")
     assert len(agent.requests) <= 3
-    # The registration is gone as well: its person sees no agent any more.
+    # The registration is gone too: its person no longer sees an agent.
     assert "pat" in (await pat.get("/auth/agents")).text
     assert known["registration_id"] not in (await pat.get("/auth/agents")).text

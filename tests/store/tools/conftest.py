@@ -1,4 +1,4 @@
-"""The records' desk, set up in a store: the same battery is asked of both."""
+"""The MCP client of the records tests for a store: the same tests run for both."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,23 +20,24 @@ from tests.store.world import World
 
 @dataclass
 class Counter:
-    """What a desk asks of an office: a client, and who is who. `alice` is an owner, `carol` a customer."""
+    """The interface of an office for an MCP client: an HTTP client and callers. `alice` is an owner, and `carol` a
+    customer."""
 
     world: World
     tokens: dict[str, str] = field(default_factory=lambda: dict[str, str]())
 
     @property
     def http(self) -> httpx.AsyncClient:
-        """The client."""
+        """The HTTP client."""
         return self.world.http
 
     def headers(self, who: str) -> dict[str, str]:
-        """The caller's credential."""
+        """Return the credential of the caller."""
         return {"Authorization": f"Bearer {self.tokens[who]}"}
 
 
 async def furnished(world: World) -> Desk:
-    """A desk in a world with an owner, a customer and a product."""
+    """Create an MCP client in a world with an owner, a customer and a product."""
     counter = Counter(world)
     counter.tokens["alice"] = await world.person("alice@north.example", north="owner")
     counter.tokens["carol"] = await world.person("carol@example.com")
@@ -46,7 +47,7 @@ async def furnished(world: World) -> Desk:
 
 
 def world_of(desk: Desk) -> World:
-    """The world that the desk stands in."""
+    """Return the world of the MCP client."""
     return cast("Counter", cast("Any", desk.office)).world
 
 
@@ -62,13 +63,13 @@ async def _opened(settings: Settings) -> AsyncIterator[Desk]:
 
 @pytest.fixture
 async def both(settings: Settings) -> AsyncIterator[Desk]:
-    """A desk on each database."""
+    """An MCP client on each database."""
     async with _opened(settings) as opened:
         yield opened
 
 
 def on_sqlite(data: Path, **changes: Any) -> Settings:
-    """The settings of a store of the test's own, where the database does not matter."""
+    """Return the settings of a store for tests that do not depend on the database."""
     free = {"rate_anonymous": 1_000_000, "rate_person": 1_000_000, "reserve_mib": 0, "master_key": MASTER_KEY}
     begun(data)
     return replace(Settings(data=str(data)), **{**free, **changes})
@@ -76,20 +77,20 @@ def on_sqlite(data: Path, **changes: Any) -> Settings:
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    """A desk on SQLite: what is asked there does not reach the database."""
+    """An MCP client on SQLite, for requests that do not reach the database."""
     async with _opened(on_sqlite(tmp_path / "desk")) as opened:
         yield opened
 
 
 @pytest.fixture
 async def modern(tmp_path: Path) -> AsyncIterator[Desk]:
-    """A desk where revision 2026-07-28 is on."""
+    """An MCP client of a store in which revision 2026-07-28 is enabled."""
     async with _opened(on_sqlite(tmp_path / "modern", mcp_2026=True)) as opened:
         yield opened
 
 
 @pytest.fixture
 async def few(tmp_path: Path) -> AsyncIterator[Desk]:
-    """A desk where nobody has more than ten requests a minute."""
+    """An MCP client of a store with a limit of ten requests per minute."""
     async with _opened(on_sqlite(tmp_path / "few", rate_anonymous=10)) as opened:
         yield opened

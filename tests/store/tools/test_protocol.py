@@ -1,4 +1,5 @@
-"""MCP over raw HTTP at the store: the records' battery where it asks of no record, and the store's own answers."""
+"""MCP over raw HTTP for the store: the tests of the records service that need no record, and the store's own
+responses."""
 
 import json
 
@@ -185,7 +186,7 @@ async def test_j12_the_handshake_introduces_the_server(desk: Desk, revision: str
 
 @every_revision
 async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: Desk, revision: str) -> None:
-    """The desk holds each of these against the schema."""
+    """The MCP client validates each response against the schema."""
     refused = tool("get_product", id="nothing")
     for message in (initialize(revision), request("ping"), request("tools/list"), tool("list_products"), refused):
         assert "result" in await desk.answer(message, "alice", revision)

@@ -1,4 +1,4 @@
-"""The store's tools: made from its routes, listed by scope, called as the caller would call by HTTP."""
+"""The tools of the store: generated from its routes, listed by scope, and called like routes over HTTP."""
 
 import json
 import re
@@ -22,7 +22,7 @@ every_revision = pytest.mark.parametrize("revision", REVISIONS)
 
 PUBLIC = {"get_health", "get_info", "list_products", "get_product", "list_releases", "run_batch", "search_catalog"}
 COMBINATORS = {"oneOf", "anyOf", "allOf", "not", "if", "$ref", "$defs", "enum", "const"}
-# Got before a client speaks MCP, or told in its handshake.
+# These are read before a client uses MCP, or in its handshake.
 NOT_OFFERED = ("/.well-known/", "/auth", "/api/keys", "/openapi", "/wiki", "/llms")
 
 
@@ -49,7 +49,7 @@ async def test_o1_to_o4_tools_are_what_every_client_takes(desk: Desk) -> None:
 
 
 def _members(schema: dict[str, Any], place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every member that the schema describes, with where it is."""
+    """Yield every member that the schema describes, with its position."""
     for name, member in schema.get("properties", {}).items():
         yield f"{place}.{name}", member
         yield from _members(member, f"{place}.{name}")
@@ -99,7 +99,7 @@ async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: Desk) -
         assert "$ref" not in json.dumps(each["outputSchema"])
         jsonschema.Draft202012Validator.check_schema(each["outputSchema"])
 
-    # `called` holds each answer against the schema.
+    # `called` validates each response against the schema.
     answers = {name: await both.called("alice", name, **arguments) for name, arguments in calls.items()}
 
     assert answers["list_releases"]["items"][0]["artifacts"]
@@ -278,7 +278,7 @@ async def test_an_unknown_argument_names_the_known_ones(desk: Desk) -> None:
 
 
 async def test_an_argument_never_leaves_its_place_in_the_address(desk: Desk) -> None:
-    """A product's name that would be another address, or other parameters."""
+    """The name of a product could form another address or other parameters."""
     for name in (
         "saga/releases",
         "saga?limit=1",
@@ -372,7 +372,7 @@ async def test_o20_what_cannot_be_done_now_is_an_internal_error(desk: Desk, monk
 
 
 async def test_o19_every_call_counts_against_the_limit(few: Desk) -> None:
-    """Also those of one batch, of which the first revision has some."""
+    """This includes the calls of one batch, which the first revision supports."""
     answer = await few.send([tool("get_info") for _ in range(20)], "", REVISIONS[0])
 
     refused = [each["result"]["isError"] for each in answer.json()]

@@ -1,4 +1,4 @@
-"""An organisation is told of what happens to its own things, and of nothing else."""
+"""An organisation is notified of events of its own products, and of no others."""
 
 import json
 from collections.abc import AsyncIterator
@@ -23,24 +23,24 @@ from tests.store.world import World
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Receivers may be on this machine."""
+    """Settings in which webhook receivers may be on this machine."""
     return with_settings(settings, private_webhooks=True)
 
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    """A receiver that says 200."""
+    """A receiver that responds with 200."""
     async with receiving() as made:
         yield made
 
 
 async def owner(world: World, org: str = "north") -> str:
-    """A token of an owner of the organisation."""
+    """Return a token of an owner of the organisation."""
     return await world.person(f"owner@{org}.example", **{org: "owner"})
 
 
 async def added(world: World, token: str, receiver: Receiver, *types: str) -> dict[str, Any]:
-    """A webhook of the caller's organisation."""
+    """Create a webhook of the caller's organisation."""
     body = {"url": receiver.url, **({"types": types} if types else {})}
     answer = await world.call("POST", "/org/webhooks", token, json=body)
     assert answer.status_code == 201, answer.text
@@ -48,7 +48,7 @@ async def added(world: World, token: str, receiver: Receiver, *types: str) -> di
 
 
 async def told(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
-    """Type and subject of all that arrives now."""
+    """Deliver the pending messages, and return the type and the subject of each."""
     before = len(receiver.messages)
     lanes = Sender(events.outbox_of(store))
     await lanes.open()
@@ -57,7 +57,7 @@ async def told(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
 
 
 async def released(world: World, token: str, slug: str, version: str, notes: str = "") -> None:
-    """Draft and publish a release."""
+    """Create and publish a release."""
     body = {"version": version, "channel": "stable", "notes": notes, "notes_only": True}
     assert (await world.call("POST", f"/products/{slug}/releases", token, json=body)).status_code == 201
     assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).status_code == 200

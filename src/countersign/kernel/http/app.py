@@ -1,5 +1,5 @@
-"""The HTTP application: it matches, limits, authenticates and decodes each request, runs its handler, and encodes the
-response. A refusal becomes an error response."""
+"""The HTTP application. For each request, it finds the route, authenticates the caller, checks the rate limit, decodes
+the request, runs the handler and encodes the response. A refusal becomes an error response."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from dataclasses import dataclass, replace
@@ -153,27 +153,27 @@ class App(Generic[ContextT]):
         self._log = telemetry.logger(policy.log_part)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one HTTP request (ASGI 3). Other types of scope are not supported."""
+        """Handle one HTTP request (ASGI 3). Other types of scope are ignored."""
         if scope["type"] != "http":
             return
         exchange = Exchange(scope, receive, send, self._policy.trusted_proxies)
         began_s = self._instrumentation.begin(exchange)
         try:
-            await self._served(exchange)
+            await self._serve(exchange)
         finally:
             self._instrumentation.end(exchange, began_s)
 
-    async def _served(self, exchange: Exchange) -> None:
+    async def _serve(self, exchange: Exchange) -> None:
         route: Route[ContextT] | None = None
         try:
             route, path = await self._match(exchange)
-            if not (route.cached and await self._answered_from_memory(exchange)):
+            if not (route.cached and await self._serve_from_cache(exchange)):
                 await exchange.answer(self._with_caching(await self._answer(route, path, exchange)))
         except ClientGone:
             exchange.status = ClientGone.status
         except Refused as refused:
             await self._refuse(refused, route, exchange)
-        except Exception as error:  # the process edge: logged once under the request's id, answered as 500
+        except Exception as error:  # the process edge: logged once, answered with 500
             self._log.error("request failed", route=exchange.route_path, exc_info=error)
             await self._refuse(InternalError("the service failed; the fault was logged"), route, exchange)
 
@@ -207,9 +207,9 @@ class App(Generic[ContextT]):
             raise
         return route, path
 
-    async def _answered_from_memory(self, exchange: Exchange) -> bool:
-        """Answer an anonymous request from the cache, if the cache has a response for the current versions of the data.
-        Return whether the request was answered."""
+    async def _serve_from_cache(self, exchange: Exchange) -> bool:
+        """Send the cached response to an anonymous request, if the cache has a response for the current versions of the
+        data. Return whether a response was sent."""
         headers = exchange.headers
         if any(headers.get(name) is not None for name in _CREDENTIALS):
             return False
@@ -236,7 +236,7 @@ class App(Generic[ContextT]):
             await exchange.write(304, b"", b"", (*page.headers, tagged))
             return
         own = tuple((name.lower().encode(), value.encode()) for name, value in answer.headers)
-        await exchange.write(200, _whole(answer.body), JSON.encode(), (*page.headers, *own, tagged))
+        await exchange.write(200, _buffered_body(answer.body), JSON.encode(), (*page.headers, *own, tagged))
 
     async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Response:
         body = await _raw_body(route, exchange) if route.is_raw else b""
@@ -252,18 +252,18 @@ class App(Generic[ContextT]):
         return await route.handler(self._request(caller, path, NOTHING, body, exchange, self._own.context))
 
     async def answer_subrequest(self, outer: AnyCall[ContextT], inner: Subrequest) -> Response:
-        """Answer a subrequest; see `Request.send_subrequest`."""
+        """Handle a subrequest (see `Request.send_subrequest`)."""
         exchange = exchange_of(outer, inner)
         try:
             route, call, raw = await self._decode_subrequest(outer, inner, exchange)
             return await self._run(route, call, exchange, raw, self._own.database)
-        except Exception as error:  # as at the process edge: the fault of one subrequest does not fail the others
+        except Exception as error:  # as at the process edge: an error of one subrequest must not affect the others
             return self._subrequest_error(error, exchange)
 
     async def prepare_subrequest(
         self, outer: AnyCall[ContextT], inner: Subrequest
     ) -> PreparedSubrequest[ContextT]:
-        """Prepare a subrequest; see `Request.prepare_subrequest`."""
+        """Prepare a subrequest (see `Request.prepare_subrequest`)."""
         exchange = exchange_of(outer, inner)
         try:
             route, call, raw = await self._decode_subrequest(outer, inner, exchange)
@@ -318,7 +318,8 @@ class App(Generic[ContextT]):
     async def _decode(
         self, caller: RequestCaller, route: Route[ContextT], path: dict[str, str], exchange: Exchange
     ) -> tuple[AnyCall[ContextT], bytes]:
-        """Count and decode the request. Return the decoded request and the bytes of its body."""
+        """Check that the caller may use the route, and decode the request. Return the decoded request and the bytes of
+        its body."""
         if route.scope is not None or route.signed_in:
             self._authenticator.admit(caller, route.scope)
         query = _query(route, exchange)
@@ -391,7 +392,7 @@ class App(Generic[ContextT]):
         return _not_cacheable(answer) if route.secret else answer
 
     async def _read_tagged(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Response:
-        """Answer a read whose response has an entity tag. Responses to repeated public reads are cached in memory."""
+        """Handle a read whose response has an entity tag. Responses to repeated public reads are cached in memory."""
         answer = await route.handler(call)
         if answer.status != 200:
             return answer
@@ -401,7 +402,7 @@ class App(Generic[ContextT]):
         if answer.etag is None and isinstance(answer.body, bytes):
             answer.etag = response.etag_of(answer.body)
         if is_shared and exchange.versions and exchange.deprecations == route.announced:
-            self._keep(exchange, answer)
+            self._cache_response(exchange, answer)
         return self._conditional(answer, exchange)
 
     @staticmethod
@@ -413,7 +414,7 @@ class App(Generic[ContextT]):
         headers = tuple(each for each in answer.headers if each[0] != "Content-Encoding")
         return Response(304, b"", JSON, headers, answer.etag)
 
-    def _keep(self, exchange: Exchange, answer: Response) -> None:
+    def _cache_response(self, exchange: Exchange, answer: Response) -> None:
         """Cache a response until the versions of its data change."""
         if answer.etag is None or not isinstance(answer.body, bytes) or answer.media_type != JSON:
             return
@@ -558,7 +559,7 @@ def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:
     )
 
 
-def _whole(body: bytes | AsyncIterator[bytes]) -> bytes:
+def _buffered_body(body: bytes | AsyncIterator[bytes]) -> bytes:
     return body if isinstance(body, bytes) else b""
 
 

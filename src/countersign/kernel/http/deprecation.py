@@ -43,7 +43,8 @@ class MemberGone(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Deprecation:
-    """When something was deprecated, its sunset, and a link to its replacement.
+    """A deprecation: its date, its sunset (the date from which the deprecated use is refused), and a link to the
+    replacement.
 
     Raises:
         ValueError: the sunset is less than 90 days after the announcement.

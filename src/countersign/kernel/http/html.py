@@ -116,15 +116,15 @@ class _GermanText(str):
 
 
 def translate(text: str, **values: str) -> str:
-    """The text in the language of the page, with its `{names}` replaced by the values."""
-    words = GERMAN.get(text) if LANGUAGE.get() == "de" else None
-    if words is None:
+    """Return the text in the language of the page, with its `{names}` replaced by the values."""
+    german = GERMAN.get(text) if LANGUAGE.get() == "de" else None
+    if german is None:
         return text.format(**values) if values else text
-    return _GermanText(words.format(**values) if values else words)
+    return _GermanText(german.format(**values) if values else german)
 
 
 def field(name: str, label: str, kind: str, autocomplete: str, value: str = "") -> str:
-    """A required input with its label; `kind` is its HTML type."""
+    """Return a required input with its label as HTML. `kind` is its HTML type."""
     filled = f' value="{escape(value)}"' if value else ""
     return (
         f'<label for="{name}">{escape(translate(label))}</label>'
@@ -133,7 +133,7 @@ def field(name: str, label: str, kind: str, autocomplete: str, value: str = "") 
 
 
 def readonly_field(name: str, label: str, autocomplete: str, value: str) -> str:
-    """A read-only input for people and password managers, which is not submitted."""
+    """Return a read-only input as HTML. People and password managers see it, and it is not submitted."""
     return (
         f'<label for="{name}">{escape(translate(label))}</label>'
         f'<input id="{name}" autocomplete="{autocomplete}" value="{escape(value)}" readonly>'
@@ -141,12 +141,12 @@ def readonly_field(name: str, label: str, autocomplete: str, value: str) -> str:
 
 
 def hidden_field(name: str, value: str) -> str:
-    """A hidden input."""
+    """Return a hidden input as HTML."""
     return f'<input type="hidden" name="{name}" value="{escape(value)}">'
 
 
 def time_element(instant: Instant) -> str:
-    """A time element: the time to the minute, with its exact value as an attribute."""
+    """Return a time element as HTML. It shows the time to the minute, and an attribute contains the exact time."""
     text = clock.rfc3339(instant)
     return f'<time datetime="{text}">{text[:16].replace("T", " ")} UTC</time>'
 
@@ -162,13 +162,13 @@ def form_page(
     links: Links = (),
     pictures: Sequence[str] = (),
 ) -> Response:
-    """A page with one form that posts to its own address; `action` is the label of its button, `intro` precedes the
-    fields, `links` follow them. The first empty field has the focus. `pictures` are as for `page`."""
-    told = f'<p class="error" role="alert">{escape(translate(_capitalized(error)))}</p>' if error else ""
-    begun = f'<p class="intro">{escape(translate(intro))}</p>' if intro else ""
+    """Return a page with one form that posts to its own address. `action` is the label of its button, `intro` precedes
+    the fields, and `links` follow the form. The first empty field has the focus. For `pictures`, see `page`."""
+    alert = f'<p class="error" role="alert">{escape(translate(_capitalized(error)))}</p>' if error else ""
+    introduction = f'<p class="intro">{escape(translate(intro))}</p>' if intro else ""
     fields = _FIRST_EMPTY.sub(r"\1 autofocus required>", fields, count=1)
     button = f"<button>{escape(translate(action))}</button>"
-    body = f'{begun}{told}<form method="post">{fields}{button}</form>{link_list(links)}'
+    body = f'{introduction}{alert}<form method="post">{fields}{button}</form>{link_list(links)}'
     # Name the error in the title, so that screen readers announce it first.
     return page(title, body, status, prefix=translate("Error: ") if error else "", pictures=pictures)
 
@@ -176,13 +176,13 @@ def form_page(
 def message_page(
     title: str, text: str, status: int = 200, *, links: Links = (), pictures: Sequence[str] = ()
 ) -> Response:
-    """A page with a message, with a paragraph for each line of `text`. `pictures` are as for `page`."""
+    """Return a page with a paragraph for each line of `text`. For `pictures`, see `page`."""
     paragraphs = "".join(f"<p>{escape(translate(line))}</p>" for line in text.split("\n") if line)
     return page(title, paragraphs + link_list(links), status, pictures=pictures)
 
 
 def refusal_page(refused: Refused) -> Response:
-    """A refusal as a page: the error and the remedy."""
+    """Return a page with the error and the remedy of a refusal."""
     answer = problem_page(
         refused.status, refused.title, refused.detail, refused.remedy, refused.headers.get("Retry-After")
     )
@@ -191,13 +191,13 @@ def refusal_page(refused: Refused) -> Response:
 
 
 def problem_page(status: int, title: str, detail: str, remedy: str, wait_s: str | None) -> Response:
-    """A problem as a page; `wait_s` is the value of the header Retry-After."""
-    shown = f'<p role="alert">{escape(translate(_capitalized(detail)).removesuffix("."))}.</p>' if detail else ""
+    """Return a page about a problem. `wait_s` is the value of the header Retry-After."""
+    paragraphs = f'<p role="alert">{escape(translate(_capitalized(detail)).removesuffix("."))}.</p>' if detail else ""
     if wait_s is not None and wait_s.isdecimal():
         remedy = _wait(int(wait_s))
     if remedy:
-        shown += f"<p>{escape(remedy)}</p>"
-    return page(title or "Refused", shown, status)
+        paragraphs += f"<p>{escape(remedy)}</p>"
+    return page(title or "Refused", paragraphs, status)
 
 
 def _capitalized(text: str) -> str:
@@ -211,7 +211,7 @@ def _wait(seconds: int) -> str:
 
 
 def redirect_page(title: str, text: str, target: str) -> Response:
-    """A page that redirects to an address of this service. It also shows the address as a link."""
+    """Return a page that redirects to an address of this service. The page also contains a link to the address."""
     head = f'<meta http-equiv="refresh" content="0; url={escape(target)}">'
     body = f'<p>{escape(translate(text))}</p><p><a href="{escape(target)}">{escape(translate("Continue"))}</a></p>'
     return page(title, body, head=head)
@@ -233,9 +233,9 @@ def page(
     prefix: str = "",
     pictures: Sequence[str] = (),
 ) -> Response:
-    """A page with this HTML body. `sends_to` are the origins that the response to a form may redirect to; `prefix`
-    precedes the title in the window's title, not on the page. `pictures` are the addresses of decorative pictures of
-    this service, which a wide window shows beside the page."""
+    """Return a page with this HTML body. `sends_to` are the origins that the response to a form may redirect to.
+    `prefix` precedes the title in the title of the window, but not on the page. `pictures` are the addresses of
+    decorative pictures of this service, which a wide window shows beside the page."""
     allowed = "img-src 'self'; " if pictures else ""
     policy = ("Content-Security-Policy", " ".join((allowed + _POLICY, *sends_to)))
     text = render_page(title, body, head=head, prefix=prefix, pictures=pictures)
@@ -243,23 +243,23 @@ def page(
 
 
 def render_page(title: str, body: str, *, head: str = "", prefix: str = "", pictures: Sequence[str] = ()) -> bytes:
-    """The text of a page with this body, which is HTML."""
+    """Return the bytes of a page with this HTML body."""
     title = translate(title)
-    spoken = "de" if isinstance(title, _GermanText) else "en"
-    # A lazy picture is not loaded where the window is too narrow to show it.
-    shown = "".join(
+    language = "de" if isinstance(title, _GermanText) else "en"
+    # A window that is too narrow to show the pictures does not load them, because they are lazy.
+    images = "".join(
         f'<img src="{escape(address)}" alt="" width="640" height="360" loading="lazy">' for address in pictures
     )
-    # Where pictures are allowed, browsers ask for an icon as well.
-    icon = '<link rel="icon" type="image/svg+xml" href="/logo.svg">' if shown else ""
+    # If the policy permits pictures, browsers also request an icon.
+    icon = '<link rel="icon" type="image/svg+xml" href="/logo.svg">' if images else ""
     text = (
-        f'<!doctype html><html lang="{spoken}"><head><meta charset="utf-8">'
+        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8">'
         f"<title>{prefix}{escape(title)} · Countersign</title>"
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><style>{_STYLE}</style>{icon}{head}</head>'
-        f'<body{" class=split" if shown else ""}><header class="brand">{_MARK}Countersign</header>'
+        f'<body{" class=split" if images else ""}><header class="brand">{_MARK}Countersign</header>'
         f"<main><h1>{escape(title)}</h1>{body}</main>"
-        f"{f'<div class=pictures aria-hidden=true>{shown}</div>' if shown else ''}</body></html>"
+        f"{f'<div class=pictures aria-hidden=true>{images}</div>' if images else ''}</body></html>"
     )
     return text.encode()
 
@@ -281,7 +281,7 @@ class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def render_format(value: msgspec.Struct, form: str, status: int = 200) -> Response:
-    """The object in the requested format, not cacheable."""
+    """Return a response with the object in the requested format. The response must not be cached."""
     members: dict[str, object] = msgspec.to_builtins(value)
     headers = (("Cache-Control", "no-store"),)
     if form == "text":
@@ -294,15 +294,15 @@ def render_format(value: msgspec.Struct, form: str, status: int = 200) -> Respon
     return response.json(value, status, headers)
 
 
-def _lines(members: dict[str, object], written: Callable[[object], str]) -> bytes:
-    return "".join(f"{name}: {written(member)}\n" for name, member in members.items()).encode()
+def _lines(members: dict[str, object], format_value: Callable[[object], str]) -> bytes:
+    return "".join(f"{name}: {format_value(member)}\n" for name, member in members.items()).encode()
 
 
 def _plain(member: object) -> str:
-    """A member as text: strings unchanged, other values as JSON."""
+    """Return a member as text. Strings are unchanged, and other values are JSON."""
     return member if isinstance(member, str) else _scalar(member)
 
 
 def _scalar(member: object) -> str:
-    """A member as YAML; every JSON value is also a YAML value (YAML 1.2 §1.3)."""
+    """Return a member as YAML. JSON values are also YAML values (YAML 1.2 §1.3)."""
     return response.encode(member).decode()

@@ -200,5 +200,5 @@ def _stored(key: Key, answer: Response, *, secret: bool, is_derivable: bool = Tr
 
 
 async def forget_old(transaction: Transaction) -> int:
-    """Remove every record older than 24 hours; returns their number."""
+    """Delete every record that is older than 24 hours, and return the number of deleted records."""
     return await transaction.run(FORGET_OLD, clock.later(clock.now(), seconds=-VALID_S))

@@ -144,8 +144,8 @@ class RequestInstrumentation:
         self._known: dict[tuple[str, str, int], metrics.Durations] = {}
 
     def begin(self, exchange: Exchange) -> float:
-        """Record the start of a request; returns the start time for `end`. From now on, log lines of the task contain
-        its id."""
+        """Record the start of a request, and return the start time for `end`. From now on, log lines of the task
+        contain the id of the request."""
         self._running.value += 1
         telemetry.REQUEST.set(exchange)
         return clock.monotonic_s()

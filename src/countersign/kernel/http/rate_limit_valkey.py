@@ -57,14 +57,15 @@ class _Client(Protocol):
 
 
 class ValkeyCounters:
-    """Counters in one Valkey or Redis server; each call runs one atomic script.
+    """Counters in one Valkey or Redis server. Each call runs one atomic script.
 
     While the server does not answer within a quarter of a second, this node counts in `fallback`: requests continue,
     and limits apply per node. The server is retried after a second; `warn` is called once a minute.
     """
 
     def __init__(self, url: str, fallback: SharedMemoryCounters, warn: Callable[[str], None]) -> None:
-        """Accepts URLs with `valkey://`, `valkeys://`, `redis://`, `rediss://` or `unix://`; connects at the first hit.
+        """Create counters for a URL with `valkey://`, `valkeys://`, `redis://`, `rediss://` or `unix://`. The first hit
+        opens the connection.
 
         Raises:
             ValueError: the URL has another scheme, or cannot be parsed. The message quotes no part of the URL.

@@ -79,23 +79,23 @@ class Route(Generic[ContextT]):
     signed_in   a credential is required, without a scope
     writes      the handler runs in one transaction together with its idempotency record
     prepare     work before that transaction (hashing, encoding, counting); its result is `call.prepared`
-    prepare_before_batch  in an atomic batch, replaces `prepare`: it runs before the transaction of the batch begins,
-                and does not see the effects of earlier operations. Counters may be remote, and every other writer
-                would wait for them
+    prepare_before_batch  replaces `prepare` in an atomic batch. It runs before the transaction of the batch begins, so
+                that other writers do not wait while it uses remote counters. It does not see the effects of earlier
+                operations
     secret      the response contains secrets: its idempotency record is encrypted, caches may not store it
     cached      the encoded response to anonymous callers is cached in memory until its versions change
     compressed  the response is the same for every caller, and is sent compressed
     streams     the handler reads the body itself
     takes       the media type of a streamed or raw body
-    optional_body  a raw body may be left out, with its Content-Type
+    optional_body  a raw body, together with its Content-Type, may be missing
     guard       checks the headers of a raw route before everything else
     form        the body may also be application/x-www-form-urlencoded
     derive      rebuilds the body of a streamed response when its Idempotency-Key is used again
-    settle      is awaited when the effect is durable; its response replaces the handler's, and is stored and replayed.
-                Until then, a second request on another node gets the handler's
+    settle      is awaited after the effect is durable; its response replaces the handler's response, and is stored and
+                replayed. Until then, a repeated request on another node gets the handler's response
     oauth       errors have the shape of RFC 6749 §5.2
-    own_credentials  the handler reads Authorization itself; everywhere else the caller is anonymous
-    session     accepts the session cookie; for pages `produces` implies it
+    own_credentials  the handler itself reads Authorization; the application treats the caller as anonymous
+    session     accepts the session cookie; a route that `produces` a page always does
     quota       counts against this quota instead of the caller's own
     counted     rate limits apply and are sent in headers
     body_limit  maximum size of a decoded body in bytes (for a route with `form`: FORM_BYTES)
@@ -154,7 +154,7 @@ class Route(Generic[ContextT]):
 
 
 def shapes(answers: Mapping[int, object]) -> list[object]:
-    """Every shape of a body among the responses."""
+    """Return the shapes of all response bodies."""
     found: list[object] = []
     for shape in answers.values():
         if shape is not None:

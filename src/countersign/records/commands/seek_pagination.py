@@ -165,7 +165,8 @@ def _after(
     """Return the conditions of a range and the order within it."""
     if not keys:
         return [], list(order)
-    # What is equal everywhere is nothing to order by; but PostgreSQL does not see that of empty ones.
+    # Keys that are equal in all rows of the range need no ORDER BY term. PostgreSQL recognizes this for = but not for
+    # IS NULL, so its statements contain the terms of keys that are NULL. An index can then provide the order.
     needs_null_keys = dialect == "postgres"
     conditions: list[str] = []
     order_within: list[Term] = []

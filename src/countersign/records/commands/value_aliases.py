@@ -1,5 +1,5 @@
-"""Aliases: value ids that only one token domain uses. A value gets one if a caller who sees tokens wrote it in clear,
-or if it is computed from such a value."""
+"""Aliases of values. An alias is a value id that only one token domain (the scope in which tokens are valid) uses. A
+value gets an alias if a caller who sees tokens wrote it in clear, or if it is computed from such a value."""
 
 from collections.abc import Iterable, Mapping, Set
 
@@ -18,15 +18,16 @@ _DOMAIN = "SELECT domain_id FROM pii_value WHERE id = $1"
 
 
 async def of_record(run: Run, model: Declared, record_id: str, names: Iterable[str]) -> Aliases:
-    """The present aliases of all fields of a record. Nothing is looked up if none of the named fields can have one."""
+    """Return the current aliases of all fields of a record. Return no aliases if none of the named fields can have
+    one."""
     if not any(model.fields[name].linked for name in names):
         return {}
     return await run.engine.vault.aliases(run.transaction, model.name, record_id)
 
 
 async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mapping[str, int | None]) -> dict[str, int]:
-    """Map each linked field of a record to the value id behind the token that the writer sees. The result is empty for
-    writers who see no tokens."""
+    """Map each linked field of a record to the value id from which the writer's token is computed. The result is empty
+    for writers who see no tokens."""
     if run.domain is None:
         return {}
     aliases = await of_record(run, model, record_id, value_ids)
@@ -38,10 +39,10 @@ async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mappin
 
 
 async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> dict[str, ValueKey]:
-    """Take an alias for each linked value that the writer wrote in clear, or copied from a value that has an alias.
-    Return the value ids by field; only the writer's domain uses them.
+    """Take an alias for each linked value that the writer wrote in clear or copied from a value with an alias. Return
+    the aliases by field. They belong to the writer's domain.
 
-    Call it before the present values are released, since the writer may have copied one of them.
+    Call this before the previous values are released, because the writer may have copied one of them.
     """
     found: dict[str, ValueKey] = {}
     if run.domain is None:
@@ -54,7 +55,7 @@ async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> di
 
 
 async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -> ValueKey | None:
-    """The alias of a value; None if the field's own value id applies."""
+    """Return the alias of a value, or None if the value needs no alias."""
     if given.stored is None or not field.personal or not field.linked:
         return None
     if given.is_plain_text:
@@ -67,7 +68,7 @@ async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -
 
 
 async def link(run: Run, model: Declared, record_id: str, taken: Mapping[str, ValueKey]) -> None:
-    """Store the value ids in `taken` as the aliases of these fields for the writer's domain."""
+    """Store these aliases of fields for the writer's domain."""
     if run.domain is not None:
         for name, value_key in taken.items():
             await _add(run, model, record_id, name, run.domain.id, value_key)
@@ -81,11 +82,11 @@ async def link_computed(
     values: Mapping[str, Stored],
     before: Aliases,
 ) -> None:
-    """Give domains an alias for the written computed fields whose sources have aliases. Otherwise a caller could write
-    a guess, and see from an equal computed token that it is right.
+    """Add aliases for the written computed fields whose sources have aliases. Without them, a caller could write a
+    guess into a source, and an unchanged token of the computed field would confirm the guess.
 
-    `before` are the record's previous aliases: after a change by another caller, a recomputed value still contains text
-    that a caller of the domain wrote.
+    `before` are the previous aliases of the record. A domain that had an alias for a computed field gets one again:
+    even after a change by another caller, the recomputed value may contain text that a caller of the domain wrote.
     """
     computed = [
         (name, field, field.personal)
@@ -96,14 +97,15 @@ async def link_computed(
         return
     now = await of_record(run, model, record_id, model.fields)
     for name, _, label in computed:
-        for domain_id in sorted(_domains_of(run, model, name, given, before, now)):
+        for domain_id in sorted(_domains_with_alias(run, model, name, given, before, now)):
             value_key = await run.engine.vault.create_alias_id(run.transaction, label, domain_id)
             await _add(run, model, record_id, name, domain_id, value_key)
 
 
-def _domains_of(
+def _domains_with_alias(
     run: Run, model: Declared, name: str, given: Mapping[str, FieldInput], before: Aliases, now: Aliases
 ) -> Set[str]:
+    """Return the ids of the domains for which the computed field needs an alias."""
     sources = indirect_sources(model, name)
     found = set(before.get(name, {}))
     for source in sources:
@@ -118,7 +120,7 @@ async def _add(run: Run, model: Declared, record_id: str, name: str, domain_id: 
 
 
 async def unlink(run: Run, model: Declared, record_id: str, old: Mapping[str, ValueKey]) -> None:
-    """Release the previous values of fields, and the aliases of all domains for them."""
+    """Release the previous values of these fields, and their aliases in all domains."""
     for name in old:
         await run.engine.vault.drop_aliases(run.transaction, model.name, record_id, name)
     await run.engine.vault.release(run.transaction, [each.id for each in old.values()])

@@ -114,7 +114,7 @@ def _answer(whole: Document, status: str, answer: Document) -> Document:
 
 
 def _components(whole: Document, part: Document) -> Document:
-    """The components that the document refers to, directly or indirectly."""
+    """Those of the components in `whole` that `part` refers to, directly or through other components."""
     found: dict[str, dict[str, Any]] = {}
     waiting = _references(part)
     while waiting:

@@ -56,7 +56,7 @@ class MemoryPiece:
         self.size = len(data)
 
     def read(self, at: int, length: int) -> bytes:
-        """The bytes from `at` on."""
+        """Return at most `length` bytes, beginning at the offset `at`."""
         return self._data[at : at + length]
 
 
@@ -68,7 +68,7 @@ class FilePiece:
         self.size = path.stat().st_size
 
     def read(self, at: int, length: int) -> bytes:
-        """The bytes from `at` on."""
+        """Return at most `length` bytes, beginning at the offset `at`."""
         descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0))
         try:
             return os.pread(descriptor, length, at)
@@ -101,7 +101,7 @@ class Reference:
             self.size += piece.size
 
     def slices(self, start: int, length: int) -> Iterator[bytes]:
-        """The `length` bytes from `start` on, at most PIECE at a time.
+        """Yield the `length` bytes that begin at `start`, at most PIECE at a time.
 
         Raises:
             Malformed: the range is outside of the old files, or a file has become shorter.
@@ -252,7 +252,7 @@ class _PatchedBytes:
         return self._left == 0
 
     def take(self, count: int) -> Iterator[bytes]:
-        """The next `count` bytes.
+        """Yield the next `count` bytes.
 
         Raises:
             Malformed: fewer than `count` bytes are left.
@@ -307,7 +307,7 @@ def _prefix(reference: Reference) -> bytes:
 
 
 def _covers(taken: patch.Patch) -> Iterator[Cover]:
-    """The covers, in order.
+    """Yield the covers in order.
 
     Raises:
         Malformed: a cover is empty or outside the new bytes.
@@ -323,7 +323,7 @@ def _covers(taken: patch.Patch) -> Iterator[Cover]:
 
 
 def _runs(taken: patch.Patch) -> Iterator[tuple[int, int]]:
-    """Start and end of each run of differences, as offsets along the covers."""
+    """Yield the start and the end of each run of differences, as offsets in the concatenated covers."""
     gaps, lengths = _columns(taken.run_lengths, taken.runs, 2, taken.new_size)
     at = 0
     for gap, length in zip(gaps, lengths, strict=True):

@@ -182,7 +182,7 @@ class Stream:
         return self._left
 
     def take(self, count: int) -> bytes:
-        """The next `count` bytes.
+        """Return the next `count` bytes.
 
         Raises:
             Malformed: fewer than `count` bytes are left, or the stream is damaged.
@@ -313,7 +313,7 @@ def _literals(new: bytes, found: Sequence[Cover]) -> bytes:
 
 
 def _runs(old: bytes, new: bytes, found: Sequence[Cover], quiet: int) -> tuple[int, CompressedStream, CompressedStream]:
-    """The number of runs of differences, their encoded positions, and their bytes."""
+    """Return the number of runs of differences, their encoded positions, and their bytes."""
     pattern = re.compile(rb"[^\0]+(?:\0{1,%d}[^\0]+)*" % quiet)
     gaps: list[int] = []
     lengths: list[int] = []

@@ -29,15 +29,15 @@ class Remote(Protocol):
     """The store's endpoints that an installation uses. Errors of the transport pass through to the caller of `pull`."""
 
     def places(self, *, begins: bool) -> ChunkPlaces:
-        """The locations of the build's chunks. `begins` marks the first request of an installation or update."""
+        """Return the locations of the build's chunks. `begins` marks the first request of an installation or update."""
         ...
 
     def offer(self, version: str) -> DeltaOffer | None:
-        """Deltas from that version to the build; None if the store has none."""
+        """Return the deltas from this version to the build, or None if the store has none."""
         ...
 
     def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
-        """The bytes of the range, in pieces; fewer if the connection fails."""
+        """Yield the bytes of the range in pieces. If the connection fails, bytes are missing at the end."""
         ...
 
 
@@ -133,7 +133,7 @@ class ChunkFetcher:
         self._held_bytes = 0
 
     def chunk(self, name: str) -> bytes:
-        """The chunk.
+        """Return the bytes of the chunk with this name.
 
         Raises:
             ContentMismatch: the store has no location for it, or returned wrong bytes twice.
@@ -171,7 +171,7 @@ class ChunkFetcher:
 
 
 def _ranges(places: ChunkPlaces, wanted: set[str]) -> Iterator[_Range]:
-    """The range requests that fetch each wanted chunk once."""
+    """Yield range requests that fetch each wanted chunk once."""
     seen: set[str] = set()
     for pack in places.packs:
         frames = [frame for frame in pack.chunks if frame[0] in wanted and frame[0] not in seen]

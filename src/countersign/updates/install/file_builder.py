@@ -34,7 +34,7 @@ MAX_FAILED_DELTAS = 3
 @dataclass(slots=True)
 class BuildStats:
     """The numbers of files built from deltas, from the artifact and from chunks, and the number of bytes fetched.
-    `detours` are messages about sources that failed."""
+    `detours` are messages about sources that failed, so that another source was used."""
 
     by_delta: int = 0
     by_artifact: int = 0
@@ -106,7 +106,7 @@ class FileBuilder:
         return False
 
     def _is_made(self, file: File) -> bool:
-        """Whether an earlier attempt left the complete file."""
+        """Return whether an earlier attempt left the complete file."""
         path = self.path(file)
         if path.is_symlink() or not path.is_file():
             return False
@@ -257,7 +257,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def has_digest(path: Path, sha256: str) -> bool:
-    """Whether the path is a file with this SHA-256.
+    """Return whether the path is a file with this SHA-256.
 
     Raises:
         OSError: the file cannot be read.

@@ -157,7 +157,7 @@ def _is_other_build(release: VerifiedRelease, scanned: _FolderScan) -> bool:
 def _is_new_operation(
     workspace: Workspace, release: VerifiedRelease, scanned: _FolderScan, options: PullOptions
 ) -> bool:
-    """Whether this pull starts an installation or update. Repairs, dry runs and resumed pulls do not count."""
+    """Return whether this pull starts an installation or update. Repairs, dry runs and resumed pulls do not count."""
     return _is_other_build(release, scanned) and not options.dry_run and not workspace.is_begun
 
 

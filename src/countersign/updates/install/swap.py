@@ -23,7 +23,7 @@ _UNLINKABLE = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EOPN
 
 
 def can_link(workspace: Workspace) -> bool:
-    """Whether the file system of the workspace supports hard links.
+    """Return whether the file system of the workspace supports hard links.
 
     Raises:
         OSError: the workspace cannot be written.

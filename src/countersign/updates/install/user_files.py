@@ -33,7 +33,7 @@ class Tree:
 
 
 def scan(root: Path) -> Tree:
-    """The content of the folder; empty if the folder does not exist.
+    """Return the content of the folder. The result is empty if the folder does not exist.
 
     Raises:
         OSError: a folder below it cannot be read.
@@ -74,7 +74,7 @@ def _add_entry(tree: Tree, path: str, entry: os.DirEntry[str]) -> None:
 
 
 ASIDE_SUFFIX = ".kept"
-"""The suffix for a user's file whose path the new build needs."""
+"""The suffix for a file of the user if the new build needs its path."""
 
 
 def user_paths(tree: Tree, old: Manifest | None, whole: Collection[str]) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _aside_path(path: str, taken: Collection[str]) -> str:
 
 
 def _parents(path: str) -> Iterator[str]:
-    """The folders above the path, outermost first."""
+    """Yield the folders above the path, the outermost first."""
     at = path.find("/")
     while at >= 0:
         yield path[:at]

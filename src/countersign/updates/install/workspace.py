@@ -75,7 +75,7 @@ class Workspace:
 
 
 def side_folder(target: Path) -> Path:
-    """The folder beside the installation."""
+    """Return the path of the folder beside the installation."""
     return target.with_name(f".{target.name}.countersign")
 
 

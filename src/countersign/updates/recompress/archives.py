@@ -67,7 +67,7 @@ class InflateBudget:
 
 
 def may_hold_streams(head: bytes, size: int) -> bool:
-    """Whether a file with this size and these first bytes is worth reading completely."""
+    """Return whether a file with this size and these first bytes is worth reading completely."""
     is_archive = head[:4] == _LOCAL or head[:3] == _GZIP or head[257:262] == b"ustar"
     return is_archive and MIN_STREAM_BYTES <= size <= MAX_FILE_BYTES
 
@@ -213,7 +213,7 @@ def recompress(content: bytes, recipe: bytes, limit: int) -> bytes:
 
 
 def reference(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> Iterator[bytes]:
-    """The pieces that new files are compared with: the file, then the content of its streams."""
+    """Yield the bytes with which new files are compared: the file, then the content of its compressed streams."""
     yield data
     found = spans(data, budget) if levels else []
     if found:

@@ -60,7 +60,7 @@ class _Bits:
         return self.at * 8 - self.held
 
     def between(self, start: int, stop: int) -> int:
-        """The bits between two positions as a number."""
+        """Return the bits between two positions as a number."""
         found = int.from_bytes(self.data[start // 8 : (stop + 7) // 8], "little")
         return found >> start % 8 & (1 << stop - start) - 1
 
@@ -82,7 +82,7 @@ class _Bits:
         return found
 
     def symbol(self, table: "_Table") -> int:
-        """The next symbol of a code."""
+        """Read the next symbol of a code."""
         while self.held < 16:
             self.value |= int.from_bytes(self.data[self.at : self.at + 8], "little") << self.held
             self.at += 8
@@ -128,7 +128,7 @@ def _table(lengths: tuple[int, ...]) -> _Table:
 
 
 def _codes(bits: _Bits) -> Codes:
-    """The codes of a dynamic block (RFC 1951 3.2.7)."""
+    """Read the codes of a dynamic block (RFC 1951 3.2.7)."""
     literals, distances, count = bits.take(5) + 257, bits.take(5) + 1, bits.take(4) + 4
     lengths = [0] * 19
     for index in _ORDER[:count]:

@@ -1,4 +1,4 @@
-"""Somebody at the account pages, who reads the letters that come."""
+"""A visitor of the account pages who reads the e-mails."""
 
 import re
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ PASSWORD = "a long password"
 
 @dataclass
 class Visitor:
-    """Sends the forms as a browser does, and opens the outbox."""
+    """Sends the forms like a browser, and reads the outbox."""
 
     store: Store
     http: httpx.AsyncClient
 
     async def ask(self, page: str, email: str, return_to: str = "/") -> httpx.Response:
-        """Send the form of /auth/signup or /auth/reset, and wait until the letter is there."""
+        """Send the form of /auth/signup or /auth/reset, and wait for the e-mail."""
         form = {"email": email, "return_to": return_to}
         answer = await self.http.post(f"/auth/{page}", data=form, headers=OWN_PAGE)
         await self.store.mail.drain()
         return answer
 
     async def choose(self, token: str, password: str = PASSWORD, **headers: str) -> httpx.Response:
-        """Send the form behind a mailed link."""
+        """Send the form behind the link in an e-mail."""
         form = {"token": token, "password": password}
         return await self.http.post("/auth/prove", data=form, headers={**OWN_PAGE, **headers})
 
@@ -44,47 +44,47 @@ class Visitor:
         return await self.http.post("/auth/signin", data=form, headers=OWN_PAGE)
 
     async def open_account(self, email: str, password: str = PASSWORD) -> httpx.Response:
-        """The whole way of signing up."""
+        """Sign up completely."""
         await self.ask("signup", email)
         return await self.choose(self.token(), password)
 
     async def is_signed_in(self, cookie: str | None = None) -> bool:
-        """Whether the session of the cookie (else the browser's own) holds."""
+        """Return whether the session of this cookie, or of the browser's own cookie, is valid."""
         headers = OWN_PAGE if cookie is None else {**OWN_PAGE, "Cookie": f"countersign={cookie}"}
         answer = await self.http.post("/auth/session/token", json={}, headers=headers)
         return answer.status_code == 200
 
     def letters(self) -> list[EmailMessage]:
-        """What is in the outbox, newest first."""
+        """Return the e-mails in the outbox, the newest first."""
         files = transports.messages(Path(self.store.settings.data) / transports.OUTBOX_FOLDER)
         return [message_from_bytes(file.read_bytes(), _class=EmailMessage, policy=SMTP) for file in files]
 
     def token(self) -> str:
-        """The token of the link in the newest letter."""
+        """Return the token of the link in the newest e-mail."""
         found = re.search(r"/auth/prove\?token=(cep_\w+)", self.letters()[0].get_content())
         assert found is not None
         return found[1]
 
     async def link(self, email: str) -> str:
-        """The token of a link to this address that came without a letter."""
+        """Create a link to this address without an e-mail, and return its token."""
         token = secrets.new_secret("cep")
         async with self.store.database.transaction() as transaction:
             await accounts.add_link(transaction, secrets.digest(token), accounts.EmailLink(email, "/"), 3_600)
         return token
 
     async def person(self, email: str, password: str | None = None) -> str:
-        """A person made by the operator, or (without a password) by an invitation; the id."""
+        """Create a person with a password or, without a password, by invitation, and return the id."""
         hashed = None if password is None else await passwords.hash_password(password)
         async with self.store.database.transaction() as transaction:
             return (await people.add_person(transaction, email, hashed)).id
 
     async def found(self, email: str) -> queries.Person | None:
-        """The person with this address."""
+        """Return the person with this address."""
         return await queries.person_with_email(self.store.database, email)
 
 
 @pytest.fixture
 def visitor(store: Store, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> Visitor:
-    """Somebody at the account pages of an empty store, whose letters are written at once."""
+    """A visitor of the account pages of an empty store whose e-mails are written at once."""
     monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
     return Visitor(store, http)

@@ -1,4 +1,5 @@
-"""An account is opened by whoever reads its mail, and opened again when the password is lost."""
+"""Only someone who reads the e-mails of an address can open an account with it, and open it again after the password is
+lost."""
 
 from dataclasses import replace
 

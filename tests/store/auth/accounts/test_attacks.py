@@ -1,4 +1,4 @@
-"""Attacks on sign-up, reset and the mailed link, by their numbers in the protocol's list."""
+"""Attacks on sign-up, password reset and the link in the e-mail, with their numbers in the list of the protocol."""
 
 import asyncio
 
@@ -34,7 +34,7 @@ ELSEWHERE = [
 
 
 class Bound:
-    """A first proof that notes whom it was called for, and can fail."""
+    """A proof of an address that records for whom it was called, and can fail."""
 
     def __init__(self, *, fails: bool = False) -> None:
         self.people: list[str] = []

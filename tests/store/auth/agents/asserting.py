@@ -1,4 +1,4 @@
-"""What is done with a provider's assertions: registering by one, and exchanging one as an OAuth client."""
+"""Uses the assertions of an identity provider: registers agents with them, and exchanges them as an OAuth client."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,11 +17,11 @@ JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 READING = "read:products read:releases read:library"
 
 Basic = tuple[str, str]
-"""A client's id and secret."""
+"""The id and the secret of a client."""
 
 
 def unhurried(settings: Settings) -> Settings:
-    """A provider on this machine, no waiting between polls, registrations without end."""
+    """Settings with an identity provider on this machine, no wait between polls, and unlimited registrations."""
     many = 1_000_000
     return replace(
         settings,
@@ -34,7 +34,7 @@ def unhurried(settings: Settings) -> Settings:
 
 
 async def confidential(world: World, scope: str = READING) -> Basic:
-    """A client of north."""
+    """Create a client of north."""
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
@@ -43,14 +43,14 @@ async def confidential(world: World, scope: str = READING) -> Basic:
 
 
 async def exchange(world: World, basic: Basic | None, assertion: str, **more: str) -> httpx.Response:
-    """The token endpoint's answer to an assertion, presented by a client or by nobody."""
+    """Send an assertion to the token endpoint, with or without the credentials of a client, and return the response."""
     form = {"grant_type": JWT_BEARER, "assertion": assertion, **more}
     options: dict[str, Any] = {} if basic is None else {"auth": basic}
     return await world.http.post("/api/v1/auth/token", data=form, **options)
 
 
 async def register(world: World, assertion: str, **more: Any) -> tuple[Agent, httpx.Response]:
-    """An agent that registers with an assertion, and what it is told."""
+    """Register an agent with an assertion, and return the agent and the response."""
     agent = Agent(world.http)
     body = {"type": "identity_assertion", "assertion_type": ID_JAG, "assertion": assertion, **more}
     return agent, await agent.register(body)

@@ -1,4 +1,4 @@
-"""The two sides of a claim: a person with a browser, and an agent that knows the store's addresses."""
+"""The two sides of a claim: a person with a browser, and an agent that knows the addresses of the store."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ ORIGIN = "http://127.0.0.1:8480"
 
 @dataclass
 class Visitor:
-    """A person in front of a browser, with the cookies of one sign-in."""
+    """A person with a browser and the cookies of one sign-in."""
 
     http: httpx.AsyncClient
     email: str
@@ -24,7 +24,7 @@ class Visitor:
 
     @classmethod
     async def signed_in(cls, world: World, email: str, **roles: Any) -> "Visitor":
-        """A new person with a password, signed in."""
+        """Create a person with a password, and sign in."""
         async with world.store.database.transaction() as transaction:
             await people.create_person(transaction, email, PASSWORD)
         for slug, role in roles.items():
@@ -45,15 +45,15 @@ class Visitor:
         self.http.cookies.clear()
 
     async def get(self, address: str) -> httpx.Response:
-        """Look at a page."""
+        """Open a page."""
         return await self.http.get(address, headers=self._headers())
 
     async def send(self, address: str, **form: str) -> httpx.Response:
-        """Send a page's form, without its CSRF token unless given."""
+        """Send the form of a page. Without `csrf`, the form has no CSRF token."""
         return await self.http.post(address, data=form, headers={**self._headers(), "Origin": ORIGIN})
 
     async def decide(self, address: str, decision: str = "allow", user_code: str = "") -> httpx.Response:
-        """Open a claim page and send its form."""
+        """Open the page of a claim and send its form."""
         shown = await self.get(address)
         if shown.status_code != 200:
             return shown
@@ -65,14 +65,14 @@ class Visitor:
 
 @dataclass
 class Agent:
-    """An agent; `answer` is what its registration said."""
+    """An agent. `answer` is the response to its registration."""
 
     http: httpx.AsyncClient
     answer: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     async def by_email(cls, world: World, email: str, scope: str | None = None) -> "Agent":
-        """One that registered by its person's e-mail."""
+        """Register an agent with the e-mail address of its person."""
         agent = cls(world.http)
         body = {"method": "service_auth", "email": email} | ({"scope": scope} if scope else {})
         answered = await agent.register(body)
@@ -81,14 +81,14 @@ class Agent:
 
     @classmethod
     async def anonymous(cls, world: World) -> "Agent":
-        """One that named nobody."""
+        """Register an agent without a person."""
         agent = cls(world.http)
         answered = await agent.register({"type": "anonymous"})
         assert answered.status_code == 200, answered.text
         return agent
 
     async def register(self, body: dict[str, Any], **headers: str) -> httpx.Response:
-        """Register, and remember what was said."""
+        """Register the agent, and store the response."""
         sent = {"User-Agent": "mailbot/2.1", **headers}
         answered = await self.http.post("/api/v1/auth/register", json=body, headers=sent)
         if answered.status_code == 200:
@@ -97,26 +97,26 @@ class Agent:
 
     @property
     def claim_token(self) -> str:
-        """The token it polls with."""
+        """Return the token with which the agent polls."""
         return self.answer["claim_token"]
 
     @property
     def code(self) -> str:
-        """The code it shows its person."""
+        """Return the code that the agent shows its person."""
         return self.answer["claim"]["user_code"]
 
     @property
     def link(self) -> str:
-        """The page that asks for the code."""
+        """Return the address of the page that asks for the code."""
         return self.answer["claim"]["verification_uri"]
 
     @property
     def other_link(self) -> str:
-        """The page that shows a code instead."""
+        """Return the address of the page that shows a code."""
         return self.answer["claim"]["attempt"]["verification_uri"]
 
     async def poll(self) -> httpx.Response:
-        """Ask where the claim stands."""
+        """Ask for the state of the claim."""
         return await self.http.post("/api/v1/auth/me", json={"claim_token": self.claim_token})
 
     async def complete(self, user_code: str) -> httpx.Response:
@@ -125,7 +125,7 @@ class Agent:
         return await self.http.post("/api/v1/auth/me/complete", json=body)
 
     async def again(self, email: str) -> httpx.Response:
-        """Begin another attempt."""
+        """Start another attempt."""
         body = {"type": "login_hint", "claim_token": self.claim_token, "login_hint": email}
         answered = await self.http.post("/api/v1/auth/me", json=body)
         if answered.status_code == 200:
@@ -139,19 +139,19 @@ class Agent:
         return await self.http.post("/api/v1/auth/login", json=body | ({"scope": scope} if scope else {}))
 
     async def library(self, token: str) -> httpx.Response:
-        """What the agent's person owns."""
+        """Return the products of the agent's person."""
         return await self.http.get("/api/v1/library", headers={"Authorization": f"Bearer {token}"})
 
 
 def csrf_of(page: httpx.Response) -> str:
-    """The token in a page's form."""
+    """Return the CSRF token in the form of a page."""
     found = re.search(r'name="csrf" value="([^"]+)"', page.text)
     assert found is not None, page.text
     return found.group(1)
 
 
 def digits_of(page: httpx.Response) -> str:
-    """The code a page shows."""
+    """Return the code that a page shows."""
     found = re.search(r"<output>(\d{6})</output>", page.text)
     assert found is not None, page.text
     return found.group(1)

@@ -1,4 +1,4 @@
-"""Agents whose person an identity provider asserts: at registration, at the token endpoint, and as a claim."""
+"""Agents whose person an identity provider asserts: at registration, at the token endpoint, and in a claim."""
 
 import asyncio
 import re
@@ -29,13 +29,13 @@ from tests.store.world import World
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Nothing that makes tests wait."""
+    """Settings without waiting times."""
     return asserting.unhurried(settings)
 
 
 @pytest.fixture
 def other() -> Iterator[IdentityProvider]:
-    """A second provider."""
+    """A second identity provider."""
     with identity_provider.serving() as running:
         yield running
 
@@ -79,7 +79,7 @@ async def test_t14_an_assertion_is_used_once_at_either_endpoint(world: World, pr
 
     assert first.status_code == 200
     assert (at_token.status_code, at_token.json()["error"]) == (400, "invalid_grant")
-    # What a client presents with its secret, nobody registers with; used up or not.
+    # An assertion that a client presents with its secret cannot be used to register, whether it was used before or not.
     assert (at_register.status_code, at_register.json()["code"]) == (400, "invalid_client_id")
 
 
@@ -208,7 +208,7 @@ async def test_what_an_agent_may_write_its_person_confirms_once(world: World, pr
 
 
 async def confirmed(world: World, provider: IdentityProvider, visitor: Visitor, **more: Any) -> tuple[list[str], Agent]:
-    """An agent whose registration its person confirmed; its scopes."""
+    """Register an agent, let its person confirm the registration, and return the scopes."""
     agent, answered = await register(world, provider.mint(ROOT_URL), **more)
     agent.answer = answered.json()
     await visitor.decide(agent.link, user_code=agent.code)
@@ -247,13 +247,13 @@ async def test_an_anonymous_agent_of_an_existing_account_waits_for_its_person(
 
 
 async def taken_over(world: World, agent: Agent, assertion: str) -> httpx.Response:
-    """The answer to an anonymous agent that presents an assertion for its claim."""
+    """Let an anonymous agent present an assertion for its claim, and return the response."""
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": assertion}
     return await world.http.post("/api/v1/auth/me", json=body)
 
 
 async def confirmed_claim(visitor: Visitor, answered: httpx.Response) -> str:
-    """The page of a claim that waits for its person, who allows it."""
+    """Let the person of a claim allow it, and return the page."""
     link, code = (answered.json()["claim_attempt"][name] for name in ("verification_uri", "user_code"))
     page = await visitor.get(link)
     await visitor.decide(link, user_code=code)
@@ -261,14 +261,14 @@ async def confirmed_claim(visitor: Visitor, answered: httpx.Response) -> str:
 
 
 async def asking_anonymously(world: World, scope: str) -> Agent:
-    """An agent of nobody that asks for these scopes."""
+    """Register an anonymous agent that asks for these scopes."""
     agent = Agent(world.http)
     assert (await agent.register({"type": "anonymous", "scope": scope})).status_code == 200
     return agent
 
 
 async def scopes_of(world: World, agent: Agent) -> tuple[str, frozenset[str]]:
-    """The status and the scopes of an agent's registration."""
+    """Return the status and the scopes of an agent's registration."""
     found = await registrations.with_id(world.store.database, agent.answer["id"])
     assert found is not None
     return found.status, found.scopes
@@ -291,7 +291,7 @@ async def test_t23_a_claim_by_an_assertion_asks_the_person_for_no_more_than_agen
     granted = frozenset((carried or ASKED).split())
 
     answered = await taken_over(world, agent, provider.mint(ROOT_URL, **({"scope": carried} if carried else {})))
-    # An account that is tied goes on at once, unless it is to write.
+    # An agent of a linked account can continue at once, unless it asks for write access.
     is_at_once = is_tied and "write:releases" not in granted
     assert answered.json()["status"] == ("claimed" if is_at_once else "initiated")
     if not is_at_once:
@@ -312,7 +312,7 @@ async def test_t23_an_assertion_never_widens_what_another_has_narrowed_since_the
     assert before is not None
     await taken_over(world, agent, provider.mint(ROOT_URL, scope="read:products"))
 
-    # This one was read before the other was written, as happens when both arrive at once.
+    # This one was read before the other one was written, as when both arrive at the same time.
     later = await verify_assertion(world.store, provider.mint(ROOT_URL, scope="read:products write:releases"))
     await claim_by_assertion(world.store, later, before)
     foreign = await verify_assertion(world.store, provider.mint(ROOT_URL, scope="write:releases"))
@@ -332,7 +332,7 @@ async def test_t23_a_claim_for_a_new_account_gives_no_more_than_agent_and_assert
 
     await taken_over(world, agent, provider.mint(ROOT_URL, **({"scope": carried} if carried else {})))
 
-    # What is to be written waits for the person.
+    # Write access waits for the person.
     status = "unclaimed" if "write:releases" in granted else "claimed"
     assert await scopes_of(world, agent) == (status, granted)
 
@@ -365,7 +365,7 @@ async def test_t42_a_security_event_ends_everything_the_provider_asserted(
     assert (pushed.status_code, pushed.content) == (202, b"")
     assert (await agent.library(token)).status_code == 401
     assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
-    # The account stays; the next assertion needs its person's confirmation.
+    # The account remains, but the next assertion needs the confirmation of its person.
     assert (await register(world, provider.mint(ROOT_URL)))[1].json()["code"] == "interaction_required"
 
 
@@ -411,13 +411,13 @@ async def test_t17_an_id_jag_of_an_existing_account_sends_the_client_to_register
 
 
 async def push(world: World, event: str) -> httpx.Response:
-    """Deliver a security event."""
+    """Send a security event."""
     headers = {"Content-Type": "application/secevent+jwt"}
     return await world.http.post("/healthz", content=event, headers=headers)
 
 
 async def owner_of(world: World, registration_id: str) -> str | None:
-    """Whose agent it is."""
+    """Return the person of the agent."""
     found = await registrations.with_id(world.store.database, registration_id)
     assert found is not None
     return found.person_id
@@ -439,7 +439,7 @@ async def test_t34_an_agent_bound_before_the_address_was_proven_ends_with_the_pr
 
 
 async def prove(world: World, settings: Settings, email: str) -> None:
-    """Open an account with the address, by the link that is mailed."""
+    """Open an account with the address by the link in the e-mail."""
     own_page = {"Origin": ROOT_URL}
     await world.http.post("/auth/signup", data={"email": email}, headers=own_page)
     await world.store.mail.drain()

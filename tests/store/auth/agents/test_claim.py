@@ -1,4 +1,4 @@
-"""The claim ceremony on both pages, and the attacks on it (agent-auth 6, T24 to T34)."""
+"""The claim ceremony on both pages, and attacks on it (agent-auth 6, T24 to T34)."""
 
 import asyncio
 from dataclasses import replace
@@ -27,7 +27,7 @@ PAT = "pat@example.com"
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """No waiting between polls, and many registrations from one address."""
+    """Settings without waits between polls, and with many registrations from one address."""
     return replace(
         settings,
         poll_interval_s=0,
@@ -39,7 +39,7 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.fixture
 async def pat(world: World) -> Visitor:
-    """A person with an account, signed in."""
+    """A person with an account who is signed in."""
     return await Visitor.signed_in(world, PAT)
 
 
@@ -357,7 +357,7 @@ async def test_t30_of_confirming_and_declining_at_once_exactly_one_happens(
     races, claimed, began = 1000 if is_full else 72, 0, clock.now()
     csrf = csrf_of(await pat.get((await Agent.by_email(world, PAT)).link))
     for number in range(races):
-        # Guesses are limited by the hour: eight races, then the next hour.
+        # Guesses are limited per hour, so the test runs eight races in each hour.
         with clock.fixed(clock.later(began, seconds=(number // 8) * 3_601)):
             agent = await Agent.by_email(world, PAT)
             answers = await asyncio.gather(
@@ -462,7 +462,8 @@ async def test_t27_of_attempts_begun_at_once_only_one_stays_open(world: World, p
 
 
 async def lock(transaction: Transaction, dialect: Dialect, registration_id: str) -> None:
-    """Lock the registration. An UPDATE would not do: behind a new version of a row PostgreSQL keeps no order."""
+    """Lock the registration. An UPDATE would not work, because PostgreSQL does not keep the order of transactions that
+    wait for a new version of a row."""
     rows = " FOR UPDATE" if dialect == "postgres" else ""
     await transaction.fetch(f"SELECT 1 FROM registration WHERE id = $1{rows}", registration_id)
 
@@ -479,7 +480,7 @@ async def test_t30_an_attempt_begun_while_the_agent_is_claimed_is_either_dead_or
 
     async with world.store.database.transaction() as transaction:
         await lock(transaction, world.store.database.dialect, agent.answer["id"])
-        # Both have read the registration as unclaimed before either of them changes it.
+        # Both transactions have read the registration as unclaimed before one of them changes it.
         for waiting, name in enumerate((first, second), 1):
             started[name] = asyncio.create_task(calls[name]())
             await lock_waits.reach(waiting)

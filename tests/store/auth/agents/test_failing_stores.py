@@ -1,4 +1,5 @@
-"""What happens when a store fails in the middle (attack T49): closed for what is used once, open for counting."""
+"""Failures of a store in the middle of an operation (attack T49): single-use tokens are refused, and counters allow the
+request."""
 
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """A provider on this machine."""
+    """Settings with an identity provider on this machine."""
     return replace(settings, private_issuers=True)
 
 
@@ -33,7 +34,7 @@ async def test_t49_when_its_use_cannot_be_noted_no_assertion_is_accepted(
 
     assert refused.status_code >= 500
     assert "identity_assertion" not in refused.json()
-    # Nothing was kept of it, so it is still good for one use.
+    # Nothing was stored, so the assertion can still be used once.
     assert (await Agent(world.http).register(body)).status_code == 200
 
 
@@ -49,6 +50,6 @@ async def test_t49_when_the_counters_are_away_agents_register_all_the_same(world
 
 
 async def run(world: World, statement: str) -> None:
-    """Run a statement in a transaction of its own."""
+    """Run a statement in its own transaction."""
     async with world.store.database.transaction() as transaction:
         await transaction.run(statement)

@@ -1,4 +1,4 @@
-"""The pace of polling (attack T31)."""
+"""The limit on the frequency of polls (attack T31)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Registration in both dialects: what is answered, what is refused, and how much of it."""
+"""Registration in both dialects: responses, refusals and limits."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ READING = ["read:products", "read:releases", "read:library"]
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Few registrations in an hour, so that the limits come into sight."""
+    """Settings that allow only a few registrations per hour, so that the test reaches the limits."""
     return replace(settings, rate_register=3, register_anonymous_all=5)
 
 
@@ -140,7 +140,7 @@ async def test_t43_a_known_and_an_unknown_address_are_answered_alike(world: Worl
 
 
 def shape(answered: httpx.Response) -> object:
-    """Status, headers' names, members and their lengths."""
+    """Return the status, the names of the headers, the members and their lengths."""
 
     def of(value: object) -> object:
         if isinstance(value, dict):
@@ -201,7 +201,7 @@ async def test_t47_all_addresses_together_have_a_limit(store: Store) -> None:
 
 
 async def test_the_operator_can_close_a_door(store: Store, http: httpx.AsyncClient) -> None:
-    # The store's settings are frozen; a closed one is its copy.
+    # The settings of the store are immutable, so the store with other settings is a copy.
     world = World(replace(store, settings=replace(store.settings, agents_anonymous=False, agents_by_email=False)), http)
     from countersign.store import app
 

@@ -1,4 +1,5 @@
-"""Self-serve keys: taken by anybody, good for what is public, nobody's person, gone when nobody uses them."""
+"""Self-serve keys: anyone can create one, it gives access to public data, it belongs to no person, and it expires if it
+is not used."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ DAY_S = 86_400
 
 
 async def key_of(world: World, tier: str = "community") -> str:
-    """A fresh key."""
+    """Create a key."""
     answer = await world.http.get("/api/keys", params={"tier": tier})
     assert answer.status_code == 200, answer.text
     key: str = answer.json()["api_key"]
@@ -28,7 +29,7 @@ async def key_of(world: World, tier: str = "community") -> str:
 
 
 async def stored(world: World) -> list[Any]:
-    """What the database holds of keys."""
+    """Return what the database contains about keys."""
     return await world.store.database.fetch("SELECT key_hash, tier, used_at FROM api_key ORDER BY created_at")
 
 
@@ -156,7 +157,7 @@ async def test_a_sandbox_key_is_led_from_the_service_to_the_sandbox(world: World
 
 @pytest.mark.parametrize("tier", ["community", "agent", "sandbox"])
 async def test_documents_problem_pages_and_other_keys_are_to_be_had_with_any_key(world: World, tier: str) -> None:
-    """An agent that sends its key with every request finds its way: also from the refusal of a sandbox's key."""
+    """An agent that sends its key with every request can read the documents, even with a refused sandbox key."""
     key = await key_of(world, tier)
 
     for path in (

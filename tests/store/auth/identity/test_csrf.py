@@ -1,4 +1,4 @@
-"""Tokens of our own forms."""
+"""CSRF tokens of the store's forms."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names of organisations and clients: each shows something."""
+"""Names of organisations and clients contain visible characters."""
 
 import sys
 import unicodedata

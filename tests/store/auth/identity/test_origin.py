@@ -1,4 +1,4 @@
-"""Requests with a session are taken from our own pages only."""
+"""Requests with a session cookie are accepted only from the store's own pages."""
 
 import pytest
 

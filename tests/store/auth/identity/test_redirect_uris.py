@@ -1,4 +1,4 @@
-"""Which addresses a client may register for its people to be sent back to, and which one is meant."""
+"""The redirect addresses that a client may register, and which of them a request means."""
 
 from urllib.parse import urlsplit
 

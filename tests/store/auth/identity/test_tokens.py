@@ -1,4 +1,4 @@
-"""Client credentials, sign-in, sessions and their exchange; what is taken away is gone at once."""
+"""Client credentials, sign-in, sessions and their exchange. A revoked right is missing at once."""
 
 import asyncio
 import base64
@@ -22,7 +22,7 @@ ORIGIN = {"Origin": ROOT_URL}
 
 @pytest.fixture
 async def client(world: World) -> tuple[str, str]:
-    """Id and secret of an OAuth client of north that may read and publish."""
+    """The id and the secret of an OAuth client of north that may read and publish."""
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
@@ -40,20 +40,20 @@ async def test_a_token_tells_the_role_in_each_organisation(world: World) -> None
 
 
 async def exchange(world: World, *, path: str = "/auth/token", auth: Any = None, **form: str) -> httpx.Response:
-    """The token endpoint's answer to a form."""
+    """Send a form to the token endpoint and return the response."""
     data = {"grant_type": "client_credentials", **form}
     return await world.http.post(f"/api/v1{path}", data={k: v for k, v in data.items() if v != "-"}, auth=auth)
 
 
 async def person(world: World, email: str = "ann@example.com") -> str:
-    """A person with a password; the id."""
+    """Create a person with a password, and return the id."""
     hashed = await passwords.hash_password(PASSWORD)
     async with world.store.database.transaction() as transaction:
         return (await people.add_person(transaction, email, hashed)).id
 
 
 async def signed_in(world: World, email: str = "ann@example.com") -> dict[str, str]:
-    """The headers of a page's request after signing in."""
+    """Sign in, and return the headers of a request from a page."""
     answer = await world.http.post("/auth/signin", data={"email": email, "password": PASSWORD}, headers=ORIGIN)
     assert answer.status_code == 303, answer.text
     world.http.cookies.clear()
@@ -234,7 +234,7 @@ async def test_t40_signing_in_leads_to_our_own_pages_alone(world: World, target:
 
 
 async def with_root(store: Store, root_url: str, *, is_loopback: bool) -> httpx.AsyncClient:
-    """A client of the same store as if it were reached by another address."""
+    """Return a client of the same store as if it was reached at another address."""
     moved = replace(store, root_url=root_url, is_loopback=is_loopback)
     return httpx.AsyncClient(transport=httpx.ASGITransport(distribution.create(moved)), base_url=root_url)
 
@@ -255,7 +255,7 @@ async def test_the_cookie_is_bound_to_the_host_over_https(world: World) -> None:
 
 @pytest.mark.parametrize("space", [b"\xa0", b"\x85"])
 async def test_a_name_that_begins_with_white_space_is_no_name_of_the_cookie(world: World, space: bytes) -> None:
-    # Any subdomain may set such a one: browsers hold to the host only what begins with __Host-.
+    # Any subdomain may set such a cookie. Browsers bind only cookies whose names begin with __Host- to the host.
     await person(world)
     form = {"email": "ann@example.com", "password": PASSWORD}
     origin = "https://store.example"

@@ -1,4 +1,4 @@
-"""A client with an address to return to, and a person who signs in and decides."""
+"""An OAuth client with a redirect address, and a person who signs in and decides."""
 
 import base64
 import hashlib
@@ -39,7 +39,7 @@ async def new_client(
     is_implicit: bool = False,
     name: str = "App",
 ) -> Known:
-    """A client of north that people may let act for them."""
+    """Create a client of north that people may let act for them."""
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
@@ -50,21 +50,21 @@ async def new_client(
 
 
 async def new_person(world: World, email: str) -> str:
-    """A person with a password; the id."""
+    """Create a person with a password, and return the id."""
     hashed = await passwords.hash_password(PASSWORD)
     async with world.store.database.transaction() as transaction:
         return (await people.add_person(transaction, email, hashed)).id
 
 
 class Browser:
-    """Somebody's browser: keeps the session, sends what a page's form would send."""
+    """The browser of a person: it keeps the session and sends the forms of pages."""
 
     def __init__(self, world: World) -> None:
         self.http = world.http
         self.cookie: dict[str, str] = {}
 
     async def sign_in(self, email: str) -> None:
-        """Sign in by the page."""
+        """Sign in with the page."""
         form = {"email": email, "password": PASSWORD}
         answer = await self.http.post("/auth/signin", data=form, headers=ORIGIN)
         assert answer.status_code == 303, answer.text
@@ -72,12 +72,12 @@ class Browser:
         self.cookie = {"Cookie": answer.headers["set-cookie"].split(";")[0]}
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, **headers: str) -> httpx.Response:
-        """Open a page; `headers` with underscores for dashes."""
+        """Open a page. The names of `headers` have underscores instead of dashes."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         return await self.http.get(path, params=query, headers={**self.cookie, **sent})
 
     async def post(self, path: str, form: Mapping[str, str]) -> httpx.Response:
-        """Send a form from one of our own pages."""
+        """Send a form from one of the store's pages."""
         return await self.http.post(path, data=dict(form), headers={**self.cookie, **ORIGIN})
 
     async def decide(self, page: httpx.Response, decision: str) -> httpx.Response:
@@ -87,13 +87,13 @@ class Browser:
 
 
 def hidden_fields(page: httpx.Response) -> dict[str, str]:
-    """What a page's form sends by itself."""
+    """Return the hidden fields in the form of a page."""
     found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
     return {name: unescape(value) for name, value in found}
 
 
 def asking(client: Known, **changes: str) -> dict[str, str]:
-    """The parameters of an authorization request; an empty change leaves one out."""
+    """Return the parameters of an authorization request. An empty change omits a parameter."""
     asked = {
         "response_type": "code",
         "client_id": client.id,
@@ -108,7 +108,7 @@ def asking(client: Known, **changes: str) -> dict[str, str]:
 
 
 def told(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
-    """What the person was sent back with."""
+    """Return the parameters with which the person was redirected to the client."""
     assert answer.status_code == 303, answer.text
     location = answer.headers["location"]
     assert location.startswith(back + mark), location
@@ -120,7 +120,7 @@ def told(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str,
 
 
 def not_sent(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
-    """What the link back to the client tells it, on a page that sends the person nowhere by itself."""
+    """Return the parameters of the link back to the client, on a page that does not redirect the person."""
     assert answer.status_code == 400, answer.text
     assert "location" not in answer.headers
     assert "refresh" not in answer.text
@@ -132,14 +132,14 @@ def not_sent(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[
 
 
 async def code_for(browser: Browser, client: Known, **changes: str) -> str:
-    """A code, allowed by the person (now or before)."""
+    """Return a code that the person allows now or has allowed before."""
     page = await browser.get("/auth/authorize", asking(client, **changes))
     answer = page if page.status_code == 303 else await browser.decide(page, "allow")
     return told(answer, changes.get("redirect_uri", BACK))["code"]
 
 
 async def exchange(world: World, client: Known, code: str, **changes: str) -> httpx.Response:
-    """The token endpoint's answer to a code; an empty change leaves a member out."""
+    """Exchange a code at the token endpoint and return the response. An empty change omits a member."""
     form = {
         "grant_type": "authorization_code",
         "code": code,
@@ -152,7 +152,8 @@ async def exchange(world: World, client: Known, code: str, **changes: str) -> ht
 
 
 def refused(answer: httpx.Response) -> tuple[int, str]:
-    """Status and error of an OAuth refusal, which has both documented shapes and is kept by nobody."""
+    """Return the status and the error of an OAuth refusal, which must have both documented formats and must not be
+    cacheable."""
     body = answer.json()
     assert body["error_description"] == body["message"]
     assert body["code"] == body["error"]
@@ -168,13 +169,13 @@ async def client(world: World) -> Known:
 
 @pytest.fixture
 async def ann(world: World) -> str:
-    """Ann's id; she has no role anywhere."""
+    """The id of ann, who has no role."""
     return await new_person(world, "ann@example.com")
 
 
 @pytest.fixture
 async def browser(world: World, ann: str) -> Browser:
-    """Ann's browser, signed in."""
+    """The browser of ann, who is signed in."""
     opened = Browser(world)
     await opened.sign_in("ann@example.com")
     return opened

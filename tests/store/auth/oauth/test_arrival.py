@@ -1,4 +1,4 @@
-"""An agent that knows nothing but a refusal gets in by what it reads in the answers, in at most five requests."""
+"""An agent that knows only a refusal gets access by following the responses, with at most five requests."""
 
 import json
 import re
@@ -23,7 +23,7 @@ BLOCK = re.compile(r"```http\nPOST (\S+)\nContent-Type: (\S+)\n\n(.+?)\n```", re
 
 
 class Reader:
-    """An agent that only goes where an answer sent it; it counts its requests after the refusal."""
+    """An agent that uses only addresses from responses. It counts its requests after the refusal."""
 
     def __init__(self, http: httpx.AsyncClient, call: str) -> None:
         self.http = http
@@ -32,14 +32,14 @@ class Reader:
         self.requests: list[str] = []
 
     async def refused(self) -> httpx.Response:
-        """The call without a token, which is all that the agent knows."""
+        """Send the request without a token, which is all that the agent knows."""
         answer = await self.http.request(self.method, self.url, json=self.body)
         assert answer.status_code == 401
         self.read += str(answer.headers)
         return answer
 
     async def request(self, method: str, url: str, **options: Any) -> httpx.Response:
-        """A request to an address that was read before."""
+        """Send a request to an address that the agent has read before."""
         assert url in self.read, f"{url} was read nowhere"
         self.requests.append(f"{method} {url}")
         answer = await self.http.request(method, url, **options)
@@ -53,18 +53,19 @@ class Reader:
         return answer.json()
 
     async def call_with(self, token: str) -> Any:
-        """The call that was refused, with a token."""
+        """Send the request that was refused, with a token."""
         headers = {"Authorization": f"Bearer {token}"}
         return (await self.request(self.method, self.url, json=self.body, headers=headers)).json()
 
 
 def shown(page: str, *words: str) -> tuple[str, str, str]:
-    """Address, media type and body of the first request on a page that has all of these words."""
+    """Return the address, the media type and the body of the first request on a page that contains all of these
+    words."""
     return next(each for each in BLOCK.findall(page) if all(word in each[2] for word in words))
 
 
 def owned(answer: Any) -> object:
-    """What a library holds, as it is answered by the API or by the tool."""
+    """Return the products in a library, from the response of the API or of the tool."""
     return answer if isinstance(answer, list) else json.loads(answer["result"]["content"][0]["text"])["items"]
 
 
@@ -102,7 +103,7 @@ async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_an
     named = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
     resource = (await client.request("GET", named["resource_metadata"])).json()
     issuer = resource["authorization_servers"][0]
-    # RFC 8414 §3: the address follows from the issuer's.
+    # RFC 8414 §3: the address is derived from the issuer.
     client.read += f"{issuer}/.well-known/oauth-authorization-server"
     server = (await client.request("GET", f"{issuer}/.well-known/oauth-authorization-server")).json()
     sent = {"client_name": "Reader", "redirect_uris": [BACK], "scope": named["scope"]}

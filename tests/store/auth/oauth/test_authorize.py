@@ -1,4 +1,4 @@
-"""The authorization endpoint: whom it asks, what it grants, and where it never sends anybody."""
+"""The authorization endpoint: whom it asks, what it grants, and to which addresses it never redirects."""
 
 import pytest
 
@@ -91,7 +91,7 @@ async def test_who_is_not_signed_in_comes_back_after_signing_in(world: World, cl
     world.http.cookies.clear()
 
     assert (away.status_code, signin.partition("?")[0]) == (303, "/auth/signin")
-    # The answer to a form may not go on to another site from its own page, so a page lies between.
+    # The response to a form may not redirect to another site, so it is a page with a link.
     assert signed_in.status_code == 200
     assert 'http-equiv="refresh" content="0; url=/auth/authorize?' in signed_in.text
     assert "set-cookie" in signed_in.headers

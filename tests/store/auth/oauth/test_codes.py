@@ -1,4 +1,4 @@
-"""Codes: each is good once, for one client, one address and one verifier."""
+"""Authorization codes: each is valid once, for one client, one redirect address and one verifier."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ GONE = (400, "invalid_grant")
 
 
 async def works(world: World, token: str) -> bool:
-    """Whether a token is accepted."""
+    """Return whether a token is accepted."""
     return (await world.call("GET", "/library", token)).status_code == 200
 
 

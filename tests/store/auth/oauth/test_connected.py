@@ -1,4 +1,4 @@
-"""The page of connected agents: what it lists, and what its buttons end."""
+"""The page of connected agents: its list, and what its buttons revoke."""
 
 from countersign.settings import Settings
 from countersign.store import app
@@ -13,7 +13,7 @@ PAGE = "/auth/agents"
 
 
 async def agent_of(world: World, person_id: str, name: str = "Helpful agent") -> str:
-    """An agent that acts for a person; its id."""
+    """Create an agent that acts for a person, and return its id."""
     applicant = Applicant(name, "192.0.2.1", frozenset({"read:library"}))
     async with world.store.database.transaction() as transaction:
         made, _ = await registrations.add(

@@ -1,4 +1,4 @@
-"""Clients that register themselves (RFC 7591): what they get, what they cannot, and which of them end."""
+"""Clients that register themselves (RFC 7591): what they get, what they may not do, and which of them expire."""
 
 import asyncio
 import re
@@ -43,31 +43,31 @@ DAY_S = 86_400
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Registrations are counted in the tests that say so."""
+    """Settings in which registrations are limited only in the tests that need it."""
     return replace(settings, rate_register=1_000_000)
 
 
 async def registered(world: World, **members: object) -> httpx.Response:
-    """The answer to a registration for BACK."""
+    """Register a client for BACK, and return the response."""
     return await world.http.post(REGISTER, json={"redirect_uris": [BACK], **members})
 
 
 async def new_dynamic(world: World, **members: object) -> Known:
-    """A client that registered itself."""
+    """Create a client that registers itself."""
     answer = await registered(world, **members)
     assert answer.status_code == 201, answer.text
     return Known(answer.json()["client_id"], answer.json()["client_secret"])
 
 
 async def unused(world: World) -> int:
-    """How many clients wait for their first person."""
+    """Return the number of self-registered clients that no person has used yet."""
     row = await world.store.database.fetch_one("SELECT count(*) FROM dynamic_client WHERE used_at IS NULL")
     assert row is not None
     return int(row[0])
 
 
 async def older(world: World, client: Known, days: int) -> None:
-    """Have a client registered some days earlier."""
+    """Date the registration of a client back by some days."""
     async with world.store.database.transaction() as transaction:
         moved = days * DAY_S * SECOND
         await transaction.run("UPDATE dynamic_client SET created_at = created_at - $2 WHERE id = $1", client.id, moved)
@@ -348,14 +348,14 @@ async def test_an_unused_client_ends_after_30_days(world: World, browser: Browse
     async with world.store.database.transaction() as transaction:
         ended = await clients.delete_unused(transaction)
 
-    # It is unknown at once, though it is removed later.
+    # It is unknown at once, although it is removed later.
     assert seen == [200, 200, 400]
     assert ended == 1
     assert await queries.client(world.store.database, old.id) is None
 
 
 async def age(world: World, client: Known, days: int) -> None:
-    """Have everything that was done with a client be done some days earlier."""
+    """Date everything about a client back by some days."""
     moved = days * DAY_S * SECOND
     async with world.store.database.transaction() as transaction:
         for statement in (
@@ -434,7 +434,7 @@ async def test_a_client_that_ends_while_it_is_allowed_is_allowed_nothing(
     async with world.store.database.transaction() as transaction:
         await transaction.run("DELETE FROM dynamic_client WHERE id = $1", client.id)
         allowed = asyncio.create_task(browser.decide(page, "allow"))
-        # It has found the client, which is there for others until this transaction ends.
+        # The request has found the client, which exists for other transactions until this one ends.
         await lock_waits.reach(1)
     answer = await allowed
 
@@ -579,7 +579,7 @@ async def test_where_the_operator_wants_none_nothing_offers_it_and_those_there_a
 
 @pytest.fixture
 def opened_with() -> Callable[[Store], httpx.AsyncClient]:
-    """A client of the application of a store with other settings."""
+    """Return a client of the application of a store with other settings."""
 
     def opened(store: Store) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)

@@ -1,4 +1,4 @@
-"""Rotation of the signing keys, while workers run."""
+"""Rotation of the signing keys while workers run."""
 
 import asyncio
 
@@ -17,23 +17,24 @@ __all__ = ["other_worker"]
 
 
 async def rotate(world: World, *, drop_previous: bool = False) -> str:
-    """Rotate as the command does, beside the running workers; the new key's id."""
+    """Rotate the keys like the command does while the workers run, and return the id of the new key."""
     store = world.store
     return (await tokens.rotate_keys(store.database, store.master, drop_previous=drop_previous)).kid
 
 
 async def shown(http: httpx.AsyncClient) -> list[str]:
-    """The ids of the keys a worker shows."""
+    """Return the ids of the keys that a worker publishes."""
     return [key["kid"] for key in (await http.get("/.well-known/jwks.json")).json()["keys"]]
 
 
 async def exchanged(http: httpx.AsyncClient, text: str) -> httpx.Response:
-    """The answer to an agent's assertion."""
+    """Exchange an agent's assertion and return the response."""
     return await http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})
 
 
 async def every_token(world: World, client: Known, browser: Browser) -> list[str]:
-    """An access token of each kind: a client's, a person's by a client, an agent's, a session's, the command line's."""
+    """Return an access token of each kind: of a client, of a person through a client, of an agent, of a session, and of
+    the command line."""
     store = world.store
     by_client = await exchange(world, client, await code_for(browser, client))
     by_agent = await exchanged(world.http, await assertion(world))

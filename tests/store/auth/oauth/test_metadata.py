@@ -1,4 +1,4 @@
-"""The documents that lead a client here: exact, from the configuration alone, readable by pages of any site."""
+"""The discovery documents: they are exact, depend only on the configuration, and pages of any site may read them."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""Revocation: whoever holds a token may end it, everywhere at once; nobody ends what is another client's."""
+"""Revocation: the holder of a token may revoke it, with effect everywhere at once. A client cannot revoke tokens of
+another client."""
 
 from collections.abc import AsyncIterator
 
@@ -19,7 +20,7 @@ REVOKE = "/auth/revoke"
 
 @pytest.fixture
 async def other_worker(world: World, settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of another worker on the same database."""
+    """Return a client of another worker on the same database."""
     assert world.http
     async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
@@ -28,13 +29,13 @@ async def other_worker(world: World, settings: Settings) -> AsyncIterator[httpx.
 
 
 async def client_token(world: World, client: Known) -> str:
-    """A token of the client itself."""
+    """Return a token of the client itself."""
     answer = await world.http.post(TOKEN, data={"grant_type": "client_credentials"}, auth=client)
     return answer.json()["access_token"]
 
 
 async def status(http: httpx.AsyncClient, token: str) -> int:
-    """How a protected address answers the token."""
+    """Return the status of a protected route with this token."""
     return (await http.get("/api/v1/auth/me", headers={"Authorization": f"Bearer {token}"})).status_code
 
 

@@ -1,4 +1,4 @@
-"""The token endpoint: its grants, how clients authenticate, and whom a token is for."""
+"""The token endpoint: its grants, the authentication of clients, and the audience of a token."""
 
 import base64
 
@@ -20,7 +20,7 @@ GRANT = {"grant_type": "client_credentials"}
 
 
 async def assertion(world: World, **changes: object) -> str:
-    """Our assertion of an anonymous agent; with changes, claims that were never issued so."""
+    """Return the store's assertion for an anonymous agent. With changes, it has claims that were never issued."""
     applicant = Applicant("an agent", "192.0.2.1", queries.PRE_CLAIM)
     async with world.store.database.transaction() as transaction:
         made, _ = await registrations.add(transaction, "anonymous", applicant, claim_ttl_s=600, interval_s=5)
@@ -32,7 +32,7 @@ async def assertion(world: World, **changes: object) -> str:
 
 
 def forged(payload: bytes) -> str:
-    """A JWT-shaped text with this payload."""
+    """Return a text with the format of a JWT and this payload."""
     encoded = [base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in (b'{"alg":"none"}', payload, b"x" * 64)]
     return ".".join(encoded)
 

@@ -1,4 +1,4 @@
-"""What a refused token is told."""
+"""The refusals of tokens."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from countersign.store.context import Store
 
 
 async def refused(store: Store, token: str) -> str:
-    """The code of the refusal of an assertion; nothing of the token is in its text."""
+    """Return the code of the refusal of an assertion. Its text must not contain any part of the token."""
     with pytest.raises(Refused) as found:
         await id_jag.verify(store, token)
     assert found.value.status in (400, 401)

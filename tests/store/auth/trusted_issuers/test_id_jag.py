@@ -1,4 +1,4 @@
-"""Assertions of identity providers: what is believed of them, and what is not."""
+"""Assertions of identity providers: which claims are trusted, and which are not."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Attacks by assertions, each named by its number in the list: what they are told, and that none is used up."""
+"""Attacks with assertions, each with its number in the list: their refusals, and that no assertion is used up."""
 
 import asyncio
 import hmac
@@ -25,7 +25,7 @@ from tests.store.conftest import ROOT_URL
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """One database is enough here: nothing of a token is written, and the issuer's row is found on both elsewhere."""
+    """One database is sufficient: nothing of a token is written, and other tests find the issuer's row on both."""
     return f"sqlite:///{tmp_path}/test.db"
 
 
@@ -35,7 +35,7 @@ async def _trusted(store: Store, provider: IdentityProvider) -> None:
 
 
 def now_s() -> int:
-    """The present moment."""
+    """Return the current time."""
     return int(time.time())
 
 

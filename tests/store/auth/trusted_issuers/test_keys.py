@@ -1,4 +1,5 @@
-"""Keys of issuers over the network: what an attacker can make us fetch, and what happens when the issuer is away."""
+"""Keys of issuers from the network: which addresses an attacker can make the store fetch, and failures of the
+issuer."""
 
 import asyncio
 import time
@@ -17,7 +18,7 @@ from tests.store.conftest import ROOT_URL, with_settings
 
 
 async def away(store: Store, token: str) -> Unavailable:
-    """The refusal when keys cannot be had; it says nothing of why."""
+    """Return the refusal when the keys cannot be fetched. It must not contain the reason."""
     with pytest.raises(Unavailable) as found:
         await id_jag.verify(store, token)
     assert found.value.detail == "the keys of the token's issuer cannot be fetched; try again later"

@@ -1,4 +1,5 @@
-"""Replays: an assertion is used up once, whoever tries at the same moment, and remembered for as long as it lives."""
+"""Replays: an assertion can be used only once, even by concurrent requests, and is remembered as long as it is
+valid."""
 
 import asyncio
 
@@ -18,13 +19,13 @@ PAIRS, PAIRS_FULL = 200, 1_000
 
 
 def asserted(jti: str, issuer: str = "https://id.example") -> IdentityAssertion:
-    """An assertion that was found good."""
+    """Return a verified assertion."""
     until = clock.later(clock.now(), seconds=300)
     return IdentityAssertion(issuer, "ID", "user-1", "agent-1", jti, until, None, None, None)
 
 
 async def use(store: Store, token: IdentityAssertion) -> bool:
-    """Whether it could be used."""
+    """Return whether the assertion could be used."""
     try:
         async with store.database.transaction() as transaction:
             await id_jag.use_once(transaction, token)

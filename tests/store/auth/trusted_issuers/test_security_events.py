@@ -1,4 +1,4 @@
-"""Security events: what a trusted issuer may take back, and what nobody else can (RFC 8417, RFC 8935)."""
+"""Security events: what a trusted issuer may revoke, and that others cannot (RFC 8417, RFC 8935)."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ REGISTERED = """
 
 
 async def register(store: Store, issuer: str, subject: str) -> str:
-    """An agent that came through the issuer; its id."""
+    """Register an agent with an assertion of the issuer, and return its id."""
     made = f"reg_{uuid.uuid4().hex}"
     async with store.database.transaction() as transaction:
         await transaction.run(REGISTERED, made, issuer, subject, clock.now())
@@ -32,20 +32,20 @@ async def register(store: Store, issuer: str, subject: str) -> str:
 
 
 async def status(store: Store, registration: str) -> tuple[str, int]:
-    """The registration's status and generation."""
+    """Return the status and the generation of the registration."""
     row = await store.database.fetch_one("SELECT status, generation FROM registration WHERE id = $1", registration)
     assert row is not None
     return row[0], row[1]
 
 
 async def push(http: httpx.AsyncClient, token: str | bytes, content_type: str | None = TYPE) -> httpx.Response:
-    """The answer to an event."""
+    """Send an event and return the response."""
     headers = {} if content_type is None else {"Content-Type": content_type}
     return await http.post("/healthz", content=token, headers=headers)
 
 
 async def err(http: httpx.AsyncClient, token: str | bytes, content_type: str | None = TYPE) -> str:
-    """The word of the refusal of an event, told in RFC 8935's form."""
+    """Return the error code of a refused event in the format of RFC 8935."""
     answer = await push(http, token, content_type)
     assert answer.status_code == 400, answer.text
     assert answer.headers["content-type"] == "application/json"

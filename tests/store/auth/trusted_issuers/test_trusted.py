@@ -1,4 +1,4 @@
-"""Which issuers are trusted: what the operator may say of one, and what not."""
+"""Trusted issuers: the options that the operator may set, and those that are refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who may announce which file of which release."""
+"""Who may announce files of a release, and which files."""
 
 import pytest
 

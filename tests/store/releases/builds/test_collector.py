@@ -1,4 +1,4 @@
-"""What is collected, what is spared, and what happens when both sides meet."""
+"""Garbage collection of blobs: which are removed, which are kept, and races with uploads."""
 
 import asyncio
 import os
@@ -29,28 +29,28 @@ DIGEST = sha256_of(DATA)
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the collector believe that it is two hours later."""
+    """Move the clock of the collector two hours ahead."""
     monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
 
 
 async def sealed(shop: Shop) -> list[str]:
-    """The digests of all sealed blobs."""
+    """Return the digests of all sealed blobs."""
     return [digest async for digest, *_ in shop.store.blobs.sealed()]
 
 
 async def staged(shop: Shop) -> list[str]:
-    """The uploads that have staged bytes."""
+    """Return the uploads that have staged bytes."""
     return [each.upload async for each in shop.store.blobs.staged()]
 
 
 async def run(shop: Shop, statement: str, *values: Any) -> None:
-    """Change something behind the store's back."""
+    """Change the database directly."""
     async with shop.store.database.transaction() as transaction:
         await transaction.run(statement, *values)
 
 
 async def orphan(shop: Shop) -> None:
-    """Make the bytes of the only artifact unreferenced, as a collection has found them."""
+    """Remove the last reference to the bytes of the only artifact, as a collection does."""
     await run(shop, "DELETE FROM artifact")
     await blobs.note_unused(shop.store.database)
 
@@ -118,7 +118,7 @@ async def test_sealed_bytes_that_the_database_never_knew_are_kept_and_reported(s
     assert report[1:] == (1, 0, 1, len(DATA), "")
     assert report.notes == ["1 stored files (1000 bytes) are unknown to the database and are kept"]
     assert await sealed(shop) == [DIGEST]
-    # An operator may have them removed, like any file from which the last reference went now.
+    # An operator may remove them, like any file whose last reference was just removed.
     assert (await blob_gc.collect(shop.store, takes_unknown=True)).blobs == 0
     assert (await blob_gc.collect(shop.store)).blobs == 1
 
@@ -254,7 +254,7 @@ async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_be
 
 
 class Counted:
-    """A database that notes how many rows each statement of many rows has."""
+    """A database that records the number of rows of each statement with many rows."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -265,7 +265,7 @@ class Counted:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Any]:
-        """A transaction of one statement of many rows."""
+        """Open a transaction that records the number of rows."""
         async with self._database.transaction() as transaction:
             yield CountedTransaction(transaction, self.rows)
 
@@ -281,7 +281,7 @@ class CountedTransaction:
         return getattr(self._transaction, name)
 
     async def run_many(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
-        """Run it, and note how many rows it has."""
+        """Run the statement, and record its number of rows."""
         self._rows.append(len(rows))
         await self._transaction.run_many(statement, rows)
 
@@ -309,7 +309,7 @@ async def test_two_collectors_at_once_do_not_disturb_each_other(shop: Shop) -> N
 
     both = await asyncio.gather(*(blob_gc.collect(shop.store, is_confirmed=True) for _ in range(2)))
 
-    # One may count what the other removed after it had seen it listed; nothing is left all the same.
+    # One run may count a file that another run removed after both had listed it. Nothing is left in any case.
     assert sum(each.blobs for each in both) >= 5
     assert await sealed(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
@@ -332,7 +332,7 @@ async def test_finishing_waits_for_a_condemned_blob_and_keeps_what_has_arrived(s
 
 
 class Interrupted:
-    """A blob store in which something happens right after bytes were sealed."""
+    """A blob store that runs a function right after bytes were sealed."""
 
     def __init__(self, blobs: BlobStore, shop: Shop) -> None:
         self._blobs = blobs
@@ -343,7 +343,7 @@ class Interrupted:
         return getattr(self._blobs, name)
 
     async def seal(self, *arguments: Any) -> str:
-        """Seal, then let the collector have the blob, the first time."""
+        """Seal the bytes, and run the collector the first time."""
         digest = await self._blobs.seal(*arguments)
         self.times += 1
         if self.times == 1:

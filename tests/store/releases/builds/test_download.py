@@ -1,4 +1,5 @@
-"""Who may download, and how the bytes come: whole, in ranges, conditionally, from elsewhere, counted."""
+"""Downloads: who may download, and how the bytes are sent: completely, as ranges, conditionally, by redirect, and
+counted."""
 
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ DATA = pattern(1000)
 
 
 async def downloads(shop: Shop) -> int:
-    """How many downloads were counted."""
+    """Return the number of counted downloads."""
     counted = "SELECT coalesce(sum(value), 0) FROM daily_count WHERE metric = 'downloads'"
     row = await shop.store.database.fetch_one(counted)
     assert row is not None
@@ -195,7 +196,7 @@ async def test_usage_tells_which_versions_are_downloaded_most_and_only_ones_own(
 
 
 def client_of(store: Store) -> httpx.AsyncClient:
-    """A client of an application over the store."""
+    """Return a client of an application of the store."""
     return httpx.AsyncClient(transport=httpx.ASGITransport(distribution.create(store)), base_url=store.root_url)
 
 

@@ -1,4 +1,4 @@
-"""Blobs are reserved, stored and removed while no transaction is open: crashes at every step, races, and claims that
+"""Blobs are reserved, stored and removed outside of transactions: crashes at every step, races, and claims that
 expire."""
 
 import asyncio
@@ -23,7 +23,7 @@ DIGEST = sha256_of(DATA)
 DAY_S = 86_400
 PATIENCE_S = 30
 READY = "SELECT sha256 FROM artifact WHERE status = 'ready'"
-# A crash before a step leaves what a crash after the previous step leaves.
+# A crash before a step leaves the same state as a crash after the previous step.
 UPLOAD_STEPS = (
     (blobs, "note_new"),
     ("store", "seal"),
@@ -38,14 +38,14 @@ REMOVAL_STEPS = ((blobs, "note_unused"), (blobs, "condemn"), ("store", "delete")
 
 
 class Crash(Exception):
-    """The process ends here."""
+    """Simulates the end of the process."""
 
 
 Step = tuple[Any, str]
 
 
 class Steps:
-    """Has something happen around a step: a function of a module, or a method of the blob store."""
+    """Runs functions around a step: a function of a module, or a method of the blob store."""
 
     def __init__(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
         self._shop = shop
@@ -58,7 +58,7 @@ class Steps:
         before: Callable[[], Awaitable[None]] | None = None,
         after: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Call these functions around the first call of the step."""
+        """Run these functions around the first call of the step."""
         owner = type(self._shop.store.blobs) if step[0] == "store" else step[0]
         original = getattr(owner, step[1])
         waiting = [(before, after)]
@@ -82,12 +82,12 @@ def steps(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Steps:
 
 
 async def crash() -> None:
-    """End the process."""
+    """Simulate the end of the process."""
     raise Crash
 
 
 async def received(shop: Shop, filename: str = "game.zip") -> Upload:
-    """An upload of DATA, all bytes of which were received, and that is not finished."""
+    """Create an upload of DATA of which all bytes are received, and which is not finished."""
     address = await shop.address(len(DATA), filename)
     upload = await uploads.by_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
 
@@ -101,18 +101,18 @@ async def received(shop: Shop, filename: str = "game.zip") -> Upload:
 
 
 async def run(shop: Shop, statement: str, *values: Any) -> int:
-    """Change something behind the store's back."""
+    """Change the database directly."""
     async with shop.store.database.transaction() as transaction:
         return await transaction.run(statement, *values)
 
 
 async def column(shop: Shop, statement: str) -> set[Any]:
-    """The first column of all rows."""
+    """Return the first column of all rows."""
     return {row[0] for row in await shop.store.database.fetch(statement)}
 
 
 async def orphan(shop: Shop) -> None:
-    """Store DATA as a blob that nothing has referred to for two days."""
+    """Store DATA as a blob without references for two days."""
     await shop.upload(DATA, "orphan")
     await run(shop, "DELETE FROM artifact WHERE filename = 'orphan'")
     await blobs.note_unused(shop.store.database)
@@ -122,13 +122,13 @@ async def orphan(shop: Shop) -> None:
 
 
 async def collect(shop: Shop, seconds: float = 0) -> int:
-    """Run the collector so many seconds later; return the number of removed files."""
+    """Run the collector this number of seconds later, and return the number of removed files."""
     with clock.fixed(clock.later(clock.now(), seconds=seconds)):
         return (await blob_gc.collect(shop.store, is_confirmed=True)).blobs
 
 
 async def assert_exact(shop: Shop) -> None:
-    """Some days later, exactly the bytes that artifacts refer to are stored and known."""
+    """Require that, some days later, exactly the bytes with references from artifacts are stored and known."""
     await run(shop, "DELETE FROM upload_part")
     await run(shop, "DELETE FROM upload")
     for days in (1.1, 2.2, 3.3):
@@ -166,7 +166,7 @@ async def test_a_crash_of_the_collector_loses_and_leaks_nothing(shop: Shop, step
 
     with pytest.raises(Crash):
         await collect(shop)
-    # Where the removal has begun, the upload is refused until a run finishes the removal.
+    # If the removal has begun, the upload is refused until a run finishes the removal.
     address = await shop.address(len(DATA))
     first = await shop.put(address, DATA)
     await collect(shop)
@@ -194,7 +194,7 @@ async def test_uploads_of_the_same_content_share_its_blob(shop: Shop, steps: Ste
 
 
 async def remove(shop: Shop, sha256: str) -> None:
-    """Remove an unreferenced blob, as the collector does a day after it was reserved."""
+    """Remove a blob without references, like the collector does a day after its reservation."""
     await blobs.note_idle(shop.store.database, sha256)
     assert await blobs.remove_unused(shop.store.database, shop.store.blobs, sha256, Instant(1 << 62))
 
@@ -253,14 +253,14 @@ async def test_a_blob_that_is_missing_is_not_reserved(shop: Shop) -> None:
 
 
 class Gate:
-    """Holds a step until it is opened."""
+    """Stops a step until the test lets it continue."""
 
     def __init__(self) -> None:
         self.reached = asyncio.Event()
         self.opened = asyncio.Event()
 
     async def wait(self) -> None:
-        """Say that the step was reached, and wait."""
+        """Report that the step was reached, and wait."""
         self.reached.set()
         async with asyncio.timeout(PATIENCE_S):
             await self.opened.wait()
@@ -333,7 +333,7 @@ async def test_a_claim_that_ends_in_the_distant_future_is_ignored(shop: Shop) ->
 
 
 class Suspended:
-    """A database after each of whose transactions the process is suspended for most of a claim."""
+    """A database that suspends the process after each transaction for most of the time of a claim."""
 
     def __init__(self, shop: Shop) -> None:
         self._database = shop.store.database
@@ -343,7 +343,7 @@ class Suspended:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Any]:
-        """A transaction; when it is over, the process is suspended."""
+        """Open a transaction, and suspend the process after it."""
         async with self._database.transaction() as transaction:
             yield transaction
         self.suspension = clock.fixed(clock.later(clock.now(), seconds=blobs.CLAIM_S / 2))
@@ -365,7 +365,7 @@ async def test_a_process_that_was_suspended_after_its_claim_deletes_nothing(shop
 
 
 async def test_bytes_that_are_sealed_during_a_removal_stay_known(shop: Shop, steps: Steps) -> None:
-    """The collector deletes the bytes; an upload seals them again, and ends before it reserves them."""
+    """The collector deletes the bytes. An upload seals them again, and ends before it reserves them."""
     await orphan(shop)
     upload = await received(shop)
 

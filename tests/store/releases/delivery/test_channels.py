@@ -1,4 +1,5 @@
-"""A channel's statement says what the channel is at; its number only rises, and it is renewed before it expires."""
+"""The statement of a channel names its current build. Its number only increases, and it is renewed before it
+expires."""
 
 import asyncio
 import base64

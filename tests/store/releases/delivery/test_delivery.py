@@ -1,4 +1,4 @@
-"""What an updating client is given: the signed manifest, where chunks lie, and to whom."""
+"""What an updating client gets: the signed manifest and the locations of chunks, and which callers get them."""
 
 import base64
 import json

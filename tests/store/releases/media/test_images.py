@@ -1,4 +1,4 @@
-"""Pictures from strangers: what is let in, what is left of it, and what is turned away."""
+"""Pictures from strangers: which are accepted, what is stored of them, and which are refused."""
 
 import io
 import struct
@@ -13,7 +13,7 @@ from countersign.store.releases.media_formats import UnsupportedImage, reencode
 
 
 def encoded(name: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **options: object) -> bytes:
-    """A picture of two colours in a format."""
+    """Return a picture of two colours in a format."""
     image = Image.new(mode, size, "red" if mode in ("RGB", "RGBA") else 1)
     image.paste(Image.new(mode, (size[0] // 2, size[1]), "blue" if mode in ("RGB", "RGBA") else 0), (0, 0))
     out = io.BytesIO()
@@ -22,7 +22,7 @@ def encoded(name: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **op
 
 
 def opened(data: bytes) -> Image.Image:
-    """The picture in the bytes."""
+    """Return the picture in the bytes."""
     return Image.open(io.BytesIO(data))
 
 
@@ -106,7 +106,7 @@ async def test_of_a_moving_picture_the_first_frame_is_kept() -> None:
 
 
 def bomb(width: int, height: int) -> bytes:
-    """A small PNG that claims to be large."""
+    """Return a small PNG that claims to be large."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

@@ -1,4 +1,4 @@
-"""Pictures and films of a product: announced, sent, shown to whom, removed."""
+"""Pictures and videos of a product: announced, uploaded, shown to permitted callers, removed."""
 
 import io
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ WEBM = b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x4
 
 
 def png(colour: str = "red") -> bytes:
-    """A picture."""
+    """Return a PNG picture."""
     out = io.BytesIO()
     Image.new("RGB", (64, 32), colour).save(out, "PNG")
     return out.getvalue()
@@ -35,19 +35,19 @@ async def announce(shop: Shop, size: int, **members: object) -> httpx.Response:
 
 
 async def send(shop: Shop, data: bytes, **members: object) -> httpx.Response:
-    """Announce and send."""
+    """Announce and upload a picture."""
     announced = await announce(shop, len(data), **members)
     assert announced.status_code == 201, announced.text
     return await shop.put(announced.json()["upload_url"], data)
 
 
 async def shown(shop: Shop, token: str | None = None) -> list[dict[str, Any]]:
-    """The media that the product's detail names."""
+    """Return the media in the product's detail."""
     return (await shop.world.call("GET", f"/products/{shop.product_id}", token)).json()["media"]
 
 
 async def sealed(shop: Shop) -> set[str]:
-    """The digests of all sealed blobs."""
+    """Return the digests of all sealed blobs."""
     return {digest async for digest, *_ in shop.store.blobs.sealed()}
 
 
@@ -267,7 +267,7 @@ async def test_a_product_has_a_hundred_pictures_at_most(shop: Shop, monkeypatch:
 
 
 def landscape(width: int = 1300, height: int = 731) -> bytes:
-    """A picture of a cover's shape: half of it red, half of it blue."""
+    """Return a picture with the shape of a cover, half red and half blue."""
     image = Image.new("RGB", (width, height), "red")
     image.paste("blue", (0, 0, width // 2, height))
     out = io.BytesIO()

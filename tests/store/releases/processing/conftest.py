@@ -1,4 +1,4 @@
-"""A shop whose artifacts are worked on."""
+"""A shop whose artifacts are processed."""
 
 from pathlib import Path
 
@@ -17,5 +17,5 @@ async def shop(world: World) -> Shop:
 
 @pytest.fixture
 def works(shop: Shop, tmp_path: Path) -> Works:
-    """Does the shop's jobs."""
+    """Runs the jobs of the shop."""
     return Works(shop, tmp_path / "scratch")

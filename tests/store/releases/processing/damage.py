@@ -1,4 +1,4 @@
-"""Stored bytes changed behind the store's back."""
+"""Changes stored bytes directly."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from countersign.store.context import Store
 
 
 async def stored_file(store: Store, sha256: str) -> Path:
-    """The blob's own file, made writable."""
+    """Return the file of the blob, and make it writable."""
     if not isinstance(store.blobs, LocalBlobs):
         pytest.skip("bytes are changed in a directory; a bucket keeps its own")
     path = await store.blobs.file(sha256, Path())

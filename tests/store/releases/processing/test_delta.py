@@ -1,4 +1,5 @@
-"""Updates are prepared from the builds people most likely have, and offered with what they read and make."""
+"""Updates are prepared from the builds that people most likely have, and offered with the files that they read and
+create."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""Chunks nobody uses go away, those in use never, and nobody has to wait for it."""
+"""Chunks without uses are removed, chunks in use are kept, and no other writer waits for the removal."""
 
 import asyncio
 
@@ -35,7 +35,7 @@ def hours_later(hours: float) -> Instant:
 
 
 async def collect_from(works: Works, hours: float) -> None:
-    """Have the collector run then, and once more when what it found unused has been so for a day."""
+    """Run the collector after these hours, and again a day later, when what it found unused can be removed."""
     for later in (hours, hours + 25):
         with clock.fixed(hours_later(later)):
             await blob_gc.collect(works.store, is_confirmed=True)
@@ -137,7 +137,7 @@ async def test_sweeping_beside_builds_never_breaks_one(works: Works) -> None:
             outcome = await works.outcome("build.process", artifact_id)
             try:
                 await works.keep(outcome)
-            except Exception:  # swept under it: the runner tries again
+            except Exception:  # the chunks were removed in the meantime: the runner retries
                 assert attempt < 4
             else:
                 return

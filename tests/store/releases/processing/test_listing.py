@@ -1,4 +1,4 @@
-"""archive.extract lists what an artifact holds, page by page, and keeps nothing."""
+"""archive.extract lists the content of an artifact in pages, and stores nothing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An artifact becomes a build: its tree, its chunks, a manifest that the organisation signed."""
+"""An artifact becomes a build: its tree, its chunks, and a manifest that the organisation signs."""
 
 import base64
 import gzip
@@ -30,7 +30,7 @@ async def manifest_of(works: Works, artifact_id: str) -> Manifest:
 
 
 async def contents_of(works: Works, described: Manifest) -> dict[str, bytes]:
-    """Every file, put together from the stored chunks."""
+    """Return every file, assembled from the stored chunks."""
     row = await works.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
     assert row is not None
     stored: dict[str, bytes] = {}
@@ -41,7 +41,7 @@ async def contents_of(works: Works, described: Manifest) -> dict[str, bytes]:
 
 
 async def counts(works: Works) -> dict[str, int]:
-    """How many chunks are used how often, and how many packs there are."""
+    """Return the use counts of chunks, and the number of packs."""
     database = works.store.database
     (used,) = await database.fetch("SELECT count(*), coalesce(sum(refs), 0) FROM chunk") or [(0, 0)]
     (packs,) = await database.fetch("SELECT count(*) FROM pack")
@@ -170,7 +170,7 @@ async def test_an_archive_that_takes_too_much_cpu_time_is_refused_and_not_tried_
     works: Works, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def order(**members: Any) -> IngestOrder:
-        # The limit of time on the clock stays: the reader itself would refuse the archive by it.
+        # Keep the wall clock limit: without it, the reader itself would refuse the archive.
         return IngestOrder(**{**members, "cpu_s": 1})
 
     monkeypatch.setattr(sandboxed_process, "IngestOrder", order)

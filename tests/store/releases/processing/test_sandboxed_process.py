@@ -1,4 +1,4 @@
-"""Processes that work on strangers' bytes: how they are started, and what becomes of one that cannot be."""
+"""Processes that handle bytes of strangers: how they start, and failures of the start."""
 
 import asyncio
 import errno
@@ -13,7 +13,7 @@ HELLO = "__hello__"
 
 
 def fail_starts(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """Have the next starts of a process fail as they do when the system has no process left."""
+    """Let the next starts of a process fail as if the system had no process left."""
     start, left = (
         sandboxed_process.start,
         [BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) for _ in range(count)],
@@ -28,7 +28,7 @@ def fail_starts(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
 
 
 async def output(program: str, *, takes_file: bool = False) -> bytes:
-    """What a process of the program writes."""
+    """Return the output of a process that runs the program."""
     async with sandboxed_process.running(program, takes_file=takes_file) as process:
         return await asyncio.to_thread(process._output.readall)
 

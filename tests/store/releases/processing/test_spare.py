@@ -1,4 +1,4 @@
-"""A process that reads artifacts is started before it is needed; small jobs end while their caller waits."""
+"""A process that reads artifacts is started before it is needed. Small jobs end while their caller waits."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ TYPES = ("build.process", "archive.extract", "artifact.verify")
 
 
 def readers() -> set[int]:
-    """The processes of this one that read artifacts, or wait for one."""
+    """Return the child processes that read artifacts or wait for one."""
     found: set[int] = set()
     for each in Path("/proc").glob("[0-9]*"):
         try:
@@ -35,7 +35,7 @@ def readers() -> set[int]:
 
 
 def has_ended(process: int) -> bool:
-    """Whether all that the process held is closed: it is gone, or waits for its parent to see how it ended."""
+    """Return whether the process has closed everything: it is gone, or is a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except OSError:
@@ -48,14 +48,14 @@ def reading(works: Works, path: Path) -> AbstractAsyncContextManager[ArtifactRea
 
 
 async def finish(under_way: ArtifactReader) -> None:
-    """Read all of it."""
+    """Read it completely."""
     while not isinstance(await under_way.next(), EndOfArtifact):
         continue
 
 
 async def readers_of(works: Works, path: Path, waiting: int) -> set[int]:
-    """The processes that are there when a file is read while that one waited for work."""
-    # Else a busy machine looks for them when the work is done and its process gone.
+    """Return the processes that exist when a file is read while this one waited for work."""
+    # Otherwise, a busy machine would look for them after the work is done and the process is gone.
     os.kill(waiting, signal.SIGSTOP)
     async with reading(works, path) as under_way:
         found = readers()
@@ -65,7 +65,7 @@ async def readers_of(works: Works, path: Path, waiting: int) -> set[int]:
 
 
 async def started_ahead() -> int:
-    """The process that waits for work, once it is there."""
+    """Return the process that waits for work, as soon as it exists."""
     async with asyncio.timeout(60):
         while not (found := readers()):
             await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Verification finds what is not as it was recorded, tells where, and what heals it."""
+"""Verification finds what differs from the record, reports where, and names the repair."""
 
 from typing import Any
 

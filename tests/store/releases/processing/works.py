@@ -1,4 +1,5 @@
-"""Builds made in a test: archives by real packers, work done in the test's own process, committed as a runner does."""
+"""Creates builds in a test: archives from real packers, processed in the process of the test and committed as by a
+runner."""
 
 import io
 import random
@@ -24,12 +25,12 @@ EXECUTABLE = b"#!/bin/sh\necho hello\n"
 
 
 def noise(size: int, seed: int = 1) -> bytes:
-    """Bytes that do not compress, the same ones every time."""
+    """Return incompressible bytes, which are the same for the same seed."""
     return random.Random(seed).randbytes(size)
 
 
 def tar(files: Mapping[str, bytes], links: Mapping[str, str] | None = None, folders: tuple[str, ...] = ()) -> bytes:
-    """A tar archive; files that begin like a script may be executed."""
+    """Return a tar archive. Files that begin like a script are executable."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for folder in folders:
@@ -48,7 +49,7 @@ def tar(files: Mapping[str, bytes], links: Mapping[str, str] | None = None, fold
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
-    """A zip archive."""
+    """Return a zip archive."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -58,7 +59,7 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 @dataclass
 class Works:
-    """Does jobs of a shop at once, and remembers how far they said to be."""
+    """Runs jobs of a shop at once, and records the progress that they report."""
 
     shop: Shop
     folder: Path
@@ -70,7 +71,7 @@ class Works:
         return self.shop.store
 
     async def outcome(self, kind: str, artifact_id: str, **options: object) -> Outcome:
-        """What the work comes to, before anything of it is kept."""
+        """Run the job, and return its outcome without storing it."""
         job = BY_NAME[kind]
         given = {"artifact_id": artifact_id, **options} if artifact_id else options
         payload = msgspec.convert(given, job.payload)
@@ -86,19 +87,19 @@ class Works:
         return await job.run(self.store, work)
 
     async def keep(self, outcome: Outcome) -> None:
-        """Commit it."""
+        """Commit the outcome."""
         if outcome.commit is not None:
             async with self.store.database.transaction() as transaction:
                 await outcome.commit(transaction)
 
     async def done(self, kind: str, artifact_id: str, **options: object) -> Any:
-        """The result of the work, once it is kept, as its JSON has it."""
+        """Run the job, commit it, and return its result as decoded JSON."""
         outcome = await self.outcome(kind, artifact_id, **options)
         await self.keep(outcome)
         return msgspec.to_builtins(outcome.result)
 
     async def remove_reserved(self, *, largest: bool) -> None:
-        """Remove a blob that is reserved and that nothing refers to yet, as the collector does a day later."""
+        """Remove a reserved blob without references, like the collector does a day later."""
         database, distant = self.store.database, Instant(1 << 62)
         sizes = {sha256: await self.store.blobs.size(sha256) or 0 async for sha256 in blobs.unused(database, distant)}
         sha256 = (max if largest else min)(sizes, key=sizes.__getitem__)
@@ -106,7 +107,7 @@ class Works:
         assert await blobs.remove_unused(database, self.store.blobs, sha256, distant)
 
     async def upload(self, data: bytes, version: str = "1.0.0", filename: str = "game.tar", **members: object) -> str:
-        """A ready artifact of a release, which is drafted where it is new; its id."""
+        """Upload an artifact of a release, which is created if needed, and return its id."""
         world, shop = self.shop.world, self.shop
         lists = [
             await world.call("GET", f"/products/{shop.product_id}/{kind}", shop.token)
@@ -122,7 +123,7 @@ class Works:
         return announced.json()["artifact_id"]
 
     async def built(self, data: bytes, version: str = "1.0.0", filename: str = "game.tar", **members: object) -> Any:
-        """The result of processing a fresh upload."""
+        """Upload and process a file, and return the result."""
         return await self.done("build.process", await self.upload(data, version, filename, **members))
 
     async def publish(self, version: str) -> None:
@@ -131,7 +132,7 @@ class Works:
         assert (await self.shop.world.call("POST", path, self.shop.token)).status_code == 200
 
     async def get(self, path: str, token: str | None = None, **options: object) -> Any:
-        """What the product's address answers, which has to be 200."""
+        """Send a GET request below the product's address, which must have the status 200, and return the response."""
         answer = await self.shop.world.call("GET", f"/products/{self.shop.product_id}{path}", token, **options)
         assert answer.status_code == 200, answer.text
         return answer.json()

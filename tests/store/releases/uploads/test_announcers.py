@@ -1,4 +1,5 @@
-"""Whoever may announce a file may send it: agents and programs that act for a person, too, until they may no longer."""
+"""A caller who may announce a file may upload it, also an agent or a program that acts for a person, until the right is
+revoked."""
 
 from collections.abc import Awaitable, Callable
 
@@ -24,7 +25,7 @@ PICTURE = {"kind": "icon", "filename": "a.png", "size": 100, "alt": "A river."}
 
 
 async def by_agent(shop: Shop) -> tuple[Visitor, str]:
-    """Somebody of the publisher, and the token of an agent that they let act for them."""
+    """Return a member of the publisher, and the token of an agent that acts for the member."""
     world = shop.world
     person = await Visitor.signed_in(world, "other@north.example", north="publisher")
     agent = await Agent.by_email(world, person.email, SCOPE)
@@ -34,18 +35,18 @@ async def by_agent(shop: Shop) -> tuple[Visitor, str]:
 
 
 async def by_program(shop: Shop) -> tuple[Browser, str]:
-    """Somebody of the publisher, and the token of a program that they let act for them."""
+    """Return a member of the publisher, and the token of a program that acts for the member."""
     return await through(shop, await new_client(shop.world, scope=SCOPE))
 
 
 async def by_registered(shop: Shop) -> tuple[Browser, str]:
-    """The same with a program that registered itself."""
+    """Return the same with a program that registered itself."""
     made = await shop.world.http.post("/auth/clients", json={"redirect_uris": [BACK], "scope": SCOPE})
     return await through(shop, Known(made.json()["client_id"], made.json()["client_secret"]))
 
 
 async def through(shop: Shop, client: Known) -> tuple[Browser, str]:
-    """A member of the publisher, and the token of a self-registered client that acts for them."""
+    """Return a member of the publisher, and the token of a self-registered client that acts for the member."""
     world = shop.world
     await new_person(world, "other@north.example")
     async with world.store.database.transaction() as transaction:

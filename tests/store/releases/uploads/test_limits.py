@@ -1,4 +1,4 @@
-"""Uploads at the edge of what a machine has: a full volume, little memory, countless crumbs."""
+"""Uploads at the limits of a machine: a full volume, little memory, very many tiny parts."""
 
 import subprocess
 import tracemalloc
@@ -71,7 +71,7 @@ async def test_no_room_to_put_the_file_together_keeps_every_part(shop: Shop, sma
 
 
 async def endless(count: int) -> AsyncIterator[bytes]:
-    """A body of many mebibytes that never stand in memory together."""
+    """Yield a body of many mebibytes that is never in memory as a whole."""
     for number in range(count * 16):
         yield number.to_bytes(2) * (MEBIBYTE // 32)
 

@@ -1,4 +1,4 @@
-"""Bytes on their way in: whole, in parts, cut, twice, at once, too many, too few, wrong."""
+"""Received uploads: complete, in parts, cut off, repeated, concurrent, with too many, too few or wrong bytes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,17 +17,17 @@ DATA = pattern(1000)
 
 
 async def staged(shop: Shop) -> list[str]:
-    """The uploads that have staged bytes."""
+    """Return the uploads that have staged bytes."""
     return [each.upload async for each in shop.store.blobs.staged()]
 
 
 async def sealed(shop: Shop) -> list[str]:
-    """The digests of all sealed blobs."""
+    """Return the digests of all sealed blobs."""
     return [digest async for digest, *_ in shop.store.blobs.sealed()]
 
 
 async def count(shop: Shop, statement: str) -> int:
-    """The number that a statement gives."""
+    """Return the number that a statement returns."""
     row = await shop.store.database.fetch_one(statement)
     assert row is not None
     return row[0]
@@ -100,7 +100,7 @@ async def test_a_body_cut_before_its_first_byte_leaves_nothing(shop: Shop) -> No
 
 
 async def chunked(data: bytes) -> AsyncIterator[bytes]:
-    """A body whose length is not announced."""
+    """Yield a body without a declared length."""
     for start in range(0, len(data), 100):
         yield data[start : start + 100]
 
@@ -193,10 +193,10 @@ async def test_many_who_complete_at_once_all_get_the_same_answer(shop: Shop) -> 
 
 
 class NoTurns(dict[str, asyncio.Lock]):
-    """What other processes know of this one's turns: nothing."""
+    """A view of other processes' turns that is always empty."""
 
     def setdefault(self, key: str, default: asyncio.Lock) -> asyncio.Lock:
-        """Everybody's turn at once."""
+        """Give everyone a turn at the same time."""
         return default
 
 

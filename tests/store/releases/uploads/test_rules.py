@@ -1,4 +1,4 @@
-"""The arithmetic of what has arrived, and the names of files."""
+"""The arithmetic of received ranges, and the names of files."""
 
 import itertools
 
@@ -21,7 +21,7 @@ spans = st.builds(
 
 
 def places(stretches: list[ByteRange]) -> set[int]:
-    """Every byte's place in the stretches."""
+    """Return the position of every byte in the ranges."""
     return {place for span in stretches for place in range(span.start, span.stop)}
 
 
