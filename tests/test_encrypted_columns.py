@@ -69,7 +69,7 @@ def encrypting_modules() -> list[str]:
     return sorted(found)
 
 
-def test_whoever_seals_declares_the_column_and_its_service_lists_it() -> None:
+def test_code_that_encrypts_declares_the_column_and_its_service_lists_it() -> None:
     modules = encrypting_modules()
 
     assert len(modules) == len({id(column) for column in ALL_COLUMNS})
@@ -178,7 +178,7 @@ async def _add_receiver(box: Outbox, owner: str) -> str:
     return made.id
 
 
-async def test_every_sealed_value_lies_in_a_declared_column(both: Services) -> None:
+async def test_every_sealed_value_is_in_a_declared_column(both: Services) -> None:
     usages = await both.key_usage(both.store.master)
 
     declared = [sorted(column.table for column in columns) for _, columns in both.databases]

@@ -64,7 +64,7 @@ def test_a_command_that_ends_the_shell_is_noticed(tmp_path: Path) -> None:
     assert docs.differences(tour, docs.run(tour, tmp_path, 1), 1)
 
 
-def test_a_command_may_go_on_in_the_next_line(tmp_path: Path) -> None:
+def test_a_command_may_continue_in_the_next_line(tmp_path: Path) -> None:
     tour = docs.commands("```console\n$ echo one \\\n    two\none two\n```\n")
 
     assert not docs.differences(tour, docs.run(tour, tmp_path, 1), 1)

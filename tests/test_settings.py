@@ -151,7 +151,7 @@ def test_a_word_that_a_setting_does_not_know_is_refused(tmp_path: Path) -> None:
         load({"COUNTERSIGN_DOWNLOADS": "redirct"}, data=str(tmp_path))
 
 
-def test_a_secret_may_lie_in_a_file_that_the_environment_names(tmp_path: Path) -> None:
+def test_a_secret_may_be_in_a_file_that_the_environment_names(tmp_path: Path) -> None:
     file = tmp_path / "url"
     file.write_text("postgresql://countersign:hush@db/countersign\n")
 

@@ -91,7 +91,7 @@ def test_a_refusal_at_the_last_entry_leaves_nothing(tmp_path: Path, extract: Ext
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]
 
 
-def test_what_is_no_archive_is_told_apart_from_a_bad_one(tmp_path: Path, extract: Extract) -> None:
+def test_what_is_no_archive_is_distinguished_from_a_bad_one(tmp_path: Path, extract: Extract) -> None:
     with stored(tmp_path, io.BytesIO(b"plain text")).open("rb") as source, pytest.raises(ArchiveUnknown):
         extract(source, tmp_path / "out", LIMITS)
 
@@ -189,7 +189,7 @@ def test_more_folders_than_are_held_open_are_no_trouble(tmp_path: Path) -> None:
     assert (tmp_path / "out/d7/e/f407").read_text() == "407"
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     try:

@@ -139,7 +139,7 @@ def test_a_harmless_folder_is_taken_as_it_is(profile: Profile, tmp_path: Path) -
     assert found["hollow"] == ("folder", b"")
 
 
-def test_a_link_is_told_and_never_followed(tmp_path: Path) -> None:
+def test_a_link_is_reported_and_never_followed(tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     (inside / "d").mkdir(parents=True)
     (inside / "d/x").write_bytes(b"x")

@@ -108,7 +108,7 @@ def test_two_entries_do_not_meet(rule: str, entries: list[tuple[str, Kind]]) -> 
     assert refused.value.rule == rule
 
 
-def test_a_folder_may_be_named_after_what_lies_in_it() -> None:
+def test_a_folder_may_be_named_after_what_is_in_it() -> None:
     names = ArchivePaths(STRICT)
 
     for path, kind in (("a/b/c", "file"), ("a", "folder"), ("a/b", "folder"), ("a/b/d", "file"), ("e", "folder")):

@@ -100,7 +100,7 @@ async def test_a_client_can_revoke_what_it_got_by_an_assertion(world: World, pro
     assert (await world.call("GET", "/library", token)).status_code == 401
 
 
-async def test_an_assertion_for_a_confidential_client_registers_nobody_without_its_secret(
+async def test_an_assertion_for_a_confidential_client_registers_no_agent_without_its_secret(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
@@ -174,7 +174,7 @@ async def test_pages_of_any_site_may_register(world: World) -> None:
 
 
 @pytest.mark.parametrize("other", ['consent={"ads": false}', "a b=c", "list[0]=1", 't="q'])
-async def test_a_cookie_of_a_neighbour_signs_nobody_out(world: World, other: str) -> None:
+async def test_a_cookie_of_a_neighbour_signs_no_user_out(world: World, other: str) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
     own = "; ".join(f"{name}={value}" for name, value in pat.cookies.items())
 
@@ -183,7 +183,7 @@ async def test_a_cookie_of_a_neighbour_signs_nobody_out(world: World, other: str
     assert answer.status_code == 200
 
 
-async def test_t25_a_person_is_told_by_mail_that_an_agent_was_let_in(
+async def test_t25_a_person_is_informed_by_mail_that_an_agent_was_let_in(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
@@ -313,7 +313,7 @@ async def test_a_long_way_back_survives_the_links_of_the_sign_in_page(world: Wor
     assert [each.status_code for each in answers] == [200, 200]
 
 
-async def test_the_skill_tells_of_every_refusal_and_names_no_address_that_is_not_there(world: World) -> None:
+async def test_the_skill_reports_every_refusal_and_names_no_address_that_is_not_there(world: World) -> None:
     skill = (await world.http.get("/auth.md")).text
     codes = {refusal.code for route in agents.ROUTES if not route.at_root for refusal in route.refusals}
     addresses = set(re.findall(rf"`{ROOT_URL}(/[a-z0-9/.-]+)`", skill))

@@ -35,7 +35,7 @@ async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect
 
 
 @pytest.mark.parametrize("who", ["community", "agent", "customer"])
-async def test_nobody_stops_all_writes_by_asking_in_one_transaction(
+async def test_no_caller_stops_all_writes_by_asking_in_one_transaction(
     batches: Batches, pausing: tuple[asyncio.Event, asyncio.Event], who: str
 ) -> None:
     """A caller with a free key may send hundreds of such batches in a minute, and each takes seconds."""

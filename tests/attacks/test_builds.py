@@ -86,7 +86,7 @@ async def test_a_build_whose_manifest_is_lost_is_made_again(works: Works) -> Non
     assert (await works.done("artifact.verify", artifact_id))["ok"]
 
 
-async def test_work_done_twice_at_once_tells_the_manifest_that_is_kept(works: Works) -> None:
+async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: Works) -> None:
     """A job's result names the stored manifest; a job that finishes too late runs again and has the same result."""
     artifact_id = await works.upload(tar({"a": b"a"}))
     one = await works.outcome("build.process", artifact_id)
@@ -133,7 +133,7 @@ def _package(number: int, size: int) -> bytes:
     return said + b"a" * (size - len(said) - 2) + b'"}'
 
 
-def test_no_more_parts_are_gathered_than_are_told() -> None:
+def test_no_more_parts_are_gathered_than_are_reported() -> None:
     """After the limit, the other files of a build are not read."""
     looked_at: list[int] = []
 

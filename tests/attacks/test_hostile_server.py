@@ -105,7 +105,7 @@ def test_a_size_that_no_file_has_is_not_understood(run: Run, scripted: Callable[
 
 
 @pytest.mark.parametrize("interval", [-1, 10**30])
-def test_a_pause_that_nobody_can_make_is_not_understood(interval: int) -> None:
+def test_an_impossible_pause_is_ignored(interval: int) -> None:
     claim = {"user_code": "a", "verification_uri": "b", "expires_in": 600, "interval": interval}
     reply = connection.Reply(200, {}, msgspec.json.encode({"claim_token": "c", "claim": claim}))
 

@@ -84,7 +84,7 @@ async def _errand(works: Works) -> dict[str, Any]:
     return {"type": "archive.extract", "payload": {"artifact_id": await works.upload(tar({"a": b"a"}))}}
 
 
-async def test_nobody_follows_more_jobs_at_a_time_than_they_could_watch(works: Works) -> None:
+async def test_no_caller_follows_more_jobs_at_a_time_than_they_could_watch(works: Works) -> None:
     """Every event stream queries the database four times a second, for minutes, so the count of streams is limited."""
     world, store = works.shop.world, works.store
     job_id = (await world.call("POST", "/jobs", works.shop.token, json=await _errand(works))).json()["job_id"]

@@ -127,7 +127,7 @@ def test_no_more_is_taken_than_was_asked_for(app: Path) -> None:
         pull(app, Endless(NEW))
 
 
-def test_chunks_that_are_said_to_lie_in_one_another_are_refused() -> None:
+def test_chunks_that_are_said_to_overlap_are_refused() -> None:
     """The memory for a download is bounded by the requested bytes, however many chunks the store claims they
     contain."""
     names = [f"{number:064x}" for number in range(1000)]
@@ -367,7 +367,7 @@ def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path
 @pytest.mark.parametrize(
     "address", ["http://[::1", f"http://{'a' * 70}.example/", "file:///etc/hostname", "http://a/ü"]
 )
-def test_an_address_that_is_none_is_said_to_be_none(
+def test_an_invalid_address_is_reported_as_invalid(
     run: Run, scripted: Callable[[], Scripted], tmp_path: Path, address: str
 ) -> None:
     """The addresses of the bytes are not signed."""

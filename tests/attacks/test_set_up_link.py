@@ -26,7 +26,7 @@ async def test_a_link_opens_nothing_once_there_is_somebody(world: World, method:
     assert '<a href="/auth/signin">Sign in</a>' in answer.text
 
 
-async def test_a_link_that_is_none_says_where_there_is_nobody_how_to_get_one(store: Store, http: AsyncClient) -> None:
+async def test_an_invalid_link_at_an_empty_store_says_how_to_get_one(store: Store, http: AsyncClient) -> None:
     page = await http.get("/auth/setup?token=none")
 
     assert page.status_code == 404

@@ -97,7 +97,7 @@ async def test_an_upload_address_brings_nothing_into_a_yanked_release(world: Wor
     assert release["artifacts"] == []
 
 
-async def test_an_upload_address_ends_with_the_right_of_whoever_announced_it(world: World) -> None:
+async def test_an_upload_address_ends_with_the_right_of_its_announcer(world: World) -> None:
     owner = await world.person("boss@north.example", north="owner")
     publisher = await world.person("leaver@north.example", north="publisher")
     client = await world.client_token("north")

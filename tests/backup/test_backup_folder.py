@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_name_tells_its_moment_to_the_microsecond(folder: Path) -> None:
+def test_a_name_shows_its_moment_to_the_microsecond(folder: Path) -> None:
     assert backup_folder.backup_name(FIRST) == "countersign-20260101T000000.000042Z.backup"
     assert [each.moment for each in backup_folder.read_folder(folder).backups] == [FIRST, LATER]
 

@@ -45,7 +45,7 @@ async def installed(folder: Path) -> SqliteDatabases:
     return SqliteDatabases({"store": path}, folder)
 
 
-async def test_blobs_are_copied_compared_and_told_apart(tmp_path: Path) -> None:
+async def test_blobs_are_copied_compared_and_distinguished(tmp_path: Path) -> None:
     here = open_blobs("", tmp_path / "here", reserve_bytes=0)
     there = open_blobs("", tmp_path / "there", reserve_bytes=0)
     databases = await installed(tmp_path)

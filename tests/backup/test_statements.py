@@ -55,6 +55,6 @@ def test_a_statement_that_does_more_than_make_a_table_is_refused(create: str) ->
         "CREATE TRIGGER t BEFORE INSERT ON lead EXECUTE FUNCTION f()",
     ],
 )
-def test_a_rule_that_is_none_is_refused(rule: str) -> None:
+def test_a_rule_that_is_invalid_is_refused(rule: str) -> None:
     with pytest.raises(Damaged):
         require_plain(table(finish=(rule,)))

@@ -1,4 +1,4 @@
-"""The rules of accessibility, and a store whose pages a browser looks at."""
+"""Fixtures for browser tests: the source of axe-core, the browser, and an empty store."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 ENOUGH_MS = 60_000
 
 expect.set_options(timeout=ENOUGH_MS)
-# Five seconds are the default, which a machine with much to do may need.
+# The default is five seconds; a busy machine may need more.
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -29,14 +29,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_browser(chromium: str) -> AsyncIterator[Browser]:
-    """One browser for all tests of this folder: starting one takes a second of processor time."""
+    """One browser for all tests of this folder, because a start takes a second of processor time."""
     async with launched(chromium) as started:
         yield started
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def browser(shared_browser: Browser) -> AsyncIterator[Browser]:
-    """The browser, in which no page of another test is open; contexts share neither cookies nor storage."""
+    """The browser without pages of other tests; contexts share neither cookies nor storage."""
     yield shared_browser
     for context in shared_browser.contexts:
         await context.close()
@@ -44,7 +44,7 @@ async def browser(shared_browser: Browser) -> AsyncIterator[Browser]:
 
 @dataclass(frozen=True)
 class Site:
-    """A served store that nobody has set up yet."""
+    """A served store without any account."""
 
     running: Running
 
@@ -62,13 +62,13 @@ class Site:
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """The source of axe-core; skips where it cannot be had."""
+    """The source of axe-core; the test is skipped when it is not available."""
     folder = prepared(Path(__file__).parent / "axe").folder
     return (folder / "node_modules/axe-core/axe.min.js").read_text()
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    """A store without anybody in it."""
+    """A store without any account."""
     with served(tmp_path / "data") as running:
         yield Site(running)

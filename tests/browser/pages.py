@@ -1,4 +1,4 @@
-"""What a person does with a page in a browser."""
+"""A person's actions on a page in a browser."""
 
 import json
 import subprocess
@@ -16,12 +16,12 @@ NARROW, WIDE = 360, 1440
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 Faults = dict[tuple[Scheme, int], list[str]]
-"""What is wrong with pages, by the colour scheme and the width that they are looked at in."""
+"""Faults of pages, by colour scheme and window width."""
 
 
 @asynccontextmanager
 async def opened(browser: Browser, store: Running, **options: Any) -> AsyncIterator[tuple[BrowserContext, Page]]:
-    """A fresh page of a fresh browser context; whatever it asks another site for fails the test."""
+    """A new page in a new browser context; a request to another site fails the test."""
     context = await browser.new_context(**options)
     page = await context.new_page()
     asked: list[str] = []
@@ -33,10 +33,10 @@ async def opened(browser: Browser, store: Running, **options: Any) -> AsyncItera
 
 @dataclass
 class Looks:
-    """Pages in each of their looks, and what is wrong with them.
+    """Pages in each combination of colour scheme and width, and their faults.
 
-    axe-core looks for what depends on a look, in two looks that have neither scheme nor width in common, and for all
-    else in one of them; which ones, takes turns. With --full it looks for everything in every look.
+    axe-core checks the rules that depend on the look in two combinations that share neither scheme nor width, and all
+    other rules in one of them, in turn. With --full it checks all rules in every combination.
     """
 
     axe: str
@@ -45,7 +45,7 @@ class Looks:
     pages: int = 0
 
     async def add(self, page: Page) -> None:
-        """Look at the page as it stands."""
+        """Check the page in its current state."""
         looks = list(self.faults)
         whole, opposite = looks[self.pages % len(looks)], looks[-1 - self.pages % len(looks)]
         for scheme, width in looks:
@@ -58,7 +58,7 @@ class Looks:
 
 
 def no_faults() -> Faults:
-    """What is wrong with pages before the first is looked at."""
+    """An empty collection of faults."""
     return {(scheme, width): [] for scheme in SCHEMES for width in (NARROW, WIDE)}
 
 
@@ -70,12 +70,12 @@ async def send(page: Page, **fields: str) -> None:
 
 
 async def heading(page: Page) -> str:
-    """What the page is called."""
+    """The heading of the page."""
     return await page.inner_text("h1")
 
 
 def mailed_link(store: Running, to: str, *, other_than: str = "") -> str:
-    """The link in the newest letter, as whoever runs the service finds it."""
+    """The link in the newest letter, as the operator finds it."""
     command = [*COMMAND, "mail", "--last", "--to", to, "--json", "--data", str(store.data)]
     for _ in range(100):
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=30)

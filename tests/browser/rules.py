@@ -1,4 +1,4 @@
-"""What is wrong with a page: the rules of axe-core, and those of WCAG 2.2 that it does not look at."""
+"""Finds faults of a page: the rules of axe-core, and rules of WCAG 2.2 that it does not check."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,24 +17,23 @@ _SETTLED = """(async () => {
   const transitions = document.getAnimations().filter(each => each instanceof CSSTransition);
   await Promise.all(transitions.map(each => each.finished.catch(() => undefined)));
 })()"""
-"""A page that has a new width measures itself and is laid out again, and between two colours there is one that nobody
-means."""
+"""Waits until the layout and all colour transitions have ended after a change of the width."""
 _MORE = (Path(__file__).parent / "rules.js").read_text()
 
 _SESSIONS: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
-"""The debugger of each page, which lasts from address to address."""
+"""The debugger session of each page, which lasts across navigations."""
 
 
 async def broken(page: Page, axe: str, *, only: Sequence[str] = ()) -> list[str]:
-    """What breaks a rule on the page as it stands in its window, each with the elements that do. Without the source of
-    axe-core, only the rules that it does not look at; with `only`, no others of its rules than those."""
+    """The broken rules of the page in its current state, each with its elements. Without the source of axe-core only
+    our own rules are checked; with `only`, of axe-core's rules only those."""
     await evaluated(page, _SETTLED)
     found = await _axe(page, axe, only) if axe else []
     return [f"{page.url}: {each}" for each in (*found, *await _more(page))]
 
 
 async def evaluated(page: Page, expression: str) -> Any:
-    """What the expression comes to, run by the debugger: the page's policy stays as it is."""
+    """The value of the expression, evaluated by the debugger, so that the policy of the page stays unchanged."""
     session = _SESSIONS.get(page) or _SESSIONS.setdefault(page, await page.context.new_cdp_session(page))
     asked = {"expression": expression, "awaitPromise": True, "returnByValue": True}
     answer = await session.send("Runtime.evaluate", asked)
@@ -53,6 +52,6 @@ async def _axe(page: Page, axe: str, only: Sequence[str]) -> list[str]:
 
 
 async def _more(page: Page) -> list[str]:
-    # As if somebody went on by keyboard: a browser shows the focus to them alone.
+    # The browser shows the focus only after keyboard input.
     await page.keyboard.press("Shift")
     return await evaluated(page, _MORE)

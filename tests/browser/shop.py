@@ -15,7 +15,7 @@ RETURNS_TO = "http://127.0.0.1:9/callback"
 
 
 TLS = httpx.create_ssl_context()
-"""One for all requests: to read the certificates of this machine takes longer than a request."""
+"""Shared by all requests, because reading this machine's certificates takes longer than a request."""
 
 
 @dataclass(frozen=True)
@@ -32,24 +32,24 @@ class Shop:
 
     @property
     def base(self) -> str:
-        """The API's address: all that an agent is told."""
+        """The API's address, which is all that an agent knows."""
         return f"{self.url}/api/v1"
 
     def register(self, **body: str) -> dict[str, Any]:
-        """What a new agent is answered; for the customer unless said otherwise."""
+        """The answer to the registration of a new agent, by default for the customer."""
         sent = body or {"method": "service_auth", "email": CUSTOMER, "scope": "read:products read:library"}
         headers = {"User-Agent": "mailbot/2.1 (+https://agents.example/mailbot)"}
         return self.api("POST", "/auth/register", sent, headers)
 
     def api(self, method: str, path: str, body: object, headers: dict[str, str]) -> dict[str, Any]:
-        """The answer of a request that succeeds."""
+        """The answer to a request that must succeed."""
         answer = httpx.request(method, self.base + path, json=body, headers=headers, timeout=30, verify=TLS)
         assert answer.is_success, answer.text
         return answer.json()
 
 
 def set_up(running: Running) -> Shop:
-    """Fill an empty store by the commands and requests its operator would use."""
+    """Fill an empty store with its operator's commands and requests."""
     command(running, "org", "create", "paper-lantern", "--name", "Paper Lantern")
     role = ("--org", "paper-lantern", "--role", "owner")
     command(running, "person", "create", OWNER, "--password-stdin", *role, stdin=PASSWORD)
@@ -68,7 +68,7 @@ def set_up(running: Running) -> Shop:
 
 
 def command(running: Running, *arguments: str, stdin: str = "") -> dict[str, Any]:
-    """What a command on the store's data directory answers."""
+    """The output of a command on the store's data directory."""
     line = [*COMMAND, *arguments, "--data", str(running.data), "--json"]
     done = subprocess.run(line, env=environment(), input=stdin, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""The account pages in a real browser: the whole walk without scripts, and the rules of accessibility on each page."""
+"""The account pages in a real browser: all of them without scripts, and the rules of accessibility on each page."""
 
 import pytest
 import pytest_asyncio
@@ -70,7 +70,7 @@ async def test_the_whole_walk_works_without_scripts(browser: Browser, site: Site
 async def faults(
     shared_browser: Browser, axe: str, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Faults:
-    """What is wrong with each page, which is loaded once and looked at in each of its looks."""
+    """The faults of each page, which is loaded once and checked in each look."""
     looks = Looks(axe, bool(pytestconfig.getoption("--full")), no_faults())
     with served(tmp_path_factory.mktemp("accounts") / "data") as running:
         site = Site(running)

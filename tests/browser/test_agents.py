@@ -1,4 +1,5 @@
-"""The pages about agents in a real browser: accessible in every form, and reached from other sites by the signed-in."""
+"""The pages about agents in a real browser: accessible in every state, and reached from other sites by signed-in
+people."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,7 +43,7 @@ async def press(page: Page, words: str) -> None:
 
 
 async def registered_itself(shop: Shop) -> str:
-    """The id of a client that nobody verified."""
+    """The id of an unverified client that registered itself."""
     async with httpx.AsyncClient(verify=TLS) as http:
         answer = await http.post(f"{shop.url}/auth/clients", json={"redirect_uris": [RETURNS_TO]})
     return str(answer.json()["client_id"])
@@ -57,7 +58,7 @@ def wrong_request(shop: Shop, client_id: str) -> str:
 async def faults(
     shared_browser: Browser, axe: str, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Faults:
-    """What is wrong with each page, which is loaded once and looked at in each of its looks."""
+    """The faults of each page, which is loaded once and checked in each look."""
     looks = Looks(axe, bool(pytestconfig.getoption("--full")), no_faults())
     with served(tmp_path_factory.mktemp("agents") / "data") as running:
         shop = shops.set_up(running)
@@ -114,7 +115,7 @@ async def test_a_link_on_another_site_finds_the_signed_in_person(browser: Browse
         await page.goto(f"{shop.url}/auth/signin")
         await send(page, email=CUSTOMER, password=PASSWORD)
         await page.wait_for_url(f"{shop.url}/")
-        # Another cookie of this host comes along, as one that no site may hold back does not.
+        # The browser also sends another cookie of this host, as it does for links from other sites.
         await context.add_cookies([{"name": "other", "value": "1", "url": shop.url, "sameSite": "Lax"}])
         for target, title in ((link, "Allow this agent?"), (f"{shop.url}/auth/agents", "Connected agents")):
             elsewhere = await context.new_page()

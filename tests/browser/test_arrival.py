@@ -1,4 +1,4 @@
-"""An agent that knows nothing but the API's address comes in; its person decides in a browser without scripts."""
+"""An agent that knows only the API's address gets access; its person decides in a browser without scripts."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 
 
 class Arriving:
-    """A program that arrives at the store, and what it has said so far."""
+    """A program that requests access to the store, and its output so far."""
 
     def __init__(self, *command: str | Path, **variables: str) -> None:
         self.process = subprocess.Popen(
@@ -51,7 +51,7 @@ class Arriving:
         self._watch.start()
 
     def reads(self, pattern: str) -> re.Match[str]:
-        """Wait until what it says matches."""
+        """Wait until its output matches."""
         assert self.process.stdout is not None
         said = ""
         while letter := self.process.stdout.read(1):
@@ -67,7 +67,7 @@ class Arriving:
         self.process.stdin.flush()
 
     def ends(self) -> tuple[int, str]:
-        """Its exit code, and what it said last."""
+        """Wait for its end, and return its exit code and its last output."""
         rest, _ = self.process.communicate(timeout=60)
         self._watch.cancel()
         self._watch.join()
@@ -81,7 +81,7 @@ def logged(shop: Shop) -> list[tuple[str, str]]:
 
 
 def logged_until(shop: Shop, last: tuple[str, str]) -> list[tuple[str, str]]:
-    """What is logged once `last` is: an answer is sent before its line is written."""
+    """The log after `last` is in it, because an answer is sent before its line is written."""
     for _ in range(100):
         found = logged(shop)
         if found[-1:] == [last]:
@@ -91,7 +91,7 @@ def logged_until(shop: Shop, last: tuple[str, str]) -> list[tuple[str, str]]:
 
 
 async def decide(browser: Browser, shop: Shop, link: str, code: str, decision: str = "Allow") -> str:
-    """The person's part: sign in, type the code, decide; what the page is called then."""
+    """The person's part: sign in, type the code, decide; returns the heading of the next page."""
     async with opened(browser, shop.running, java_script_enabled=False) as (_, page):
         await page.goto(link)
         await send(page, email=CUSTOMER, password=PASSWORD)
@@ -164,7 +164,7 @@ async def test_login_to_publish_is_refused_to_who_may_not_and_says_so_on_both_si
 
 
 def variables(shop: Shop, home: Path) -> dict[str, Any]:
-    """The environment of a person without any past."""
+    """The environment variables of a new user."""
     return {"COUNTERSIGN_SERVER": shop.url, "XDG_CONFIG_HOME": str(home / "config"), "NO_COLOR": "1"}
 
 

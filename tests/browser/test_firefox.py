@@ -1,4 +1,4 @@
-"""The main journeys in Firefox, by keyboard; one start of the browser, and one of the services, for all of them."""
+"""The main journeys in Firefox, by keyboard, with one start of the browser and of the services for all of them."""
 
 from pathlib import Path
 
@@ -82,5 +82,5 @@ async def test_the_main_journeys_work_in_firefox(firefox: Path, tmp_path: Path) 
             await a_customer_signs_in_and_searches(page, desk)
             await a_record_is_made_by_keyboard(page, desk)
             await proposals_are_gone_through_and_signed_by_keyboard(page, desk)
-            # Firefox asks for an icon of the plain pages, which load nothing.
+            # Firefox requests an icon for the plain pages, which load nothing.
             assert not [each for each in page.errors if "favicon.ico" not in each]

@@ -1,4 +1,4 @@
-"""The pages of both services in a real browser: one journey each, by keyboard where it matters, and the rules."""
+"""The pages of both services in a real browser: one journey each, partly by keyboard, and the rules."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ PASSWORD = "countersign-demo"
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Both services with the demonstration; skips where the pages are not built."""
+    """Both services with the demonstration; the test is skipped when the pages are not built."""
     if Assets.of_package().entry_assets("store") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
     with served(tmp_path_factory.mktemp("demo") / "data", "--demo", service="both") as running:

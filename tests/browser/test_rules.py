@@ -1,4 +1,4 @@
-"""The rules find what they are there to find."""
+"""Each rule finds the fault that it is for."""
 
 import pytest
 from playwright.async_api import Browser

@@ -1,4 +1,4 @@
-"""What becomes of visits to pages that stand still."""
+"""How visits handle pages that hang."""
 
 import pytest
 from playwright.async_api import Browser, Page, Route
@@ -22,7 +22,7 @@ async def answer(page: Page, *bodies: str) -> None:
 
 
 async def walked(browser: Browser, *bodies: str) -> tuple[int, list[str]]:
-    """What a walk to one page finds, which these are the answers of."""
+    """The result of a walk to one page with these answers."""
     visitor = Visitor("nobody")
     async with visiting(browser, SITE, visitor) as page:
         await answer(page, *bodies)

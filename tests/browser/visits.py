@@ -1,5 +1,5 @@
-"""Visits to pages: each page light and dark, in a wide window and at 400 % of it, has to be accessible, quiet in the
-console, and to ask nobody but this machine.
+"""Visits to pages: each page, light and dark, in a wide window and at 400 % zoom, must be accessible, log no errors to
+the console, and send requests only to this machine.
 
 A test takes one visitor through all pages. `make test` gives each page one visitor and one colour scheme; --full takes
 all of them and counts.
@@ -21,17 +21,17 @@ from tests.figures import ROOT, Figures
 
 SCHEMES = ("light", "dark")
 WINDOWS = ((1280, 1024), (320, 256))
-"""What 1280 × 1024 is at 400 %, is 320 × 256 (WCAG 2.2, 1.4.10)."""
+"""A window of 1280 × 1024 at 400 % zoom has 320 × 256 (WCAG 2.2, 1.4.10)."""
 
 LOADING = "main:not(:has(.swatches)) :is(.loading, .skeleton, [aria-busy=true])"
-"""What a page waits with; on /design it stands for ever."""
+"""What a page shows while it loads; /design always shows it."""
 
 LOOK_S = 180
-"""Seconds that one page may take in all its schemes and windows: one or two on a quiet machine."""
+"""Seconds that one page may take in all its schemes and windows, normally one or two."""
 
 UNAVAILABLE = json.dumps({"title": "Unavailable", "status": 503, "detail": "the database does not answer"})
 REFUSALS = tuple(f"the server responded with a status of {status}" for status in (400, 401, 403, 404, 410))
-"""What browsers say of any refusal, which is a page's to show."""
+"""What browsers log about any refusal; the page itself shows it."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ Chosen = Sequence[tuple[Place, tuple[str, ...]]]
 
 
 def chosen(places: Sequence[Place], visitors: Sequence[Visitor], visitor: Visitor, *, is_full: bool) -> Chosen:
-    """The visitor's pages with the colour schemes to see each in; a sample has every page with one of the visitors."""
+    """The visitor's pages with the colour schemes for each; a sample has every page with one of the visitors."""
     if is_full:
         return [(place, SCHEMES) for place in places]
     at = visitors.index(visitor)
@@ -83,7 +83,7 @@ def chosen(places: Sequence[Place], visitors: Sequence[Visitor], visitor: Visito
 
 @asynccontextmanager
 async def visiting(browser: Browser, site: str, visitor: Visitor) -> AsyncIterator[Page]:
-    """A page of the visitor's browser, which moves nothing for show."""
+    """A page of the visitor's browser, with reduced motion."""
     expected = (*REFUSALS, *(("503", "net::ERR_FAILED") if visitor.api == "fails" else ()))
     options: dict[str, Any] = {"locale": visitor.locale, "reduced_motion": "reduce"}
     async with watched(browser, site, expected=expected, **options) as page:
@@ -92,7 +92,7 @@ async def visiting(browser: Browser, site: str, visitor: Visitor) -> AsyncIterat
 
 
 async def spoil(page: Page, visitor: Visitor, *, but: str) -> None:
-    """From now on calls of the API fail or wait, but for what tells who is there."""
+    """From now on calls of the API fail or wait, except those that identify the visitor."""
 
     async def answer(route: Route) -> None:
         if route.request.url.endswith(but):
@@ -107,15 +107,15 @@ async def spoil(page: Page, visitor: Visitor, *, but: str) -> None:
 async def walk(
     page: Page, axe: str, visitor: Visitor, pages: Chosen, ids: Mapping[str, str] | None = None
 ) -> tuple[int, list[str]]:
-    """Look at all of these pages: how many there were, in each of their schemes, and what is wrong with them."""
+    """Check all of these pages, and return their number in all of their schemes and their faults."""
     found: list[str] = []
     for number, (place, schemes) in enumerate(pages):
         turns = tuple(enumerate(schemes, number))
         try:
             found += await look(page, axe, visitor, place, turns, ids or {})
         except TimeoutError:
-            # Once in hundreds of runs Chromium answered nothing any more for one page. A page
-            # that stands still in another tab too does so by itself.
+            # Once in hundreds of runs Chromium stopped answering for one page. If the page hangs in another tab too, it
+            # is a fault.
             page = await page.context.new_page()
             found += await look(page, axe, visitor, place, turns, ids or {})
     return sum(len(schemes) for _, schemes in pages), found
@@ -129,7 +129,7 @@ async def look(
     turns: Sequence[tuple[int, str]],
     ids: Mapping[str, str],
 ) -> list[str]:
-    """What is wrong with a page in these schemes, each with its turn.
+    """The faults of a page in these schemes, each with its turn.
 
     Raises:
         TimeoutError: the browser did not answer for LOOK_S seconds.
@@ -141,7 +141,7 @@ async def look(
             await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             for window, (width, height) in enumerate(WINDOWS):
                 await page.set_viewport_size({"width": width, "height": height})
-                # The slow one has every page in every scheme once; which window it has it in, takes turns.
+                # The slow visitor has every page in every scheme once, in alternating windows.
                 wrong = await broken(page, axe if turn % len(WINDOWS) == window else "")
                 found += [f"{visitor.name}, {place.name}, {scheme}, {width} px: {each}" for each in wrong]
                 await picture(page, f"{place.name}-{visitor.name}-{scheme}-{width}")
@@ -149,12 +149,12 @@ async def look(
 
 
 async def arrive(page: Page, visitor: Visitor, place: Place, ids: Mapping[str, str]) -> None:
-    """Be at the place, in its state."""
+    """Open the place, in its state."""
     path = place.path
     for name, value in ids.items():
         path = path.replace(f"{{{name}}}", value)
     await page.set_viewport_size({"width": WINDOWS[0][0], "height": WINDOWS[0][1]})
-    # A picture that never arrives keeps a page from being loaded.
+    # An image that never arrives keeps a page from being loaded.
     await page.goto(path, wait_until="domcontentloaded" if visitor.api == "waits" else "load")
     await page.wait_for_selector("main h1")
     await settled(page, visitor)
@@ -165,19 +165,19 @@ async def arrive(page: Page, visitor: Visitor, place: Place, ids: Mapping[str, s
 
 
 async def settled(page: Page, visitor: Visitor) -> None:
-    """Wait until the page waits for nothing more."""
+    """Wait until the page has finished loading."""
     if visitor.api != "waits":
         await page.wait_for_selector(LOADING, state="detached")
 
 
 def counted(figures: Figures, cells: int, found: Sequence[str]) -> None:
-    """Keep the figures, and insist that nothing is wrong."""
+    """Record the figures, and require that there are no faults."""
     figures.update({"pages_and_schemes": cells, "windows_each": len(WINDOWS), "violations": len(found)})
     assert not found, "\n".join(found)
 
 
 def unvisited(entry: str, places: Sequence[Place]) -> list[str]:
-    """The addresses of an entry's pages that none of the places is at."""
+    """The addresses of an entry's pages that no place visits."""
     templates: list[str] = json.loads((ROOT / f"frontend/{entry}/paths.json").read_text())
     routes = PageRoutes(templates)
     visited = {found[0] for place in places if (found := routes.match(place.bare)) is not None}

@@ -1,4 +1,4 @@
-"""A page that is watched: whatever breaks its policy, its scripts or this machine's walls fails the test."""
+"""A watched page: a violation of its policy, an error in a script or a request to another machine fails the test."""
 
 import os
 from collections.abc import AsyncIterator
@@ -29,8 +29,8 @@ async def watched(
     expected: tuple[str, ...] = (),
     **options: Any,
 ) -> AsyncIterator[Page]:
-    """A fresh page of a fresh browser, whose addresses may be paths of the site. What the console says of errors
-    fails the test, but for texts that hold one of those `expected`; so does a request to any other place."""
+    """A new page of a new browser, whose addresses may be paths of the site. An error in the console fails the test
+    unless its text contains one of those in `expected`; a request to any other host fails it too."""
     viewport = {"width": width, "height": 900}
     context = await browser.new_context(
         base_url=site, viewport=viewport, color_scheme=scheme, **{"locale": "en-GB", **options}
@@ -41,7 +41,7 @@ async def watched(
         if message.type == "error" and not any(each in message.text for each in expected):
             found.append(f"{message.page and message.page.url}: {message.text}")
 
-    # Of the whole context: a test may open one page more.
+    # Of the whole context, because a test may open another page.
     context.on("console", said)
     context.on("weberror", lambda error: found.append(f"{error.page and error.page.url}: {error.error}"))
     context.on("request", lambda asked: None if asked.url.startswith(site) else found.append(f"asked {asked.url}"))
@@ -52,13 +52,13 @@ async def watched(
 
 
 async def assert_accessible(page: Page, axe: str) -> None:
-    """Insist that no rule is broken."""
+    """Require that no rule is broken."""
     found = await broken(page, axe)
     assert not found, "\n".join(found)
 
 
 async def picture(page: Page, name: str) -> None:
-    """Keep a picture of the whole page, where a folder for them is named in the environment."""
+    """Save a picture of the whole page, if the environment names a folder for pictures."""
     folder = os.environ.get(PICTURES)
     if folder:
         await page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)

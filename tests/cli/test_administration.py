@@ -111,7 +111,7 @@ def test_the_data_directory_is_the_owners_alone(tenant: Path) -> None:
     assert stat.S_IMODE((tenant / "master.key").stat().st_mode) == 0o600
 
 
-def test_db_upgrade_tells_what_it_would_do_and_does_it_once(run: Run, tmp_path: Path) -> None:
+def test_db_upgrade_shows_what_it_would_do_and_does_it_once(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
 
     planned = run("db", "upgrade", "--dry-run", "--json", "--data", data)

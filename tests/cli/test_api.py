@@ -150,14 +150,14 @@ def test_a_call_that_makes_no_sense_is_a_usage_error(run: Run, arguments: list[s
     assert "Error: " in done.stderr
 
 
-def test_a_mistyped_command_is_told_what_it_may_have_meant(run: Run) -> None:
+def test_a_mistyped_command_gets_a_suggestion(run: Run) -> None:
     done = run("publsih")
 
     assert done.returncode == Exit.USAGE
     assert "Did you mean 'publish'" in done.stderr
 
 
-def test_version_names_schemas_and_what_it_stands_on(run: Run) -> None:
+def test_version_names_schemas_and_its_dependencies(run: Run) -> None:
     told = json.loads(run("version", "--json").stdout)
 
     assert told["schemas"].keys() == {"distribution", "records"}

@@ -90,7 +90,7 @@ def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "data", "one.backup"]
 
 
-def test_the_archive_tells_nothing_without_its_passphrase(run: Run, data: Path, tmp_path: Path) -> None:
+def test_the_archive_reveals_nothing_without_its_passphrase(run: Run, data: Path, tmp_path: Path) -> None:
     run("backup", "one.backup", "--data", data, **PASSPHRASE)
 
     archive = (tmp_path / "one.backup").read_bytes()

@@ -101,7 +101,7 @@ def test_a_server_that_is_busy_for_ever_ends_as_rate_limited(run: Run, scripted:
 
 
 @pytest.mark.parametrize(("asked", "told"), [("61", "61 seconds"), ("3600", "60 minutes")])
-def test_the_wait_is_told_and_not_the_header_that_holds_it(run: Run, scripted: Make, asked: str, told: str) -> None:
+def test_the_wait_is_reported_and_not_the_header_that_holds_it(run: Run, scripted: Make, asked: str, told: str) -> None:
     server = scripted()
     server.say(503, problem(503, "unavailable", resolution=Unavailable.resolution), Retry_After=asked)
 
@@ -234,7 +234,7 @@ def test_a_token_does_not_follow_a_redirect_to_another_server(run: Run, scripted
     assert "authorization" not in elsewhere.seen[0].headers
 
 
-def test_what_is_wrong_with_the_input_is_told_with_its_place(run: Run, scripted: Make) -> None:
+def test_what_is_wrong_with_the_input_is_reported_with_its_place(run: Run, scripted: Make) -> None:
     server = scripted()
     wrong = problem(400, "invalid_request", "it is wrong", "Correct what `errors` names and send the request again.")
     faults = [{"pointer": "/count", "detail": "too many"}, {"parameter": "org", "detail": "?"}]
@@ -288,7 +288,9 @@ def test_half_of_an_oauth_client_is_an_error_that_names_the_other_half(run: Run,
     assert f"COUNTERSIGN_CLIENT_{missing} is missing" in done.stderr
 
 
-def test_an_answer_without_a_reason_is_told_once_and_names_both_ways_to_the_address(run: Run, scripted: Make) -> None:
+def test_an_answer_without_a_reason_is_reported_once_and_names_both_ways_to_the_address(
+    run: Run, scripted: Make
+) -> None:
     server = scripted()
     server.say(404, "what?")
 

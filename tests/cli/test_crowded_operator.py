@@ -25,7 +25,7 @@ def answers(url: str, path: str) -> Counter[str]:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_hundreds_who_ask_at_once_are_all_told_how_it_is(tmp_path: Path, workers: str) -> None:
+def test_hundreds_who_ask_at_once_all_get_the_status(tmp_path: Path, workers: str) -> None:
     with watched(tmp_path / "data", "--workers", workers, service="distribution") as server:
         wait_until(lambda: not server.silent())
         told = {path: answers(server.url, path) for path in ("/livez", "/readyz", "/metrics")}

@@ -78,7 +78,7 @@ def test_a_database_with_foreign_parts_is_not_restored(run: Run, data: Path, tmp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "one.backup"]
 
 
-def test_a_series_goes_on_and_loses_nothing_when_a_restore_will_refuse_it(data: Path, tmp_path: Path) -> None:
+def test_a_series_continues_and_loses_nothing_when_a_restore_will_refuse_it(data: Path, tmp_path: Path) -> None:
     command = [*COMMAND, "backup", "--into", "kept", "--keep", "1", "--every", "1", "--data", data]
     with closing(sqlite3.connect(data / "records.sqlite")) as connection:
         connection.execute("CREATE TABLE other (n INTEGER)")
@@ -111,7 +111,7 @@ def test_postgresql_with_an_index_that_was_added_is_restored(
     assert restored.returncode == Exit.OK, restored.stderr
 
 
-def test_a_role_that_may_make_no_schema_backs_up_and_is_told_what_could_not_be_looked_at(
+def test_a_role_that_may_not_create_a_schema_backs_up_and_sees_what_could_not_be_checked(
     run: Run, postgres_url: str, postgres_cluster: Cluster, tmp_path: Path
 ) -> None:
     poor = Poor(postgres_cluster, postgres_url)

@@ -20,7 +20,7 @@ from countersign.settings import Settings
 from tests.cli.conftest import Run
 from tests.cli.test_operator import watched
 from tests.servers.countersign import Running, served
-from tests.test_encrypted_columns import BOTH, NEW, OLD, OWNER, THIRD, filled
+from tests.test_encrypted_columns import BOTH, NEW, OLD, OWNER, THIRD, open_filled_services
 
 KEY = "COUNTERSIGN_MASTER_KEY"
 PASSPHRASE = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
@@ -45,7 +45,7 @@ def fill(data: Path, where: dict[str, str]) -> None:
     async def work() -> None:
         url = where.get("COUNTERSIGN_DATABASE_URL", "")
         async with AsyncExitStack() as stack:
-            await filled(stack, Settings(data=str(data), database_url=url, reserve_mib=0))
+            await open_filled_services(stack, Settings(data=str(data), database_url=url, reserve_mib=0))
 
     asyncio.run(work())
 
@@ -215,14 +215,14 @@ async def _seal_under_several(data: Path) -> None:
     """Encrypt the keys that a start opens with the new key, the store's webhooks with a third key and the rest with the
     old."""
     async with AsyncExitStack() as stack:
-        both = await filled(stack, Settings(data=str(data), reserve_mib=0))
-        for database, columns in both.parts:
+        both = await open_filled_services(stack, Settings(data=str(data), reserve_mib=0))
+        for database, columns in both.databases:
             await reencryption.reencrypt(database, columns[0], parse_master_key(BOTH, "test"))
         third = parse_master_key(f"{THIRD},{OLD}", "test")
         await reencryption.reencrypt(both.store.database, receivers.ENCRYPTED_COLUMN, third)
 
 
-def test_verify_tells_a_damaged_value_from_a_missing_key(run: Run, tmp_path: Path) -> None:
+def test_verify_distinguishes_a_damaged_value_from_a_missing_key(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
     fill(data, {})
     with closing(sqlite3.connect(data / "records.sqlite")) as database:

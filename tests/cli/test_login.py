@@ -76,7 +76,7 @@ def test_no_token_on_stdin_is_a_usage_error(run: Run) -> None:
     assert done.returncode == Exit.USAGE
 
 
-def test_a_token_in_the_environment_that_goes_before_the_kept_one_is_told_of(run: Run, scripted: Make) -> None:
+def test_a_token_in_the_environment_that_overrides_the_kept_one_is_reported(run: Run, scripted: Make) -> None:
     server = scripted()
     server.say(200, ME)
     server.say(401, {"code": "invalid_token", "detail": "the token is expired"})
@@ -113,7 +113,7 @@ def test_a_sign_in_asks_for_what_every_account_holds_and_for_more_where_that_is_
     assert json.loads(server.seen[0].body)["scope"] == asked
 
 
-def test_who_may_not_publish_is_told_how_to_sign_in_all_the_same(
+def test_who_may_not_publish_is_shown_how_to_sign_in_all_the_same(
     run: Run, scripted: Make, home: dict[str, str]
 ) -> None:
     server = scripted()

@@ -56,7 +56,7 @@ def test_as_json_a_letter_has_its_links_and_its_text(run: Run, data: Path) -> No
     assert letters[0].keys() == {"date", "to", "subject", "links", "text"}
 
 
-def test_an_empty_outbox_is_told(run: Run, tmp_path: Path) -> None:
+def test_an_empty_outbox_is_reported(run: Run, tmp_path: Path) -> None:
     everything = run("mail", "--json", "--data", tmp_path / "none")
     last = run("mail", "--last", "--data", tmp_path / "none")
 
@@ -84,7 +84,7 @@ def test_doctor_names_a_mail_server_that_is_away_without_its_password(run: Run, 
     assert "hunter2" not in done.stdout + done.stderr
 
 
-def test_doctor_names_an_address_that_is_none(run: Run, tmp_path: Path) -> None:
+def test_doctor_names_an_address_that_is_invalid(run: Run, tmp_path: Path) -> None:
     done = run(
         "doctor", "records", "--records-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL="mail.example.com"
     )

@@ -130,7 +130,7 @@ def require_a_day(server: Running, here: Furnished) -> None:
     assert job["status"] == "completed", job
 
 
-def test_an_installation_moves_and_goes_on(
+def test_an_installation_moves_and_continues(
     run: Run, here: Furnished, new_postgres_url: PostgresFactory, s3_url: Bucket
 ) -> None:
     to, blobs = new_postgres_url(), in_bucket(s3_url)

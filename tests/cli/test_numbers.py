@@ -8,7 +8,7 @@ from tests.cli.test_operator import watched
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_every_number_is_told_from_the_start(tmp_path: Path) -> None:
+def test_every_metric_is_reported_from_the_start(tmp_path: Path) -> None:
     with watched(tmp_path / "data") as server:
         told = server.numbers()
 

@@ -277,7 +277,7 @@ def test_below_the_reserve_the_disk_is_named(tmp_path: Path) -> None:
         assert server.silent() == []
 
 
-def test_a_service_that_stands_still_is_named_and_stops_no_other(tmp_path: Path) -> None:
+def test_a_service_that_hangs_is_named_and_stops_no_other(tmp_path: Path) -> None:
     with watched(tmp_path / "data") as server:
         before = server.workers()
         os.kill(before[0], signal.SIGSTOP)
@@ -292,7 +292,7 @@ def test_a_service_that_stands_still_is_named_and_stops_no_other(tmp_path: Path)
         assert server.workers() == before
 
 
-def test_a_worker_whose_loop_stands_still_is_named(tmp_path: Path) -> None:
+def test_a_worker_whose_loop_hangs_is_named(tmp_path: Path) -> None:
     with watched(tmp_path / "data", "--workers", "2", service="distribution") as server:
         wait_until(lambda: server.silent() == [])
         stopped = server.workers()[1]
@@ -441,5 +441,5 @@ def _stop(systemd: Systemd, process: int, *, is_heard: bool) -> None:
         ("operator.internal", "http://operator.internal:1"),
     ],
 )
-def test_the_address_is_told_as_this_machine_reaches_it(host: str, url: str) -> None:
+def test_the_address_is_reported_as_this_machine_reaches_it(host: str, url: str) -> None:
     assert local_url(host, 1) == url

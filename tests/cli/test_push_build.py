@@ -24,7 +24,7 @@ def server(scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch) ->
     return store, Server(store.url)
 
 
-def test_a_build_that_is_made_is_told(server: tuple[Scripted, Server]) -> None:
+def test_a_build_that_is_made_is_reported(server: tuple[Scripted, Server]) -> None:
     made = {"manifest_sha256": "a", "files": 2, "size": 10, "chunks": 2, "new_chunks": 1, "stored": 5}
     server[0].say(202, job("queued"))
     server[0].say(200, job("running"))
@@ -35,7 +35,7 @@ def test_a_build_that_is_made_is_told(server: tuple[Scripted, Server]) -> None:
     assert (built.files, built.stored) == (2, 5)
 
 
-def test_what_is_refused_is_told_with_its_rule_and_the_remedy(server: tuple[Scripted, Server]) -> None:
+def test_what_is_refused_is_reported_with_its_rule_and_the_remedy(server: tuple[Scripted, Server]) -> None:
     problem = {"code": "archive_refused", "status": 422, "detail": "../a: leaves", "resolution": "Pack it anew."}
     server[0].say(200, job("failed", error={**problem, "rule": "escape", "entry": "../a"}))
 

@@ -84,7 +84,7 @@ def test_modules_are_not_applied_to_what_is_being_served(run: Run, data: Path) -
     assert planned.stdout == "Everything is up to date.\n"
 
 
-def test_a_module_that_nobody_installed_is_a_wrong_setting(run: Run, data: Path) -> None:
+def test_a_module_that_is_not_installed_is_a_wrong_setting(run: Run, data: Path) -> None:
     done = run("modules", "plan", "--data", data, COUNTERSIGN_MODULES="no_such")
 
     assert done.returncode == Exit.USAGE
@@ -185,7 +185,7 @@ def test_an_audit_as_it_was_written_is_intact(run: Run, data: Path, settings: Se
         ("DELETE FROM audit_lane", "lane 0, number 0: the head of the lane is missing"),
     ],
 )
-def test_what_was_done_to_the_audit_is_told_with_its_place(run: Run, data: Path, harm: str, said: str) -> None:
+def test_what_was_done_to_the_audit_is_reported_with_its_place(run: Run, data: Path, harm: str, said: str) -> None:
     run("user", "create", "zoe", "--role", "administrator", "--data", data)
     database = sqlite3.connect(data / "records.sqlite")
     with database:

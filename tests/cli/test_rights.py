@@ -57,7 +57,7 @@ def test_a_closed_data_directory_is_named_and_no_file_that_is_not_there(bound: B
     assert "countersign.toml" not in done.stderr
 
 
-def test_a_data_directory_that_cannot_be_written_is_told(bound: Bound, tmp_path: Path) -> None:
+def test_a_data_directory_that_cannot_be_written_is_reported(bound: Bound, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     folder = closed(tmp_path / "kept", 0o500)
 
@@ -68,7 +68,7 @@ def test_a_data_directory_that_cannot_be_written_is_told(bound: Bound, tmp_path:
 
 
 @pytest.mark.parametrize("variable", ["COUNTERSIGN_CONFIG", "COUNTERSIGN_SMTP_URL_FILE"])
-def test_a_file_of_settings_that_cannot_be_read_is_told(bound: Bound, tmp_path: Path, variable: str) -> None:
+def test_a_file_of_settings_that_cannot_be_read_is_reported(bound: Bound, tmp_path: Path, variable: str) -> None:
     (tmp_path / "file").write_text("")
     file = closed(tmp_path / "file", 0)
 

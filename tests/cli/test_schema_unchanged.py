@@ -143,7 +143,7 @@ def test_an_organisation_that_is_refused_leaves_nothing_behind(
     assert "distribution: 0001" in dry.stdout
 
 
-def test_a_link_that_nobody_serves_yet_says_so(run: Run, data: Path) -> None:
+def test_a_link_that_no_server_serves_yet_says_so(run: Run, data: Path) -> None:
     guessed = run("user", "create", "one", "--data", data)
     said = run("user", "create", "two", "--data", data, COUNTERSIGN_RECORDS_URL="https://office.example")
     with served(data, service="records") as server:

@@ -78,7 +78,7 @@ def test_what_cannot_be_served_so_is_a_usage_error(run: Run, tmp_path: Path, arg
         (["--distribution-port", "0", "--records-port"], "the service records: ", "--records-port"),
     ],
 )
-def test_a_port_that_is_taken_is_told_with_its_service_and_option(
+def test_a_port_that_is_taken_is_reported_with_its_service_and_option(
     run: Run, tmp_path: Path, words: list[str], whose: str, option: str
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -90,7 +90,7 @@ def test_a_port_that_is_taken_is_told_with_its_service_and_option(
     assert f"another port with {option}.\n" in done.stderr
 
 
-def test_an_operators_port_that_is_taken_is_told_with_its_setting(run: Run, tmp_path: Path) -> None:
+def test_an_operators_port_that_is_taken_is_reported_with_its_setting(run: Run, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         wanted = {"COUNTERSIGN_OPERATOR_PORT": str(taken.getsockname()[1])}
         done = run("serve", "records", "--port", "0", "--data", tmp_path / "data", **wanted)
@@ -99,14 +99,14 @@ def test_an_operators_port_that_is_taken_is_told_with_its_setting(run: Run, tmp_
     assert "another port with COUNTERSIGN_OPERATOR_PORT." in done.stderr
 
 
-def test_a_host_that_is_not_this_machines_is_told_with_its_option(run: Run, tmp_path: Path) -> None:
+def test_a_host_that_is_not_this_machines_is_reported_with_its_option(run: Run, tmp_path: Path) -> None:
     done = run("serve", "records", "--port", "0", "--host", "192.0.2.1", "--data", tmp_path / "data")
 
     assert done.returncode == Exit.USAGE
     assert "an address of this machine with --host" in done.stderr
 
 
-def test_the_lock_tells_the_address_that_is_served(demo_store: Running) -> None:
+def test_the_lock_shows_the_address_that_is_served(demo_store: Running) -> None:
     told = json.loads((demo_store.data / "serve.lock").read_text())
 
     assert told["distribution"] == demo_store.url

@@ -109,7 +109,7 @@ def test_a_trusted_proxy_decides_what_is_sampled(collector: Collector, tmp_path:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_collector_that_is_not_there_keeps_nobody_waiting(tmp_path: Path, workers: str) -> None:
+def test_a_collector_that_is_not_there_delays_no_request(tmp_path: Path, workers: str) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
     told = {"COUNTERSIGN_OTLP_URL": f"http://127.0.0.1:{free_port()}"}
     with served(tmp_path / "data", "--workers", workers, settings=told) as server:

@@ -308,7 +308,7 @@ def test_a_push_to_a_missing_product_names_the_command_that_makes_it(run: Run, s
     assert made.returncode == pushed.returncode == Exit.OK, made.stderr + pushed.stderr
 
 
-def test_a_build_of_one_file_is_told_in_the_singular(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_build_of_one_file_is_reported_in_the_singular(run: Run, shelf: Shelf, tmp_path: Path) -> None:
     folder = tmp_path / "one"
     folder.mkdir()
     (folder / "only.txt").write_text("alone")

@@ -57,7 +57,7 @@ def test_a_folder_with_something_in_it_is_left_alone(run: Run, tmp_path: Path) -
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
 
 
-def test_what_is_no_archive_is_told(run: Run, tmp_path: Path) -> None:
+def test_what_is_no_archive_is_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no archive")
 
     done = run("unpack", "text", "out", "--json")

@@ -61,7 +61,7 @@ def test_a_command_that_makes_a_folder_says_where_it_may_not(
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o555], ids=oct)
-def test_the_doctor_names_the_folder_and_goes_on(
+def test_the_doctor_names_the_folder_and_continues(
     run_plain: Callable[..., "subprocess.CompletedProcess[str]"], closed: Path, tmp_path: Path, mode: int
 ) -> None:
     (tmp_path / "settings.toml").touch()

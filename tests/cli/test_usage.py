@@ -47,7 +47,7 @@ def test_a_setting_that_cannot_be_used_is_named(run: Run) -> None:
     assert "COUNTERSIGN_GRACE_S" in done.stderr
 
 
-def test_config_tells_each_value_with_its_source_and_no_secret(run: Run) -> None:
+def test_config_shows_each_value_with_its_source_and_no_secret(run: Run) -> None:
     secrets = {"COUNTERSIGN_MASTER_KEY": "hidden-key", "COUNTERSIGN_TOKEN": "hidden-token"}
 
     done = run("config", "--json", COUNTERSIGN_GRACE_S="7", **secrets)

@@ -36,7 +36,7 @@ def test_a_public_address_needs_no_setting(run: Run, data: Path) -> None:
         assert run("webhooks", "add", url, "--data", data).returncode == Exit.OK
 
 
-def test_a_moment_that_is_none_is_refused_with_what_is_understood(run: Run, tmp_path: Path) -> None:
+def test_an_invalid_time_is_refused_with_the_accepted_forms(run: Run, tmp_path: Path) -> None:
     for text in ("yesterday", "2026-13-01"):
         done = run("webhooks", "replay", "any", "--since", text, "--data", tmp_path / "data")
 

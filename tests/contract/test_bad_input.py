@@ -245,7 +245,9 @@ async def test_a_cursor_belongs_to_its_filter_its_product_and_its_owner(scene: S
 
 
 @pytest.mark.parametrize(("method", "path", "allow"), [("PATCH", "/api/v1/products", "GET, HEAD, OPTIONS, POST")])
-async def test_another_method_is_told_which_there_are(scene: Scene, method: str, path: str, allow: str) -> None:
+async def test_another_method_is_refused_with_the_allowed_ones(
+    scene: Scene, method: str, path: str, allow: str
+) -> None:
     answer = await scene.world.http.request(method, path)
 
     assert (answer.status_code, answer.headers["allow"]) == (405, allow)

@@ -243,7 +243,7 @@ async def test_the_list_of_drafts_is_for_members_alone(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(READS_OF_BUILDS))
-async def test_that_a_product_has_no_build_is_told_to_those_who_may_know_it(
+async def test_that_a_product_has_no_build_is_shown_to_those_who_may_know_it(
     scene: Scene, name: tuple[str, str]
 ) -> None:
     for caller in ("anonymous", *HOLDS):

@@ -33,7 +33,7 @@ CASES = [*broken_modules.CASES, *kinds.CASES, *fields.CASES, *behaviour.CASES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{each.rule.__name__}-{number}" for number, each in enumerate(CASES)])
-def test_a_broken_rule_is_told_with_file_model_field_and_remedy(case: Case) -> None:
+def test_a_broken_rule_is_reported_with_file_model_field_and_remedy(case: Case) -> None:
     with pytest.raises(DeclarationError) as caught:
         Registry([BASE, *case.modules])
 
@@ -47,7 +47,7 @@ def test_every_rule_is_shown_able_to_fail(rule: object) -> None:
     assert rule in [case.rule for case in CASES]
 
 
-def test_all_complaints_of_a_stage_are_told_at_once() -> None:
+def test_all_complaints_of_a_stage_are_reported_at_once() -> None:
     plant = model("Plant", {"title": Text(personal="email"), "height": Text(max_length=0)})
 
     with pytest.raises(DeclarationError) as caught:

@@ -33,7 +33,7 @@ def test_the_page_shows_the_whole_example_in_its_order() -> None:
     assert list(code("toml")) == filled((EXAMPLE / "pyproject.toml").read_text())
 
 
-def test_the_page_tells_every_word_of_the_language() -> None:
+def test_the_page_shows_every_word_of_the_language() -> None:
     words = {*declare.__all__, *FieldOptions.__annotations__, *ModelOptions.__annotations__} - ENGINE_ALONE
     for word in (declare.Module, declare.Role, declare.Grant, declare.Move, declare.Number, declare.Text, declare.Ref):
         words |= inspect.signature(word).parameters.keys()

@@ -152,7 +152,7 @@ def test_an_agent_only_proposes_what_the_module_says_needs_approval(url: str) ->
     assert keeper.value("equipment.get", id=out["id"])["state"] == "scrapped"
 
 
-def test_to_whoever_has_no_role_of_the_module_it_is_not_there(url: str) -> None:
+def test_to_anyone_who_has_no_role_of_the_module_it_is_not_there(url: str) -> None:
     stranger = person(url, "carol")
 
     refused, unknown = stranger.call("equipment.list"), stranger.call("nothing.list")

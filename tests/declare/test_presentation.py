@@ -65,7 +65,7 @@ def test_the_verb_is_the_label_unless_one_is_declared() -> None:
     assert workflow.moves["close"].labels == {"en": "Close the door", "de": "Schließen"}
 
 
-def test_the_title_is_the_field_that_stands_for_a_record() -> None:
+def test_the_title_is_the_field_that_represents_a_record() -> None:
     said = model("P", {"title": Text(), "code": Text()}, shown_as="code").declared
 
     assert (said.title_field, said.subtitle_fields, said.icon, said.group) == ("code", (), "", "")

@@ -77,7 +77,7 @@ def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_wha
 
 
 @pytest.mark.parametrize("service", ["distribution", "records"])
-def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_goes_on(
+def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_continues(
     service: str, tmp_path: Path
 ) -> None:
     lives = Lives(tmp_path / "data", service)

@@ -15,7 +15,7 @@ from countersign.kernel.webhooks import receivers
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.settings import Settings
 from tests.servers.countersign import COMMAND, environment
-from tests.test_encrypted_columns import BOTH, NEW, OLD, filled, opened
+from tests.test_encrypted_columns import BOTH, NEW, OLD, open_filled_services, open_services
 
 PAGES = 3
 MASTER = parse_master_key(BOTH, "test")
@@ -48,7 +48,7 @@ async def stopped_at_the_last(database: Database) -> AsyncGenerator[None]:
 async def fill(settings: Settings, database: Database) -> None:
     """Write every kind of encrypted value, and pages of receivers, under the old key."""
     async with AsyncExitStack() as stack:
-        await filled(stack, settings)
+        await open_filled_services(stack, settings)
     box = Outbox(database, parse_master_key(OLD, "test"), "https://store.example", True, 14)
     async with database.transaction() as transaction:
         for _ in range(PAGES * reencryption.BATCH_SIZE):
@@ -103,4 +103,4 @@ async def test_a_killed_rotation_is_gone_on_with(database_url: str, tmp_path: Pa
     finally:
         await database.close()
     async with AsyncExitStack() as stack:
-        assert (await opened(stack, settings, NEW)).service.records.secret
+        assert (await open_services(stack, settings, NEW)).service.records.secret

@@ -195,7 +195,7 @@ def test_log_metrics_and_traces_of_a_day_hold_nothing_secret_or_personal(tmp_pat
 
 
 @pytest.mark.parametrize("where", ["log", "/metrics"])
-def test_the_search_finds_what_stands_there(where: str) -> None:
+def test_the_search_finds_what_is_there(where: str) -> None:
     text = f'{where} {{"event": "told {SUBMITTED["e-mail"].upper()}"}}'
 
     assert found_in(text, SUBMITTED) == ["e-mail"]

@@ -26,14 +26,14 @@ def page(*samples: Sample) -> list[str]:
     return metrics.text([metrics.counted([("worker", "0")])], samples).splitlines()
 
 
-def test_a_counter_is_told_with_its_meaning_and_labels() -> None:
+def test_a_counter_is_reported_with_its_meaning_and_labels() -> None:
     metrics.counter("seen_total", "What was seen.", "colour").of("red").value += 2
 
     told = ["# HELP seen_total What was seen.", "# TYPE seen_total counter", 'seen_total{worker="0",colour="red"} 2']
     assert page() == told
 
 
-def test_a_family_of_several_processes_and_of_what_was_looked_up_stands_in_one_place() -> None:
+def test_a_family_of_several_processes_and_of_what_was_looked_up_is_in_one_place() -> None:
     metrics.counter("a_total", "A.").of().value += 1
     looked_up = metrics.gauge("b", "B.", "of")
     parts = [metrics.counted([("worker", number)]) for number in ("0", "1")]

@@ -68,7 +68,7 @@ async def test_more_names_than_may_be_under_way_are_refused_at_once(silence: Sil
     assert await safe_http_client.resolve("127.0.0.1", 443) == ["127.0.0.1"]
 
 
-async def test_whoever_stops_waiting_does_not_begin_another_lookup_of_the_name(silence: Silence) -> None:
+async def test_anyone_who_stops_waiting_does_not_begin_another_lookup_of_the_name(silence: Silence) -> None:
     (first,) = await begun(silence, ["a.silent"])
     first.cancel()
     second = asyncio.create_task(safe_http_client.resolve("a.silent", 443))

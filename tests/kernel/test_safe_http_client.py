@@ -126,7 +126,7 @@ async def test_a_document_comes_however_its_end_is_told(head: bytes) -> None:
     [("max-age=900", 900), ("public, MAX-AGE=60, must-revalidate", 60), ('max-age="7"', 7), ("no-store", 0),
      ("no-cache, max-age=9", 0), ("s-maxage=5", None), ("max-age=-1", None), ("max-age=" + "9" * 50, 999_999_999)],
 )  # fmt: skip
-async def test_how_long_it_may_be_kept_is_told(said: str, kept_s: int | None) -> None:
+async def test_how_long_it_may_be_kept_is_reported(said: str, kept_s: int | None) -> None:
     answer = await fetched(OK + f"Content-Length: 2\r\nCache-Control: {said}\r\n\r\n{{}}".encode())
 
     assert answer.max_age_s == kept_s

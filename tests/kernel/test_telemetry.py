@@ -162,7 +162,7 @@ class Asked(NamedTuple):
 
 
 @pytest.mark.parametrize("principal", ["person:1", ""])
-def test_a_line_written_while_a_request_is_answered_tells_whose_it_is(principal: str) -> None:
+def test_a_line_written_while_a_request_is_answered_shows_whose_it_is(principal: str) -> None:
     before = telemetry.REQUEST.set(Asked("00ff", principal))
     try:
         with logged() as written:

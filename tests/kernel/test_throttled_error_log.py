@@ -10,7 +10,7 @@ from countersign.kernel.telemetry import ThrottledErrorLog
 FULL = StorageFull("Less than 64 MiB are free.")
 
 
-def test_a_full_disk_is_told_when_it_begins_and_when_it_is_over() -> None:
+def test_a_full_disk_is_reported_when_it_begins_and_when_it_is_over() -> None:
     one = ThrottledErrorLog("tending", "tending failed")
 
     with capture_logs() as lines:
@@ -37,7 +37,7 @@ def test_it_is_told_again_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [line["failures"] for line in lines] == [1, 2]
 
 
-def test_another_kind_of_failure_is_told_at_once_and_a_fault_with_its_traceback() -> None:
+def test_another_kind_of_failure_is_reported_at_once_and_a_fault_with_its_traceback() -> None:
     one = ThrottledErrorLog("tending", "tending failed")
     fault = RuntimeError("a fault of ours")
 
@@ -49,7 +49,7 @@ def test_another_kind_of_failure_is_told_at_once_and_a_fault_with_its_traceback(
     assert lines[2]["exc_info"] is fault
 
 
-def test_trouble_after_trouble_is_told_anew() -> None:
+def test_trouble_after_trouble_is_reported_anew() -> None:
     one = ThrottledErrorLog("tending", "tending failed")
 
     with capture_logs() as lines:

@@ -1,4 +1,4 @@
-"""Invoices are computed exactly: halves are rounded away from zero, and nothing is a float."""
+"""Invoices are computed exactly: halves are rounded away from zero, and no value is a float."""
 
 import pytest
 from hypothesis import given

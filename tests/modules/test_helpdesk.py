@@ -1,4 +1,4 @@
-"""A ticket's days follow from its priority, over the ends of months and years."""
+"""A ticket's days follow from its priority, across the ends of months and years."""
 
 import pytest
 

@@ -79,7 +79,7 @@ def test_a_module_that_no_package_offers_is_named_with_those_there_are() -> None
         ),
     ],
 )
-def test_a_package_without_a_usable_module_is_told_apart(
+def test_a_package_without_a_usable_module_is_distinguished(
     installed: Path, name: str, text: str, place: str, reason: str
 ) -> None:
     package(installed, name, text, place)

@@ -40,7 +40,7 @@ async def test_a_repeated_call_gets_the_first_answer_and_does_nothing(world: Wor
     assert without.json()["code"] == "slug_taken"
 
 
-async def test_a_key_may_stand_in_quotes_and_in_capitals(world: World, owner: str) -> None:
+async def test_a_key_may_be_in_quotes_and_in_capitals(world: World, owner: str) -> None:
     key = str(uuid.uuid4())
     await world.call("POST", "/products", owner, json=PRODUCT, headers={"Idempotency-Key": key})
 

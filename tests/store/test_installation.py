@@ -344,7 +344,7 @@ async def test_a_directory_that_is_marked_as_another_databases_is_refused(instal
     assert connection_urls.postgres_location(installation.settings.database_url) in refused.detail
 
 
-async def test_a_start_that_was_cut_off_at_any_place_goes_on(installation: Installation) -> None:
+async def test_a_start_that_was_cut_off_at_any_place_continues(installation: Installation) -> None:
     first = await begin(installation)
     path = installation.folder / installation_id.FILE_NAME
     path.write_text(json.dumps({"id": first, "is_settled": False}))

@@ -298,7 +298,7 @@ def test_an_interrupted_download_is_gone_on_with(tmp_path: Path, with_deltas: bo
     assert shelf.begun == 1
 
 
-def test_the_store_is_told_of_an_installation_or_update_once_and_of_nothing_else(tmp_path: Path) -> None:
+def test_the_store_is_informed_of_an_installation_or_update_once_and_of_nothing_else(tmp_path: Path) -> None:
     app, old, new = tmp_path / "app", Shelf(OLD), Shelf(NEW, OLD)
 
     pull(app, old, dry_run=True)

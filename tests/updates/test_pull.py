@@ -185,7 +185,7 @@ def test_another_key_than_the_pinned_one_is_refused(pull: Pulled, tmp_path: Path
     assert "countersign unpin northwind-games" in refused.stderr
 
 
-def test_a_dry_run_tells_and_changes_nothing(pull: Pulled, tmp_path: Path) -> None:
+def test_a_dry_run_shows_and_changes_nothing(pull: Pulled, tmp_path: Path) -> None:
     told = answer(pull(tmp_path / "app", "--dry-run"))
 
     assert told["plan"]["fetch_bytes"] > 0

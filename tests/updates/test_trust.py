@@ -52,7 +52,7 @@ def test_the_first_key_is_believed_and_told_to_be_pinned() -> None:
 
 
 @pytest.mark.parametrize("at", range(4))
-def test_whoever_pinned_any_key_of_the_chain_walks_to_the_newest(at: int) -> None:
+def test_anyone_who_pinned_any_key_of_the_chain_walks_to_the_newest(at: int) -> None:
     chain = keys(4)
 
     assert believed(shown(chain), chain[at].public).counter == 5

@@ -52,7 +52,7 @@ def unfolded(data: bytes) -> archives.DecompressedFile:
 
 
 @pytest.mark.parametrize("level", range(1, 10))
-def test_what_a_zip_holds_lies_open(level: int) -> None:
+def test_what_a_zip_holds_is_unpacked(level: int) -> None:
     found = unfolded(zipped({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
 
     assert TEXT in found.content
@@ -71,7 +71,7 @@ def test_what_a_zip_holds_lies_open(level: int) -> None:
     ],
     ids=["gzip", "two-gzips", "zip-in-tar", "gzip-in-tar-in-gzip", "zip-in-zip", "zip-stored-in-zip"],
 )
-def test_archives_in_archives_lie_open(data: bytes) -> None:
+def test_archives_in_archives_are_unpacked(data: bytes) -> None:
     assert TEXT in unfolded(data).content
 
 
@@ -87,7 +87,7 @@ def test_no_more_than_three_levels_are_opened() -> None:
 
 
 @pytest.mark.parametrize("tool", ["jar", "bsdtar"])
-def test_archives_of_other_tools_that_use_zlib_lie_open(tmp_path: Path, tool: str) -> None:
+def test_archives_of_other_tools_that_use_zlib_are_unpacked(tmp_path: Path, tool: str) -> None:
     if shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed")
     (tmp_path / "text").write_bytes(TEXT)

@@ -51,7 +51,7 @@ async def test_a_page_of_ours_acts_for_the_signed_in(echo: Echo, method: str, he
         {"Referer": "http://127.0.0.1:8480/"},
     ],
 )
-async def test_whatever_is_not_our_page_goes_on_without_credentials(
+async def test_whatever_is_not_our_page_continues_without_credentials(
     echo: Echo, method: str, headers: dict[str, str]
 ) -> None:
     async with browsing(echo, store_entry(HERE)) as http:

@@ -107,7 +107,7 @@ async def test_what_is_too_long_for_a_page_is_left_to_the_script(
     assert '<div id="app"></div>' in answer.text
 
 
-async def test_releases_that_could_not_be_asked_for_are_not_told_to_be_none() -> None:
+async def test_releases_that_could_not_be_asked_for_are_not_reported_as_missing() -> None:
     answers = {"/api/v1/products/evil": (200, PRODUCT), "/api/v1/products/evil/releases": (429, {"code": "x"})}
     async with browsing(answering(answers), store_entry(HERE)) as http:
         answer = await http.get("/products/evil", headers=PERSON)
@@ -166,7 +166,7 @@ async def test_a_bearer_that_was_taken_back_is_forgotten_by_pages_too() -> None:
     assert asked.count("/auth/session/token") == 2
 
 
-async def test_whoever_is_known_does_not_wait_for_the_cookies_of_strangers(echo: Echo) -> None:
+async def test_anyone_who_is_known_does_not_wait_for_the_cookies_of_strangers(echo: Echo) -> None:
     is_asked, may_answer = asyncio.Event(), asyncio.Event()
     stranger = {**SIGNED_IN, "Cookie": "countersign=css_" + "z" * 40}
 

@@ -8,7 +8,7 @@ OURS = {"Sec-Fetch-Site": "same-origin"}
 ALICE = {"username": "alice", "password": "right"}
 
 
-async def test_a_wrong_password_is_told_as_the_api_tells_it(echo: Echo) -> None:
+async def test_a_wrong_password_is_reported_in_the_words_of_the_api(echo: Echo) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.post("/signin", json={**ALICE, "password": "wrong"}, headers=OURS)
 
@@ -20,7 +20,7 @@ async def test_a_wrong_password_is_told_as_the_api_tells_it(echo: Echo) -> None:
 
 @pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}])
 @pytest.mark.parametrize("path", ["/signin", "/signout"])
-async def test_another_site_signs_nobody_in_or_out(echo: Echo, path: str, headers: dict[str, str]) -> None:
+async def test_another_site_signs_no_user_in_or_out(echo: Echo, path: str, headers: dict[str, str]) -> None:
     cookie = {"Cookie": "countersign-work=cst_" + "b" * 40}
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.post(path, json=ALICE, headers={**headers, **cookie})
@@ -30,7 +30,7 @@ async def test_another_site_signs_nobody_in_or_out(echo: Echo, path: str, header
     assert "set-cookie" not in answer.headers
 
 
-async def test_over_http_from_other_machines_nobody_signs_in(echo: Echo) -> None:
+async def test_over_http_from_other_machines_no_user_signs_in(echo: Echo) -> None:
     async with browsing(echo, work_entry(OPEN), OPEN) as http:
         answer = await http.post("/signin", json=ALICE, headers=OURS)
 

@@ -50,7 +50,7 @@ async def test_programs_that_do_not_take_html_are_answered_by_the_service(echo: 
 
 
 @pytest.mark.parametrize("accept", ["*/*", "text/*", "", "image/png, */*;q=0.1", "text/html"])
-async def test_every_page_of_both_services_is_html_to_whoever_takes_anything(echo: Echo, accept: str) -> None:
+async def test_every_page_of_both_services_is_html_to_anyone_who_takes_anything(echo: Echo, accept: str) -> None:
     for entry, pages in ((store_entry(HERE), ("/", "/design")), (work_entry(HERE), ("/", "/signin"))):
         async with browsing(echo, entry) as http:
             for path in pages:

@@ -39,7 +39,9 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize(("above", "below", "least"), PAIRS)
-def test_a_colour_can_be_told_from_what_is_behind_it(scheme: int, above: str, below: str, least: float) -> None:
+def test_a_colour_can_be_distinguished_from_what_is_behind_it(
+    scheme: int, above: str, below: str, least: float
+) -> None:
     known = colours(scheme)
     first, second = sorted((luminance(known[above]), luminance(known[below])), reverse=True)
 

@@ -16,7 +16,7 @@ def require_pages() -> None:
 
 @pytest.fixture(scope="session")
 def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The store; somebody works on its jobs."""
+    """The store, with a worker for its jobs."""
     require_pages()
     data = tmp_path_factory.mktemp("store") / "data"
     with served(data, "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1", "COUNTERSIGN_RATE_KEYS": "10000"}) as running:

@@ -1,4 +1,4 @@
-"""Products of the demonstration's publisher, made by the API as its own scripts would."""
+"""Creates products of the demonstration's publisher through the API."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from tests.servers.countersign import Running
 
 
 def new(store: Running, *, access: str = "entitled") -> str:
-    """A draft product; its slug."""
+    """Create a draft product, and return its slug."""
     slug = f"lighthouse-{secrets.token_hex(4)}"
     product = {"slug": slug, "title": slug.title(), "kind": "game", "platforms": ["linux"], "access": access}
     call(store, "POST", "/products", product)
@@ -23,7 +23,7 @@ def new(store: Running, *, access: str = "entitled") -> str:
 
 
 def drafted(store: Running, slug: str, content: bytes, version: str = "1.0.0") -> str:
-    """A draft of the product with one file for Linux; the artifact's id."""
+    """Create a draft release of the product with one file for Linux, and return the artifact's id."""
     call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": "stable"})
     about = {"filename": "lighthouse.zip", "size": len(content), "platform": "linux"}
     announced = call(store, "POST", f"/products/{slug}/releases/{version}/artifacts", about)
@@ -32,26 +32,26 @@ def drafted(store: Running, slug: str, content: bytes, version: str = "1.0.0") -
 
 
 def published(store: Running, slug: str, version: str) -> None:
-    """One more release of the product."""
+    """Publish another release of the product."""
     call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": "stable", "notes_only": True})
     call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
 
 
 def free_product(store: Running) -> str:
-    """A new product with the release 1.0.0; its slug."""
+    """Create a product with the release 1.0.0, and return its slug."""
     slug = new(store, access="free")
     published(store, slug, "1.0.0")
     return slug
 
 
 def published_with_a_file(store: Running, slug: str, version: str, content: bytes | None = None) -> None:
-    """One more release of the product, with a file for Linux."""
+    """Publish another release of the product, with a file for Linux."""
     processed(store, drafted(store, slug, archived() if content is None else content, version))
     call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
 
 
 def owned_with_a_file(store: Running, email: str = PLAYER) -> str:
-    """A new product of the person, whose release 1.0.0 has a file; its slug."""
+    """Create a product of the person, whose release 1.0.0 has a file, and return its slug."""
     slug = new(store)
     published_with_a_file(store, slug, "1.0.0")
     codes = call(store, "POST", "/codes", {"kind": "license", "products": [slug], "count": 1})["codes"]
@@ -70,22 +70,22 @@ def archived(more: Mapping[str, bytes] | None = None) -> bytes:
 
 
 def processed(store: Running, artifact: str) -> None:
-    """Have the build of the artifact made."""
+    """Process the build of the artifact."""
     wanted = {"type": "build.process", "payload": {"artifact_id": artifact}}
     job = call(store, "POST", "/jobs", wanted, prefer="wait=30")
     assert job["status"] == "completed", job
 
 
 def built(store: Running) -> str:
-    """A new free product whose release 1.0.0 was processed; its slug."""
+    """Create a free product whose release 1.0.0 is processed, and return its slug."""
     slug = new(store, access="free")
     published_with_a_file(store, slug, "1.0.0")
     return slug
 
 
 def updated(store: Running) -> str:
-    """A new free product with the releases 1.0.0 and 1.1.0, between which there is a delta. The second lists two
-    components. Its slug."""
+    """Create a free product with the releases 1.0.0 and 1.1.0 and a delta between them, and return its slug. The second
+    release lists two components."""
     slug = new(store, access="free")
     data = random.Random(slug).randbytes(300_000)
     bill = {"bomFormat": "CycloneDX", "version": 1, "components": [{"name": "SDL"}, {"name": "zlib"}]}

@@ -1,15 +1,15 @@
-"""The two ways to use a page: by keyboard alone, and by mouse. A journey is written once, and done with each."""
+"""The two ways to use a page: by keyboard alone, and by mouse. A journey is written once, and run with each."""
 
 from pathlib import Path
 
 from playwright.async_api import FilePayload, Page
 
 MAX_TABS = 150
-"""More than any page has elements that the Tab key stops at."""
+"""More than the number of tab stops on any page."""
 
 
 class Keyboard:
-    """Uses pages by keys alone: the Tab key leads to every element."""
+    """Uses pages by keyboard alone: the Tab key reaches every element."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -46,17 +46,17 @@ class Keyboard:
         await self.page.keyboard.type(label)
 
     async def choose_file(self, selector: str, file: FilePayload | Path) -> None:
-        """Choose a file with the button for that."""
+        """Choose a file with the file button."""
         async with self.page.expect_file_chooser() as opened:
             await self.press(selector)
         await (await opened.value).set_files(file)
 
 
 class Mouse(Keyboard):
-    """Uses pages by mouse, and types into the fields that were pressed."""
+    """Uses pages by mouse, and types into the clicked fields."""
 
     async def reach(self, selector: str) -> None:
-        """Press the element."""
+        """Click the element."""
         await self.page.click(selector)
 
     async def press(self, selector: str) -> None:

@@ -1,4 +1,4 @@
-"""The people of the demonstration at the store's pages, and its API as a script of theirs calls it."""
+"""Signs the people of the demonstration in on the store's pages, and calls the API as them."""
 
 import secrets
 from typing import Any
@@ -15,17 +15,17 @@ PASSWORD = "countersign-demo"
 
 
 _SESSIONS: dict[tuple[str, str], Any] = {}
-"""Cookies by store and person: one sign-in each, as the store slows down whoever signs in again and again."""
+"""Cookies by store and person: each signs in once, because the store slows down repeated sign-ins."""
 
 
 async def sign_in(page: Page, email: str, to: str) -> None:
-    """Be at the address, signed in."""
+    """Open the address, signed in."""
     await page.goto("/logo.svg")
     store = urlsplit(page.url).netloc
     if (store, email) in _SESSIONS:
         await page.context.add_cookies(_SESSIONS[store, email])
-    # A test may have ended the session, as a change of the password does.
-    # The store uses the cookie only for requests of its own pages.
+    # A test may have ended the session, for example by a new password. The store accepts the cookie only from its own
+    # pages.
     own = {"Sec-Fetch-Site": "same-origin"}
     answer = await page.context.request.get("/api/v1/auth/me", headers=own)
     # It may also be the session of another person, who was signed in here before.
@@ -38,7 +38,7 @@ async def sign_in(page: Page, email: str, to: str) -> None:
 
 
 async def type_sign_in(page: Page, email: str, to: str) -> None:
-    """Sign in by the page for that, which leads on to the address."""
+    """Sign in on the sign-in page, which then leads to the address."""
     await page.goto(f"/auth/signin?return_to={to}")
     await page.fill("#email", email)
     await page.fill("#password", PASSWORD)
@@ -46,7 +46,7 @@ async def type_sign_in(page: Page, email: str, to: str) -> None:
 
 
 def new_person(store: Running) -> str:
-    """A new customer without products; their e-mail address."""
+    """Create a customer without products, and return their e-mail address."""
     email = f"customer-{secrets.token_hex(4)}@example.com"
     command(store, "person", "create", email, "--password-stdin", stdin=PASSWORD)
     return email
@@ -55,7 +55,7 @@ def new_person(store: Running) -> str:
 def call(
     store: Running, method: str, path: str, body: object = None, *, email: str = PUBLISHER, prefer: str = ""
 ) -> Any:
-    """What the API answers a script of this person, which has to be a success."""
+    """The API's answer to a request of this person, which must succeed."""
     headers = {"Authorization": f"Bearer {store.token(email)}", **({"Prefer": prefer} if prefer else {})}
     answer = httpx.request(method, f"{store.url}/api/v1{path}", json=body, headers=headers, timeout=60, verify=TLS)
     assert answer.is_success, answer.text

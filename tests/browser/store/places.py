@@ -1,4 +1,5 @@
-"""All pages of the store in their states, and who visits them. A page that is not here fails test_every_page.py."""
+"""All pages of the store in their states, and their visitors. A page that is not listed here fails
+test_every_page.py."""
 
 from tests.browser.visits import Place, Visitor
 
@@ -84,4 +85,4 @@ READABLE = (
     Place("product-missing", "/products/nothing-of-this-name"),
     Place("publisher-page", "/publishers/northwind-games"),
 )
-"""What is there before, and without, a script."""
+"""The page before its script runs, and without scripts."""

@@ -1,4 +1,5 @@
-"""The page that asks: the reading as chips that can be changed, three kinds of answers, suggestions and follow-ups."""
+"""The page for questions: the reading as chips that can be changed, three kinds of answers, suggestions and
+follow-ups."""
 
 import asyncio
 import re
@@ -18,7 +19,8 @@ REFUSED = "How much does Aurora Freight cost?"
 
 
 def total(store: Running, kind: str) -> int:
-    """How many products of the kind run on Linux, by the catalog: other tests add some to the store that they share."""
+    """How many products of the kind run on Linux according to the catalog, because other tests add some to the shared
+    store."""
     found = httpx.get(f"{store.url}/api/v1/products", params={"kind": kind, "platform": "linux", "limit": 100})
     return len(found.json()["items"])
 
@@ -34,12 +36,12 @@ def address(question: str, **more: str) -> str:
 
 
 def asked(page: Page) -> dict[str, str]:
-    """What the page's address asks."""
+    """The question in the page's address."""
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
 async def focused(page: Page) -> str:
-    """The name or words of what has the keyboard."""
+    """The name or text of the element with the keyboard focus."""
     return await page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.innerText")
 
 

@@ -1,4 +1,4 @@
-"""The list of products: found while one types, narrowed by what stands in the address."""
+"""The list of products: search while typing, and filters in the address."""
 
 import re
 

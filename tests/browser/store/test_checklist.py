@@ -1,4 +1,4 @@
-"""The table in README.md names journeys that there are, and leaves none of the points out."""
+"""The table in README.md names existing journeys, and covers every item."""
 
 import re
 from pathlib import Path

@@ -16,7 +16,7 @@ from tests.servers.countersign import Running
 
 @pytest.fixture(scope="session")
 def peopled_store(demo_store: Running) -> Running:
-    """The store with two people more: one who may only look, and one whose organisation has nothing yet."""
+    """The store with two additional people: one with read access only, and one whose organisation is empty."""
     shop.command(demo_store, "org", "create", "quiet-harbour", "--name", "Quiet Harbour")
     for name, org, role in (("viewer", "northwind-games", "viewer"), ("newcomer", "quiet-harbour", "owner")):
         asked = ("person", "create", f"{name}@example.com", "--password-stdin", "--org", org, "--role", role)

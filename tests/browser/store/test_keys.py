@@ -1,4 +1,4 @@
-"""Keys that anybody may have, the sandbox, the sheet of keys, and what is said when there is no answer."""
+"""Free API keys, the sandbox, the list of keys, and the messages when there is no answer."""
 
 import asyncio
 

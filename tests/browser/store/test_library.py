@@ -1,4 +1,4 @@
-"""What people note about products for themselves, what they follow, and what is newer than what they downloaded."""
+"""Personal notes about products, followed products, and updates since the last download."""
 
 import asyncio
 import json
@@ -16,12 +16,12 @@ from tests.servers.countersign import Running
 
 LINES = """new Set([...document.querySelectorAll(".library-head .input, .library-head .button")]
   .map((each) => each.getBoundingClientRect().top)).size"""
-"""On how many lines the search of the library and the button beside it stand."""
+"""On how many lines the library's search and the button beside it are."""
 
 
 PLACE_LINES = """new Set([...document.querySelectorAll(".place-line > *")]
   .map((each) => each.getBoundingClientRect().top)).size"""
-"""On how many lines the places of the library stand on a phone."""
+"""On how many lines the library's sections are on a phone."""
 
 
 async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
@@ -182,7 +182,7 @@ async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_acc
 
 
 def updatable(store: Running, email: str) -> list[str]:
-    """Two new products of the person, both with a newer release than the one that they downloaded; their slugs."""
+    """Create two products of the person, both with a newer release than the downloaded one, and return their slugs."""
     slugs = [owned_with_a_file(store, email) for _ in range(2)]
     for slug, each in zip(slugs, reversed(call(store, "GET", "/library", email=email)), strict=True):
         downloaded = {"version": "1.0.0", "platform": "linux", "at": None}

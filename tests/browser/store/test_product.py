@@ -1,4 +1,4 @@
-"""A product's page: the right download first, every release, and nothing of a publisher's text but text."""
+"""A product's page: the right download first, every release, and the publisher's text only as text."""
 
 import asyncio
 import re
@@ -74,7 +74,7 @@ async def test_what_is_not_free_is_downloaded_by_whoever_owns_it(browser: Browse
 
 @pytest.mark.full
 async def test_notes_are_marked_up_and_never_markup(browser: Browser, demo_store: Running) -> None:
-    # A draft is seen by its own people alone: nobody else's page changes.
+    # Only the publisher sees a draft, so all other visitors' pages stay the same.
     call(
         demo_store,
         "POST",

@@ -370,7 +370,7 @@ async def test_an_upload_tells_how_long_it_takes_and_is_paused_by_keyboard(
         await choose(page, "large.bin", secrets.token_bytes(LARGE))
         await expect(page.locator("label:has(progress)")).to_contain_text("/s, ")
         await expect(page.locator("label:has(progress)")).to_contain_text(" left")
-        # The line of an upload is as wide as the text above it.
+        # An upload's line is as wide as the text above it.
         assert await evaluated(page, WIDTHS) == []
         await held.wait()
         await page.focus("button:text('Pause')")

@@ -1,4 +1,4 @@
-"""A publisher's forms: what is typed outlives a reload and an ended session; the preview, webhooks and signing keys."""
+"""A publisher's forms: typed text survives a reload and an ended session; the preview, webhooks and signing keys."""
 
 import asyncio
 import secrets
@@ -12,7 +12,7 @@ from tests.servers.countersign import Running
 
 
 def made(store: Running, title: str) -> str:
-    """A new product, by its slug."""
+    """Create a product, and return its slug."""
     slug = f"{title.lower().replace(' ', '-')}-{secrets.token_hex(3)}"
     product = {"slug": slug, "title": title, "kind": "game", "platforms": ["linux"], "access": "free"}
     call(store, "POST", "/products", product)
@@ -75,7 +75,7 @@ async def test_what_is_typed_survives_a_lost_network_and_an_ended_session(
 
 
 def drafted(store: Running, title: str) -> str:
-    """A new product with the draft 1.0.0, by its slug."""
+    """Create a product with the draft 1.0.0, and return its slug."""
     slug = made(store, title)
     call(store, "POST", f"/products/{slug}/releases", {"version": "1.0.0", "channel": "beta", "notes": "As saved"})
     return slug

@@ -1,4 +1,4 @@
-"""A publisher's journey from a title to a product that visitors download, by keyboard alone and by mouse: nothing typed
+"""A publisher's journey from a title to a product that visitors download, by keyboard alone and by mouse: no typed text
 is lost, although the page is reloaded, the network is lost, the service restarts and the session ends on the way."""
 
 import asyncio
@@ -18,7 +18,7 @@ from tests.servers.countersign import served
 from tests.servers.process import free_port
 
 EXPECTED = ("ERR_CONNECTION", "ERR_EMPTY_RESPONSE", "ERR_INTERNET_DISCONNECTED", "status of 401")
-"""What the console says of a service that is away, of a network that is lost, and of a session that has ended."""
+"""What the console reports about a stopped service, a lost network and an ended session."""
 TITLE, SLUG = "Tide Tables", "tide-tables"
 RELEASE = f"/publisher/products/{SLUG}/releases/1.0.0"
 TWO_PARTS = 5 << 20
@@ -35,7 +35,7 @@ def build() -> FilePayload:
 
 
 async def sign_in(hand: Keyboard) -> None:
-    """Sign in on the page for that."""
+    """Sign in on the sign-in page."""
     await hand.type("#email", PUBLISHER)
     await hand.type("#password", PASSWORD)
     await hand.press("main form button")
@@ -61,7 +61,7 @@ async def describe_the_product(page: Page, hand: Keyboard) -> None:
 
 
 async def draft_without_a_network(page: Page, hand: Keyboard) -> None:
-    """Draft a release while there is no network, and again when there is."""
+    """Create a draft release without a network, and again with one."""
     await hand.press("summary:text-is('New release')")
     await hand.type("#version", "1.0.0")
     await hand.type("#notes", "Tides of **all** harbours")
@@ -77,14 +77,14 @@ async def draft_without_a_network(page: Page, hand: Keyboard) -> None:
 
 
 class SecondPart:
-    """Holds the second part of an upload until the service is away."""
+    """Delays the second part of an upload until the service is stopped."""
 
     def __init__(self) -> None:
         self.parts = 0
         self.is_sent, self.may_go = asyncio.Event(), asyncio.Event()
 
     async def hold(self, route: Route) -> None:
-        """Let the other requests pass."""
+        """Let all other requests pass."""
         if route.request.method == "PUT":
             self.parts += 1
             if self.parts == 2:
@@ -102,7 +102,7 @@ async def pass_the_checks(page: Page, hand: Keyboard) -> None:
 
 
 async def note_after_the_session(page: Page, hand: Keyboard) -> None:
-    """Change the notes when the session has ended, sign in again, and save them then."""
+    """Change the notes after the session has ended, sign in again, and save them then."""
     await expect(page.locator("#notes")).to_have_value("Tides of **all** harbours")
     await hand.type("#notes", "Tides of **four** harbours")
     await page.context.clear_cookies()

@@ -1,4 +1,4 @@
-"""From a code to what one owns: redeemed as it was pasted, alone or with others, and found in the library."""
+"""From a code to owned products: redeemed as it was pasted, alone or with others, and found in the library."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ MISSED = "status of 404"
 
 
 def issued(store: Running, product: str, count: int = 1) -> list[str]:
-    """Fresh codes for the product."""
+    """New codes for the product."""
     return call(store, "POST", "/codes", {"kind": "license", "products": [product], "count": count})["codes"]
 
 
@@ -53,7 +53,7 @@ async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, d
     async def cut(route: Route) -> None:
         keys.append(route.request.headers.get("idempotency-key"))
         if len(keys) == 1:
-            # The store has redeemed it; its answer is lost on the way.
+            # The store has redeemed it, but its answer is lost on the way.
             await route.fetch()
             await route.abort()
         else:

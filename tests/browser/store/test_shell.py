@@ -1,4 +1,4 @@
-"""The header of the store's pages: what it shows of the visitor when requests fail."""
+"""The header of the store's pages: what it shows about the visitor when requests fail."""
 
 from urllib.parse import urlsplit
 

@@ -1,4 +1,4 @@
-"""The page of sign-in beside the covers of the store's products."""
+"""The sign-in page beside the covers of the store's products."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ SHOWN = 9
 
 
 async def covers_are_there(page: Page) -> None:
-    """Wait until covers are shown; the policy of the page lets no script wait for them."""
+    """Wait until covers are shown by polling, because the page's policy forbids an injected script."""
     async with asyncio.timeout(60):
         while await page.evaluate(LOADED) < SHOWN:
             await asyncio.sleep(0.1)

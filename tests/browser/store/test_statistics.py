@@ -1,4 +1,4 @@
-"""The analytics of a publisher: dates, products, steps and figures, the markers of releases, and the export."""
+"""A publisher's analytics: dates, products, steps and figures, the markers of releases, and the export."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -19,23 +19,23 @@ PASSWORD = "countersign-demo"
 
 @dataclass
 class Caller:
-    """Somebody at the API."""
+    """A caller of the API."""
 
     url: str
     token: str
 
     def post(self, path: str, body: object) -> httpx.Response:
-        """What the API answers."""
+        """The answer of the API."""
         return httpx.post(
             f"{self.url}/api/{path}", json=body, headers={"Authorization": f"Bearer {self.token}"}, verify=TLS
         )
 
     def meta(self) -> Any:
-        """What there is for them."""
+        """The models and commands that the caller may use."""
         return httpx.get(f"{self.url}/api/meta", headers={"Authorization": f"Bearer {self.token}"}, verify=TLS).json()
 
     def run(self, command: str, /, **body: object) -> Any:
-        """The value a command answers, or the proposal it became."""
+        """The result of a command, or the proposal that it became."""
         answer = self.post(command.replace(".", "/"), body)
         assert answer.status_code in (200, 202), answer.text
         told = answer.json()
@@ -63,19 +63,19 @@ class Desk:
         return Caller(self.url, answer.json()["token"])
 
     def page(self, browser: Browser, **options: Any) -> Any:
-        """A watched page of the app. Refusals are said in the console too, which is the browser's doing."""
+        """A watched page of the app. The browser also logs refusals to the console."""
         return watched(browser, self.url, **{"expected": ("400", "401", "404"), **options})
 
     async def sign_in(self, page: Page, name: str, path: str = "/") -> None:
-        """Be that person, at that page."""
+        """Sign in as that person, and open that page."""
         page.set_default_timeout(30_000)
         await page.goto("/signin")
         await page.fill("#username", name)
         await page.fill("#password", PASSWORD)
-        # The page shows who is signed in already while it asks for another session.
+        # The page already shows the signed-in person while it requests another session.
         async with page.expect_response(lambda answer: answer.request.method == "POST"):
             await page.press("#password", "Enter")
-        # Not shown where the page is narrow.
+        # Hidden when the page is narrow.
         await page.wait_for_selector(f".side-person:has-text('{name}')", state="attached")
         if path != "/":
             await page.goto(path)
@@ -90,7 +90,7 @@ def require_pages() -> None:
 
 @pytest.fixture(scope="session")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """The app with the demonstration; skips where the pages are not built."""
+    """The app with the demonstration; the test is skipped when the pages are not built."""
     require_pages()
     with served(tmp_path_factory.mktemp("desk") / "data", "--demo", service="both") as running:
         yield Desk(running)

@@ -1,9 +1,10 @@
-"""All pages of the work app in their states, and who visits them. A page that is not here fails test_every_page.py."""
+"""All pages of the work app in their states, and their visitors. A page that is not listed here fails
+test_every_page.py."""
 
 from tests.browser.visits import Place, Visitor
 
 MORE = "main [aria-label='More']"
-"""What is seldom done with a record."""
+"""The menu of rarely used actions of a record."""
 
 WORK = (
     Place("home", "/"),

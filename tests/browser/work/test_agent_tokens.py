@@ -1,4 +1,4 @@
-"""Agents' tokens: made with what they may do, shown once, at an end at once."""
+"""Agents' tokens: created with their rights, shown once, revoked at once."""
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -74,7 +74,7 @@ async def test_an_agent_is_shown_with_what_it_did_and_may_do_as_it_happens(
         await page.click(".agent:has-text('watched-bot')")
         await page.wait_for_selector("h2:text-is('watched-bot')")
         log = page.locator(".log tbody tr")
-        # A call that is being written when the page first asks comes with its next look.
+        # A call that is recorded during the page's first request appears with its next one.
         await expect(log).to_have_count(1, timeout=30_000)
         await expect(log.first).to_contain_text("Watched 0")
         of_leads = page.locator(".matrix tr:has(th:text-is('Leads')) td")

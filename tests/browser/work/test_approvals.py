@@ -1,4 +1,4 @@
-"""The approvals inbox: live, by keyboard, and nothing is signed that was not seen."""
+"""The approvals inbox: live, by keyboard, and a person signs only what they have seen."""
 
 import re
 import time
@@ -14,7 +14,7 @@ SHOWN_MS = 300
 
 
 async def sign(page: Page) -> None:
-    """Approve the proposal in front by key, and confirm that where records are lost."""
+    """Approve the shown proposal by key, and confirm this if records are lost."""
     await page.keyboard.press("a")
     await page.locator("dialog[open] .button:focus:text-is('Cancel')").wait_for()
     await page.press("dialog[open] .ink", "Enter")
@@ -26,7 +26,7 @@ def lead(alice: Caller, title: str) -> str:
 
 
 def waiting(alice: Caller) -> int:
-    """How many proposals wait that have not expired."""
+    """How many pending proposals have not expired."""
     found = alice.run("plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
     return sum(each["expires_at"] > clock.rfc3339(clock.now()) for each in found)
 
@@ -68,7 +68,7 @@ async def test_what_else_a_deletion_does_is_told_as_the_api_tells_it(
     told = alice.run("plan.get", id=plan)["effects"]
     assert told == ["1 activity deleted"]
     async with desk.page(browser) as page:
-        # A computer whose clock is late has nothing that was proposed in its future.
+        # On a computer whose clock is late, no proposal appears to be in the future.
         await page.clock.set_fixed_time(time.time() - 600)
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
         await expect(page.locator(".effects")).to_contain_text(told[0])
@@ -156,7 +156,7 @@ async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_
         await page.wait_for_selector(".toast:has-text('Done')")
 
         await page.wait_for_selector(".plan[data-command='lead.qualify'] .chip:has-text('Out of date')")
-        # This one was not looked at, nor is it now.
+        # This one was not viewed before, and is not viewed now.
         await page.wait_for_selector(".plan[data-command='lead.update'] .chip:has-text('Out of date')")
         await page.wait_for_selector("#plan-title:has-text('Qualify')")
         await page.wait_for_selector(".plan-page .notice:has-text('has changed since this was proposed')")
@@ -174,7 +174,7 @@ async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_
 
 @pytest.mark.full
 async def test_proposals_are_seen_as_they_come(browser: Browser, desk: Desk, alice: Caller, figures: Figures) -> None:
-    """How soon, is a figure beside the one that is wanted."""
+    """The delay is a figure beside the required one."""
     runner = alice.agent("runner", "lead.*")
     ids = [lead(alice, f"Timed {number}") for number in range(20)]
     async with desk.page(browser) as page:
@@ -185,7 +185,7 @@ async def test_proposals_are_seen_as_they_come(browser: Browser, desk: Desk, ali
         for number, each in enumerate(ids, 1):
             runner.run("lead.delete", id=each)
             answered = time.monotonic()
-            # The first one is open, so it stays alone.
+            # The first one is open, so it remains alone.
             alike = f".plan:has-text('{number - 1} identical')"
             shown = f".plans li:nth-child({number}) .plan" if number < 3 else alike
             await page.wait_for_selector(shown)
@@ -517,7 +517,7 @@ async def test_no_dialog_of_an_action_has_two_buttons_of_one_name(browser: Brows
             rows = root.run(f"{model['name']}.list", limit=50) if has_pages else []
             seen: set[str] = set()
             for row in rows:
-                # The field that the actions move is called differently from model to model.
+                # The field that the actions change has a different name in each model.
                 state = str(row.get("state") or row.get("stage") or row.get("status"))
                 if state in seen:
                     continue

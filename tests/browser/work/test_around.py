@@ -1,4 +1,4 @@
-"""What is around the records: the palette, the board, the figures."""
+"""The pages around the records: the palette, the board, the figures."""
 
 import pytest
 from playwright.async_api import Browser, expect

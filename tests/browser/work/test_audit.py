@@ -1,4 +1,4 @@
-"""The audit: found by filters, linked to for good, checked and taken along."""
+"""The audit: filtered, linked permanently, verified and exported."""
 
 import csv
 import sqlite3

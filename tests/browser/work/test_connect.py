@@ -1,4 +1,4 @@
-"""The page about MCP: settings as the documents have them, a token's tools from the endpoint, what its agent did."""
+"""The page about MCP: settings as in the documentation, a token's tools from the endpoint, the agent's activity."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ DOCUMENT = Path(__file__).parents[3] / "docs/how-to/connect-an-agent.md"
 
 
 def in_document(url: str) -> dict[str, str]:
-    """The settings of each client as the document has them, for this address."""
+    """The settings of each client as in the documentation, for this address."""
     found: dict[str, str] = {}
     for part in DOCUMENT.read_text().replace("\n## ", "\n### ").split("\n### ")[1:]:
         name, _, text = part.partition("\n")

@@ -1,4 +1,4 @@
-"""What a page does while the server is away: it says so, blames no input, and goes on by itself."""
+"""A page while the server is down: it says so, reports no input as wrong, and continues by itself."""
 
 import time
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.servers.process import free_port
 AWAY = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE", "ERR_FAILED", "503")
 LIVE_S = 5
 BUSY_S = 20
-"""On a machine that has much to do, still less than the API lets a watching page wait."""
+"""Long enough for a busy machine, but less than the API lets a watching page wait."""
 
 
 async def test_pages_go_on_by_themselves_after_a_restart_of_the_server(

@@ -29,7 +29,7 @@ async def test_a_chart_is_read_by_keyboard_shown_as_a_table_and_leads_to_its_rec
         await chart.press("Enter")
 
         await page.wait_for_selector("h1:text-is('Leads')")
-        # From the first day, to the last day, and the stage that the measure counts.
+        # The first day, the last day, and the stage that the measure counts.
         assert await page.locator(".filter-token").count() == 3
         await expect(page.locator(".filter-token:has-text('Stage')")).to_contain_text("Won")
 

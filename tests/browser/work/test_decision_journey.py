@@ -16,63 +16,63 @@ ENOUGH_S = 120
 
 
 class Keyboard:
-    """Decides by keys alone."""
+    """Decides by keyboard alone."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
 
     async def open_approvals(self) -> None:
-        """Go from My work to what waits."""
+        """Go from My work to the pending proposals."""
         await self.page.focus("a:text-is('Open approvals')")
         await self.page.keyboard.press("Enter")
 
     async def ask_to_reject(self) -> None:
-        """Open the dialog that asks for the reason."""
+        """Open the dialog for the reason."""
         await self.page.keyboard.press("r")
 
     async def send(self) -> None:
-        """Reject with the reason that is typed."""
+        """Reject with the typed reason."""
         await self.page.focus("#reject-reason")
         await self.page.keyboard.press("Tab")
         await self.page.keyboard.press("Enter")
 
     async def approve(self) -> None:
-        """Approve the proposal in front, and confirm it."""
+        """Approve the shown proposal, and confirm it."""
         await self.page.keyboard.press("a")
         await self.page.locator("dialog[open] .button:focus:text-is('Cancel')").wait_for()
         await self.page.keyboard.press("Shift+Tab")
         await self.page.keyboard.press("Enter")
 
     async def sign_in(self) -> None:
-        """Sign in anew above the page."""
+        """Sign in again above the page."""
         await self.page.focus("#session-password")
         await self.page.keyboard.type(PASSWORD)
         await self.page.keyboard.press("Enter")
 
 
 class Mouse(Keyboard):
-    """Decides by pressing what is on the page."""
+    """Decides by mouse."""
 
     async def open_approvals(self) -> None:
-        """Go from My work to what waits."""
+        """Go from My work to the pending proposals."""
         await self.page.click("a:text-is('Open approvals')")
 
     async def ask_to_reject(self) -> None:
-        """Open the dialog that asks for the reason."""
+        """Open the dialog for the reason."""
         await self.page.click("#reject")
 
     async def send(self) -> None:
-        """Reject with the reason that is typed."""
+        """Reject with the typed reason."""
         await self.page.click("dialog[open] .risky")
 
     async def approve(self) -> None:
-        """Approve the proposal in front, and confirm it."""
+        """Approve the shown proposal, and confirm it."""
         await self.page.click("#approve")
         await self.page.click("dialog[open] .ink")
 
 
 def propose(agent: Caller, lead: str, number: int) -> None:
-    """Let the agent propose a deletion, for a reason of its own: proposals that are alike are decided together."""
+    """Let the agent propose a deletion with a reason of its own, because equal proposals are decided together."""
     steps = [{"command": "lead.delete", "input": {"id": lead}}]
     agent.run("plan.propose", steps=steps, why=f"Wish {number}")
 
@@ -83,14 +83,14 @@ def decided(person: Caller, state: str) -> list[str | None]:
 
 
 async def waits(page: Page, count: int) -> None:
-    """Wait until so many proposals are listed, and one is in front."""
+    """Wait until this count of proposals is listed, and one is shown."""
     await expect(page.locator(".plan")).to_have_count(count, timeout=ENOUGH_S * 1000)
     await page.locator("#reject").wait_for()
     await expect(page.locator("dialog[open]")).to_have_count(0, timeout=ENOUGH_S * 1000)
 
 
 async def typed(page: Page, hand: Keyboard, reason: str) -> None:
-    """Type a reason, and do not send it yet."""
+    """Type a reason without sending it."""
     await hand.ask_to_reject()
     await page.locator("dialog[open] #reject-reason").wait_for()
     await page.focus("#reject-reason")
@@ -99,7 +99,7 @@ async def typed(page: Page, hand: Keyboard, reason: str) -> None:
 
 
 async def refused_and_kept(page: Page, hand: Keyboard, reason: str) -> None:
-    """Send the reason where it cannot arrive: the dialog says so and keeps the reason."""
+    """Send the reason without a connection: the dialog reports this and keeps the reason."""
     async with page.expect_event("requestfailed", lambda each: each.url.endswith("/api/plan/reject")):
         await hand.send()
     await page.wait_for_selector("dialog[open] [role=alert]")
@@ -121,7 +121,7 @@ async def before_the_restart(page: Page, hand: Keyboard) -> None:
 
 
 async def without_a_network(page: Page, hand: Keyboard) -> None:
-    """Send a reason while there is no network, and again when there is."""
+    """Send a reason without a network, and again with one."""
     await typed(page, hand, "Typed without a network")
     await page.context.set_offline(True)
     await refused_and_kept(page, hand, "Typed without a network")
@@ -132,10 +132,10 @@ async def without_a_network(page: Page, hand: Keyboard) -> None:
 
 
 async def after_the_session(page: Page, hand: Keyboard, agent: Caller, lead: str) -> None:
-    """Type a reason, sign in anew because the session has ended, and send it then."""
+    """Type a reason, sign in again because the session has ended, and send it then."""
     await typed(page, hand, "Typed before the session ended")
     await page.context.clear_cookies()
-    # The page learns of it by its next question, which a new proposal brings.
+    # The page detects this with its next request, which a new proposal triggers.
     propose(agent, lead, DECISIONS)
     await page.wait_for_selector("#session-password", timeout=ENOUGH_S * 1000)
     await hand.sign_in()
@@ -149,7 +149,7 @@ async def after_the_session(page: Page, hand: Keyboard, agent: Caller, lead: str
 
 
 async def after_a_reload(page: Page, hand: Keyboard) -> None:
-    """Approve one; type a reason, load the page again and find it; reject the last one."""
+    """Approve one; type a reason, reload the page and find it; reject the last one."""
     await hand.approve()
     await waits(page, 3)
     await typed(page, hand, "Typed before the page was loaded again")

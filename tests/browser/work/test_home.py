@@ -1,4 +1,4 @@
-"""My work: what waits for a person, what is theirs and due, and what they opened last."""
+"""My work: what waits for a person, what is assigned to them and due, and what they opened last."""
 
 from datetime import datetime, timedelta
 

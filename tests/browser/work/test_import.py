@@ -1,4 +1,4 @@
-"""Many records from a file: tried first, all or none."""
+"""Many records from a file: checked first, then all or none."""
 
 from pathlib import Path
 

@@ -11,7 +11,7 @@ from tests.browser.work.conftest import Caller, Desk, filtered
 
 
 async def cell(page: Page) -> str:
-    """The cell the keyboard is on."""
+    """The cell with the keyboard focus."""
     return str(await page.get_attribute("[role=grid]", "aria-activedescendant"))
 
 
@@ -21,7 +21,7 @@ def count(alice: Caller) -> int:
 
 
 async def width(page: Page, heading: str) -> int:
-    """How wide a column is, in pixels."""
+    """The width of a column in pixels."""
     return round((await page.locator(f"[role=columnheader]:text-is('{heading}')").bounding_box() or {})["width"])
 
 
@@ -60,7 +60,7 @@ async def test_a_list_is_walked_sorted_and_opened_by_keyboard_alone(
 async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: Desk, alice: Caller) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice")
-        # What the first page still asks for is no part of this.
+        # Requests that the first page still sends do not count.
         await page.goto("about:blank")
         asked: list[str] = []
         page.on("request", lambda each: asked.append(urlsplit(each.url).path))
@@ -120,7 +120,7 @@ async def test_a_filter_is_built_told_in_the_address_and_taken_away(
         few = await page.inner_text(".count")
         await page.reload()
         await expect(page.locator(".count")).to_have_text(few)
-        # The value of a condition is pressed to change it.
+        # A click on a condition's value opens it for a change.
         await tokens.nth(0).locator("button >> nth=2").click()
         await expect(page.locator("#filter-value")).to_be_focused()
         await expect(page.locator("#filter-value")).to_have_value("80000.00")
@@ -341,7 +341,7 @@ async def test_the_tabs_are_ones_own_views_and_the_shared_ones_for_an_administra
         await expect(page.locator(".views a:has-text('Due, from Alice')")).to_have_count(1)
         await expect(page.locator(".views a:has-text('Alice alone')")).to_have_count(0)
 
-        # Another person's view is changed by its owner alone.
+        # Only its owner changes a person's view.
         await page.click(".views a:has-text('Due, from Alice')")
         await page.click("[role=columnheader]:text-is('Subject')")
         await expect(page.locator(".view-changed")).to_have_count(1)

@@ -1,4 +1,5 @@
-"""A list that is longer than any element of a browser can be high: its scrollbar is scaled, its last row is there."""
+"""A list that is higher than the maximum height of a browser's element: its scrollbar is scaled, and its last row can
+be reached."""
 
 import sqlite3
 from contextlib import closing
@@ -47,5 +48,5 @@ async def test_the_last_of_very_many_rows_is_reached_by_key_bar_and_wheel(
             await page.hover("[role=grid]")
             await page.mouse.wheel(0, 300)
 
-            # As many rows as the wheel says, though the bar stands for more pixels than it has.
+            # The wheel scrolls its usual number of rows, although one pixel of the scrollbar stands for several.
             await expect(first).to_have_attribute("aria-rowindex", str(before + 10))

@@ -1,4 +1,4 @@
-"""Many records at a time: picked by keyboard, looked at before, and what became of each is told."""
+"""Many records at a time: selected by keyboard, reviewed before the action, with a result for each."""
 
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
@@ -7,7 +7,7 @@ from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk, filtered
 
 LONG_MS = 120_000
-"""How long many commands may take on a machine that has much to do."""
+"""How long many commands may take on a busy machine."""
 
 
 def several(alice: Caller, name: str, count: int) -> list[str]:
@@ -16,7 +16,7 @@ def several(alice: Caller, name: str, count: int) -> list[str]:
 
 
 async def choose(page: Page, words: str, menu: str = "") -> None:
-    """Choose by keyboard what is to be done with the picked records, in a menu or beside it, and look at it."""
+    """Choose an action for the selected records by keyboard, in a menu or beside it, and review it."""
     if menu:
         await page.press(f".bulk-bar .menu > button:has-text('{menu}')", "Enter")
     await page.press(f".bulk-bar :is([role=menuitem], .button):has-text('{words}')", "Enter")

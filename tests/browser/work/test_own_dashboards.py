@@ -1,4 +1,5 @@
-"""Dashboards that a person arranges by keyboard and by mouse, kept by the service, and seen by those who may."""
+"""Dashboards that a person arranges by keyboard and by mouse, stored by the service, and visible to those who may see
+them."""
 
 import json
 from collections.abc import Sequence
@@ -20,14 +21,14 @@ def arranged(person: Caller, name: str, tiles: Sequence[object] = TILES, **more:
 
 
 def kept(person: Caller, dashboard: str) -> list[tuple[str, int]]:
-    """The titles and widths of its tiles in their places, as the service keeps them."""
+    """The titles and widths of its tiles in their positions, as the service stores them."""
     tiles = json.loads(person.run("dashboard.get", id=dashboard)["tiles"])
     in_place = sorted(tiles, key=lambda each: (each.get("y", 0), each.get("x", 0)))
     return [(each.get("title", ""), each["w"]) for each in in_place]
 
 
 async def save(page: Page) -> None:
-    """Keep the arrangement, and wait until the service has it."""
+    """Save the arrangement, and wait until the service has stored it."""
     await page.click(".board-edit button:text-is('Save')")
     await page.wait_for_selector(".toast:has-text('Saved')")
     await expect(page.locator(".board-edit")).to_have_count(0)
@@ -125,6 +126,6 @@ async def test_another_person_sees_a_shared_dashboard_and_no_private_one(
             await desk.sign_in(page, person, "/dashboard")
             await page.click(".board-tab:text-is('For all of us')")
             await page.wait_for_selector(".tile-frame:has-text('Read me.')")
-            # Of another person's dashboard there is a copy at most.
+            # Another person's dashboard can only be copied.
             await expect(page.locator("#edit-board")).to_have_text("Edit a copy")
             await expect(page.locator(".board-tab:text-is('For me alone')")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""The parts of a record on its page: an invoice is written, posted and paid without leaving it."""
+"""The parts of a record on its page: an invoice is written, posted and paid without leaving the page."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,14 +11,14 @@ from tests.browser.work.conftest import Desk
 
 
 async def act(page: Page, action: str) -> None:
-    """Do what the record's button says, and wait until it is done."""
+    """Run the record's action, and wait until it is finished."""
     await page.click(f"[data-action='{action}']")
     await page.click("dialog[open] .button.strong")
     await page.wait_for_selector(".toast:has-text('Done')")
 
 
 async def add(page: Page, part: str, **fields: str) -> None:
-    """Add a part by keyboard, the form of which is open."""
+    """Add a part by keyboard in the open form."""
     for name, value in fields.items():
         await page.fill(f"#part-{part}-invoice-{name}", value)
     await page.press(f"#part-{part}-invoice-{[*fields][-1]}", "Enter")
@@ -39,11 +39,11 @@ async def test_a_bookkeeper_writes_posts_and_pays_an_invoice_on_its_page(
         for number, price in (("1", "10.00"), ("2", "4.50")):
             await add(page, "invoice_line", description=f"Line {number}", unit_price_minor=price, quantity="2")
             await expect(lines.locator("tbody tr")).to_have_count(int(number))
-            # The next line is begun at once.
+            # The form for the next line opens at once.
             await expect(page.locator("#part-invoice_line-invoice-description")).to_have_value("")
             await expect(lines.locator("form :is(input, select, textarea)").first).to_be_focused()
         await expect(lines.locator("tbody tr:has-text('Line 2')")).to_contain_text("9.00")
-        # The message about the second line is in place of the one about the first.
+        # The message about the second line replaces the one about the first.
         await expect(page.locator(".toast")).to_have_count(1)
         await assert_accessible(page, axe)
         await expect(page.locator(".prop:has(.prop-name .cut:text-is('Total'))")).to_contain_text("34.51")
@@ -60,7 +60,7 @@ async def test_a_bookkeeper_writes_posts_and_pays_an_invoice_on_its_page(
 
 @pytest.fixture
 def numbers_by_party(desk: Desk) -> Iterator[None]:
-    """A series of numbers for each party: what other tests posted today does not forbid an earlier day."""
+    """A number series for each party, so that other tests' later invoices do not forbid an earlier day."""
     root = desk.caller("root")
     setting = root.run("setting.create", title="billing.invoice_numbers", value='"party"')
     yield

@@ -1,4 +1,5 @@
-"""A record of any model: made, changed, moved, deleted; nothing typed is lost, nothing hidden is shown as empty."""
+"""A record of any model: created, changed, moved, deleted; no typed text is lost, and no hidden value is shown as
+empty."""
 
 import httpx
 import pytest

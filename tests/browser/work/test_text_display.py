@@ -1,4 +1,4 @@
-"""Texts from other authors: unseen characters are marked, and a long text shows what has changed."""
+"""Texts from other authors: invisible characters are marked, and a long text shows what has changed."""
 
 from playwright.async_api import Browser, expect
 
@@ -32,7 +32,7 @@ async def test_characters_that_are_not_seen_are_marked_where_a_plan_is_approved(
         assert "soU+202E!" in said
         assert "scribeU+202E" in said
         assert "👩\u200d🚀 می\u200cخواهم" in said
-        # A direction ends with its text.
+        # A text direction ends with its text.
         assert await page.locator("table.changes td bdi").count() >= 3
 
 

@@ -259,7 +259,7 @@ async def test_a_deleted_blob_is_gone_and_may_come_back(blobs: BlobStore) -> Non
     "name",
     ["", "..", "../../etc/passwd", "/etc/passwd", "AB" * 32, "ab" * 31, "ab" * 32 + "\n", "ab/" * 21 + "c"],
 )
-async def test_a_digest_that_is_none_reaches_no_other_file(blobs: BlobStore, name: str) -> None:
+async def test_a_digest_that_is_invalid_reaches_no_other_file(blobs: BlobStore, name: str) -> None:
     assert await blobs.size(name) is None
     with pytest.raises(NotFound):
         await content(blobs, name)

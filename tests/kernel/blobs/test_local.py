@@ -124,7 +124,7 @@ async def test_a_writer_that_still_runs_cannot_reach_what_was_sealed(tmp_path: P
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
-async def test_nobody_may_write_to_a_sealed_file(tmp_path: Path, pieces: int) -> None:
+async def test_no_caller_may_write_to_a_sealed_file(tmp_path: Path, pieces: int) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
     parts = [await blobs.stage("up", at * 5, arriving(b"bytes")) for at in range(pieces)]
 

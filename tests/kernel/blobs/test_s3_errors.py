@@ -113,7 +113,7 @@ def noted(refused: Refused) -> str:
     return note
 
 
-async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_told_apart(
+async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_distinguished(
     guarded: Guarded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nobody = await told(guarded.endpoint)
@@ -130,7 +130,7 @@ async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_told_apart(
     assert "s3:PutObject" in reader
 
 
-async def test_a_missing_bucket_is_told_and_not_taken_for_a_missing_blob(s3_endpoint: str) -> None:
+async def test_a_missing_bucket_is_reported_and_not_taken_for_a_missing_blob(s3_endpoint: str) -> None:
     missing = await told(s3_endpoint, "nowhere")
     address = f"s3://nowhere?endpoint={s3_endpoint}&region=us-east-1&allow_http=true"
 
@@ -153,7 +153,7 @@ async def test_a_missing_bucket_is_told_and_not_taken_for_a_missing_blob(s3_endp
         (400, "SomethingOfItsOwn", "does not answer like S3", "endpoint"),
     ],
 )
-async def test_a_service_that_refuses_is_told_with_its_reason(
+async def test_a_service_that_refuses_is_reported_with_its_reason(
     answered: tuple[str, list[tuple[int, str]]], status: int, code: str, why: str, remedy: str
 ) -> None:
     endpoint, refusal = answered
@@ -165,7 +165,7 @@ async def test_a_service_that_refuses_is_told_with_its_reason(
     assert remedy in said
 
 
-async def test_an_endpoint_that_cannot_be_reached_is_told_with_its_reason(
+async def test_an_endpoint_that_cannot_be_reached_is_reported_with_its_reason(
     answered: tuple[str, list[tuple[int, str]]],
 ) -> None:
     silent = await told(f"http://127.0.0.1:{free_port()}")

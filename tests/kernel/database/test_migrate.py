@@ -60,7 +60,7 @@ async def test_starters_at_once_apply_each_migration_once(database_url: str, wri
     await asyncio.gather(*(node.close() for node in nodes))
 
 
-async def test_an_interrupted_upgrade_goes_on_where_it_was(database: Database, write: Write) -> None:
+async def test_an_interrupted_upgrade_continues_where_it_was(database: Database, write: Write) -> None:
     package = write(FIRST, "CREATE TABLE half (id TEXT);\nINSERT INTO a (id) VALUES ('Z');\n", THIRD)
 
     with pytest.raises(ConstraintViolation):
@@ -142,7 +142,7 @@ CREATE TABLE b (id TEXT PRIMARY KEY REFERENCES a (id)) WITHOUT ROWID;
         ("note TEXT", "note TEXT UNIQUE"),
     ],
 )
-async def test_a_description_tells_a_schema_that_differs(
+async def test_a_description_shows_a_schema_that_differs(
     database_url: str, write: Write, changed: str, into: str
 ) -> None:
     migrated = await open_database(database_url, schema="shop")

@@ -42,7 +42,7 @@ async def test_what_is_not_there_is_none(database: Database) -> None:
     assert await database.fetch("SELECT id FROM thing WHERE id = $1", 1) == []
 
 
-async def test_a_statement_tells_how_many_rows_it_changed(database: Database) -> None:
+async def test_a_statement_shows_how_many_rows_it_changed(database: Database) -> None:
     await put(database, 1, 2, 3)
 
     async with database.transaction() as transaction:
@@ -122,7 +122,7 @@ async def test_a_savepoint_undoes_its_own_block(database: Database) -> None:
     assert done == ["outer", "inner"]
 
 
-async def test_actions_run_after_the_commit_and_before_the_caller_goes_on(database: Database) -> None:
+async def test_actions_run_after_the_commit_and_before_the_caller_continues(database: Database) -> None:
     seen: list[str] = []
 
     async with database.transaction() as transaction:
@@ -259,7 +259,7 @@ async def test_a_scan_ends_at_the_deadline(database: Database, database_url: str
     assert [tuple(row) for row in await database.scan("SELECT id FROM thing WHERE id < $1", 2)] == [(1,)]
 
 
-async def test_a_scan_that_nobody_waits_for_any_more_ends_at_once(database_url: str) -> None:
+async def test_a_scan_that_no_caller_waits_for_any_more_ends_at_once(database_url: str) -> None:
     database = await open_database(database_url, schema="shop", pool=1, read_deadline_s=600)
     scan = asyncio.create_task(database.scan(ENDLESS))
     done, _ = await asyncio.wait([scan], timeout=0.2)
@@ -318,7 +318,7 @@ async def test_a_stream_may_be_left_early(database: Database) -> None:
     await put(database, 5000)
 
 
-async def test_many_rows_are_written_while_the_loop_goes_on(database: Database) -> None:
+async def test_many_rows_are_written_while_the_loop_continues(database: Database) -> None:
     ticks = 0
     is_over = False
 

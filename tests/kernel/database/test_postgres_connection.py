@@ -59,7 +59,7 @@ async def refused(url: str) -> Unavailable:
         ("plain:wr0ng", "postgres?sslmode=sometimes", "`sslmode` parameter", "TLS mode"),
     ],
 )
-async def test_a_server_that_refuses_is_told_with_its_reason(
+async def test_a_server_that_refuses_is_reported_with_its_reason(
     strict: Cluster, login: str, rest: str, why: str, remedy: str
 ) -> None:
     told = await refused(f"postgresql://{login}@127.0.0.1:{strict.port}/{rest}")
@@ -70,7 +70,7 @@ async def test_a_server_that_refuses_is_told_with_its_reason(
     assert "wr0ng" not in told.detail + told.remedy
 
 
-async def test_a_port_where_nobody_listens_is_told() -> None:
+async def test_a_port_where_no_server_listens_is_reported() -> None:
     port = free_port()
 
     told = await refused(f"postgresql://me:wr0ng@127.0.0.1:{port}/app")
@@ -81,7 +81,7 @@ async def test_a_port_where_nobody_listens_is_told() -> None:
     assert "wr0ng" not in told.detail + told.remedy
 
 
-async def test_a_port_where_something_else_listens_is_told() -> None:
+async def test_a_port_where_something_else_listens_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         answering = threading.Thread(target=answer_as_a_page, args=(listener,))
         answering.start()
@@ -109,7 +109,7 @@ def answer_as_a_page(listener: socket.socket) -> None:
         (OSError(113, "No route to host"), "No route to host", "host, port"),
     ],
 )
-async def test_what_the_network_says_is_told_apart(error: OSError, why: str, remedy: str) -> None:
+async def test_network_errors_are_distinguished(error: OSError, why: str, remedy: str) -> None:
     async def connecting() -> None:
         raise error
 

@@ -61,7 +61,7 @@ async def test_a_transaction_that_only_reads_writes_no_log(database: SqliteDatab
     assert _log_commits(path) == before
 
 
-async def test_nobody_is_acknowledged_before_the_commit(database: SqliteDatabase, path: Path) -> None:
+async def test_no_caller_is_acknowledged_before_the_commit(database: SqliteDatabase, path: Path) -> None:
     other = await open_sqlite(path)
     seen: list[bool] = []
 

@@ -105,7 +105,7 @@ SELECT count(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname
 """
 
 
-async def test_whoever_asks_while_a_read_is_under_way_gets_a_later_one(postgres_url: str) -> None:
+async def test_anyone_who_asks_while_a_read_is_under_way_gets_a_later_one(postgres_url: str) -> None:
     database = await open_database(postgres_url, schema="shop")
     async with database.transaction() as transaction:
         await transaction.run(SLOW_TABLE)
@@ -123,7 +123,7 @@ async def test_whoever_asks_while_a_read_is_under_way_gets_a_later_one(postgres_
     await database.close()
 
 
-async def test_cancelled_callers_take_nobody_with_them(counted: Database) -> None:
+async def test_cancelled_callers_affect_no_other(counted: Database) -> None:
     versions = Versions(counted, ["a"])
     for _ in range(20):
         asked = [asyncio.create_task(versions.current()) for _ in range(4)]
@@ -136,7 +136,7 @@ async def test_cancelled_callers_take_nobody_with_them(counted: Database) -> Non
         assert isinstance(outcomes[3], tuple)
 
 
-async def test_every_caller_of_a_failed_read_is_told_and_the_next_works(
+async def test_every_caller_of_a_failed_read_gets_the_error_and_the_next_works(
     postgres_url: str,
 ) -> None:
     database = await open_database(postgres_url, schema="shop")

@@ -68,7 +68,7 @@ def counters(tmp_path: Path) -> SharedMemoryCounters:
     return SharedMemoryCounters(tmp_path)
 
 
-def test_exactly_the_limit_is_allowed_and_each_answer_tells_what_is_left(
+def test_exactly_the_limit_is_allowed_and_each_answer_shows_what_is_left(
     counters: SharedMemoryCounters, fixed: _Clock
 ) -> None:
     answers = [counters.hit_now("k", 3, 60) for _ in range(5)]
@@ -149,7 +149,7 @@ def test_a_worker_killed_in_the_middle_leaves_the_others_counting(
         assert counters.hit_now("one key", 4_000_000_000, 3_600).remaining == left.remaining - 1
 
 
-def test_a_stopped_worker_that_holds_the_lock_stops_nobody_else(counters: SharedMemoryCounters, tmp_path: Path) -> None:
+def test_a_stopped_worker_that_holds_the_lock_stops_no_other(counters: SharedMemoryCounters, tmp_path: Path) -> None:
     holder = _run(_HOLDER, str(tmp_path / "counters.lock"))
     assert _line(holder) == "held"
 
@@ -337,7 +337,7 @@ def test_slots_that_fill_no_bucket_are_an_error(tmp_path: Path, slots: int) -> N
         SharedMemoryCounters(tmp_path, slots)
 
 
-async def test_closing_lets_go_of_every_file(tmp_path: Path) -> None:
+async def test_closing_releases_every_file(tmp_path: Path) -> None:
     counters = SharedMemoryCounters(tmp_path)
     before = open_files.below(tmp_path)
 

@@ -39,7 +39,7 @@ async def counters(redis_url: str, tmp_path: Path, warnings: list[str]) -> Async
 
 
 @pytest.mark.usefixtures("patient")
-async def test_exactly_the_limit_is_allowed_and_each_answer_tells_what_is_left(
+async def test_exactly_the_limit_is_allowed_and_each_answer_shows_what_is_left(
     counters: ValkeyCounters, warnings: list[str]
 ) -> None:
     answers = [await counters.hit("k", 2, _WINDOW_S) for _ in range(3)]
@@ -105,7 +105,7 @@ async def test_a_key_that_would_never_end_or_too_late_is_put_right(counters: Val
         assert 0 < await client.pttl("countersign:quota:late") <= 60_000
 
 
-async def test_a_server_that_forgot_the_script_is_told_again(counters: ValkeyCounters, redis_port: int) -> None:
+async def test_a_server_that_forgot_the_script_gets_it_again(counters: ValkeyCounters, redis_port: int) -> None:
     await counters.hit("k", 5, _WINDOW_S)
     async with Redis(port=redis_port) as client:
         await client.script_flush()
@@ -217,7 +217,9 @@ async def warning(url: str, folder: Path) -> str:
     return "".join(said)
 
 
-async def test_why_the_server_cannot_be_asked_is_told_apart_without_the_password(guarded: str, tmp_path: Path) -> None:
+async def test_why_the_server_cannot_be_asked_is_distinguished_without_the_password(
+    guarded: str, tmp_path: Path
+) -> None:
     async def told(login: str, rest: str = "", *, at: str = guarded) -> str:
         said = await warning(f"redis://{login}@{at}{rest}", tmp_path)
         assert "wr0ng" not in said
@@ -230,7 +232,7 @@ async def test_why_the_server_cannot_be_asked_is_told_apart_without_the_password
     assert "does not listen" in await told(":wr0ng", at=f"127.0.0.1:{process.free_port()}")
 
 
-def test_a_name_that_is_not_known_and_a_silent_server_are_told_apart() -> None:
+def test_a_name_that_is_not_known_and_a_silent_server_are_distinguished() -> None:
     error = ConnectionError()
     error.__cause__ = gaierror(-2, "Name or service not known")
 

@@ -167,7 +167,7 @@ def test_a_reader_who_takes_a_little_now_and_then_gets_everything(server: Served
     assert received > 64 << 20
 
 
-async def test_a_dead_reader_of_a_stream_that_goes_on_is_cut_off() -> None:
+async def test_a_dead_reader_of_a_stream_that_continues_is_cut_off() -> None:
     async def chatter(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         while True:

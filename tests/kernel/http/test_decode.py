@@ -154,7 +154,7 @@ class Node(msgspec.Struct, forbid_unknown_fields=True):
     within: "list[Node]" = []
 
 
-def test_a_pattern_that_does_not_fit_is_told_in_the_words_that_stand_beside_it() -> None:
+def test_a_pattern_that_does_not_fit_is_reported_in_the_words_that_stand_beside_it() -> None:
     with pytest.raises(InvalidRequest, match=r"^/within/0/name: must be letters$"):
         decode.json(b'{"within": [{"name": "1"}]}', Node)
     with pytest.raises(InvalidRequest, match=r"^/code: has characters or a form"):

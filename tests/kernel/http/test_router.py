@@ -88,7 +88,7 @@ def test_a_route_at_the_root_has_no_prefix() -> None:
         ROUTER.match("GET", "/api/health")
 
 
-def test_a_wrong_method_is_told_the_right_ones() -> None:
+def test_a_wrong_method_is_answered_with_the_right_ones() -> None:
     with pytest.raises(MethodNotAllowed) as caught:
         ROUTER.match("DELETE", "/api/things")
 

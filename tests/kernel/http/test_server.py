@@ -168,7 +168,7 @@ def test_listeners_are_served_side_by_side_and_stopped_together(tmp_path: Path) 
         assert time.monotonic() - began_s < 2.5
 
 
-def test_an_endless_stream_is_told_of_the_stop_and_ends_whole(tmp_path: Path) -> None:
+def test_an_endless_stream_is_informed_of_the_stop_and_ends_whole(tmp_path: Path) -> None:
     with served(tmp_path) as server, server.connect() as connection:
         connection.sendall(request("GET", "/events"))
         said = b""
@@ -197,7 +197,7 @@ def test_a_flood_of_connections_beyond_the_open_files_is_survived(tmp_path: Path
     assert statuses == [200] * 10
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with start(tmp_path / "log", port=port) as process:
@@ -219,7 +219,7 @@ def test_a_port_can_be_used_again_at_once(tmp_path: Path) -> None:
         assert again.get()[0] == 200
 
 
-def test_nobody_can_connect_before_the_application_is_ready(tmp_path: Path) -> None:
+def test_no_caller_can_connect_before_the_application_is_ready(tmp_path: Path) -> None:
     with start(tmp_path / "log", failing=0) as process:
         said, _ = process.communicate(timeout=20)
 

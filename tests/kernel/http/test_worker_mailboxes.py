@@ -68,7 +68,7 @@ async def test_many_questions_at_once_are_all_answered(siblings: WorkerMailboxes
     assert answers == [[each.encode()] * 3 for each in asked]
 
 
-async def test_whoever_never_looks_into_its_mailbox_makes_nobody_wait_for_long(siblings: WorkerMailboxes) -> None:
+async def test_a_worker_that_never_reads_its_mailbox_delays_no_caller_for_long(siblings: WorkerMailboxes) -> None:
     answers = await asyncio.gather(*(siblings.ask("there?", PATIENCE_S) for _ in range(300)))
 
     assert answers == [[None] * 3] * 300

@@ -133,7 +133,7 @@ def test_a_stop_while_a_worker_is_being_replaced_ends_everything(folder: Path) -
 
 
 @pytest.mark.parametrize("slow", [0, 1])
-def test_a_stop_while_a_worker_is_starting_leaves_nobody_behind(folder: Path, slow: int) -> None:
+def test_a_stop_while_a_worker_is_starting_leaves_no_process_behind(folder: Path, slow: int) -> None:
     with start(folder / "log", workers=2, slow=slow) as process:
         wait_until(lambda: len(children(process.pid)) == slow + 1)
         everyone = children(process.pid)
@@ -165,7 +165,7 @@ def test_a_worker_whose_loop_does_not_turn_is_replaced_with_its_stack_in_the_log
         assert f" in {function}" in str(line["stack"])
 
 
-def test_a_program_that_stands_still_stops_no_other_and_a_stop_ends_both_after_the_grace_time(folder: Path) -> None:
+def test_a_program_that_hangs_stops_no_other_and_a_stop_ends_both_after_the_grace_time(folder: Path) -> None:
     with served(folder, listeners=2, watchdog_s=0, grace_s=0.5) as server, server.connect(0) as connection:
         everyone = workers(server)
         connection.sendall(request("GET", "/spin"))
@@ -201,7 +201,7 @@ def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(fold
     assert not logged(server, STALLED)
 
 
-def test_a_worker_that_stands_still_does_not_survive_the_parent(folder: Path) -> None:
+def test_a_worker_that_hangs_does_not_survive_the_parent(folder: Path) -> None:
     with served(folder) as server, server.connect() as connection:
         orphan = server.worker()
         connection.sendall(request("GET", "/spin"))

@@ -46,7 +46,7 @@ def test_what_is_not_exactly_one_address_is_refused(address: str) -> None:
         compose(OF, address, "Hello", "text")
 
 
-def test_a_letter_has_a_sender_a_date_an_id_of_its_own_and_says_that_nobody_wrote_it() -> None:
+def test_a_letter_has_a_sender_a_date_an_id_of_its_own_and_says_that_it_is_automatic() -> None:
     letter, other = compose(OF, "ann@example.com", "Hello", "text"), compose(OF, "ann@example.com", "Hello", "text")
 
     assert letter["From"] == "Countersign <no-reply@store.example>"
@@ -84,6 +84,6 @@ def test_no_subject_and_no_text_adds_a_header(subject: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "nobody", "Countersign <no-reply>", "A <a@b.c>\nBcc: x@y.z"])
-def test_a_sender_that_is_none_is_refused_at_the_start(text: str) -> None:
+def test_a_sender_that_is_invalid_is_refused_at_the_start(text: str) -> None:
     with pytest.raises(BadSetting, match="COUNTERSIGN_MAIL_FROM"):
         sender(text)

@@ -54,7 +54,7 @@ async def test_a_letter_to_nobody_leaves_nothing(box: FileOutbox, tmp_path: Path
     assert not (tmp_path / "data").exists()
 
 
-async def test_a_folder_that_cannot_be_used_is_told_as_such(box: FileOutbox, tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_used_is_reported_as_such(box: FileOutbox, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where the folder should be")
 
     with pytest.raises(Unavailable, match="outbox folder"):

@@ -72,7 +72,7 @@ async def test_a_certificate_nobody_vouches_for_is_refused(sink: Served, tls: st
     assert server.letters == []
 
 
-async def test_a_wrong_password_is_told_without_showing_it(sink: Served) -> None:
+async def test_a_wrong_password_is_reported_without_showing_it(sink: Served) -> None:
     async with sink(auth=True) as server:
         with pytest.raises(Unavailable, match="user name and password") as refused:
             await mail(server, login="somebody:hunter2hunter2@").send("ann@example.com", "Hello", "text\n")
@@ -88,7 +88,7 @@ async def test_a_wrong_password_is_told_without_showing_it(sink: Served) -> None
         ("", "554 5.7.1 spam from ann@example.com", "refuses the message"),
     ],
 )
-async def test_a_refusal_is_told_without_the_address(sink: Served, recipient: str, message: str, told: str) -> None:
+async def test_a_refusal_is_reported_without_the_address(sink: Served, recipient: str, message: str, told: str) -> None:
     async with sink() as server:
         server.recipient_answer, server.message_answer = recipient, message
         with pytest.raises(Unavailable, match=told) as refused:
@@ -97,7 +97,7 @@ async def test_a_refusal_is_told_without_the_address(sink: Served, recipient: st
     assert "ann@" not in str(refused.value) + refused.value.remedy
 
 
-async def test_a_server_that_is_away_or_silent_is_told(sink: Served) -> None:
+async def test_a_server_that_is_away_or_silent_is_reported(sink: Served) -> None:
     async with sink() as server:
         gone = mail(server)
     with pytest.raises(Unavailable, match="cannot be reached"):

@@ -11,7 +11,7 @@ from tests.kernel.webhooks.conftest import Post
 from tests.peers.receiver import Receiver
 
 
-async def test_a_receiver_removed_while_it_is_told_is_told_no_more(post: Post, receiver: Receiver) -> None:
+async def test_a_receiver_removed_during_a_delivery_gets_no_more_events(post: Post, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.instead = "hang"
     await post.emit("a", "b")

@@ -50,7 +50,7 @@ async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: Post, rec
     assert len(receiver.messages) == 1
 
 
-async def test_it_is_told_since_when_all_is_held_and_what_ends_that(post: Post) -> None:
+async def test_it_is_reported_since_when_all_is_held_and_what_ends_that(post: Post) -> None:
     moment = Instant(clock.now() - DAY)
     with clock.fixed(moment):
         await hold(post)

@@ -17,7 +17,7 @@ from tests.kernel.webhooks.conftest import Post
 from tests.peers.receiver import Receiver
 
 
-async def test_a_receiver_is_told_what_happened_and_can_check_who_says_so(post: Post, receiver: Receiver) -> None:
+async def test_a_receiver_gets_events_and_can_verify_the_sender(post: Post, receiver: Receiver) -> None:
     _, secret = await post.add(receiver.url)
 
     await post.emit("things/7")
@@ -36,7 +36,7 @@ async def test_a_receiver_is_told_what_happened_and_can_check_who_says_so(post: 
     assert message.headers["content-type"] == "application/json"
 
 
-async def test_an_event_is_told_only_when_its_cause_is_kept(post: Post, receiver: Receiver) -> None:
+async def test_an_event_is_reported_only_when_its_cause_is_kept(post: Post, receiver: Receiver) -> None:
     await post.add(receiver.url)
 
     with suppress(ZeroDivisionError):
@@ -49,7 +49,7 @@ async def test_an_event_is_told_only_when_its_cause_is_kept(post: Post, receiver
     assert [each.event["subject"] for each in receiver.messages] == ["things/kept"]
 
 
-async def test_a_receiver_is_told_of_the_types_it_chose_and_of_its_owners_things_alone(
+async def test_a_receiver_gets_only_the_types_it_chose_about_its_owners_things(
     post: Post, receiver: Receiver, other: Receiver
 ) -> None:
     await post.add(receiver.url, "thing.made", "thing.lost")
@@ -98,7 +98,7 @@ async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: Post, 
     assert len(receiver.messages) == 10
 
 
-async def test_a_receiver_that_comes_back_is_told_what_it_missed(post: Post, receiver: Receiver) -> None:
+async def test_a_receiver_that_comes_back_gets_what_it_missed(post: Post, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.statuses = [503]
     await post.emit("a", "b", "c")
@@ -280,7 +280,7 @@ async def test_what_is_replayed_has_the_id_it_had(post: Post, receiver: Receiver
     assert sorted(receiver.ids[4:]) == sorted(first[1:])
 
 
-async def test_a_new_receiver_can_be_told_what_others_were_told_before(
+async def test_a_new_receiver_can_get_earlier_events(
     post: Post, receiver: Receiver, other: Receiver
 ) -> None:
     await post.add(receiver.url)
@@ -297,7 +297,7 @@ async def test_a_new_receiver_can_be_told_what_others_were_told_before(
     assert [each.event["subject"] for each in other.messages] == ["b"]
 
 
-async def test_a_replay_of_very_many_says_where_to_go_on(
+async def test_a_replay_of_very_many_says_where_to_continue(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "MAX_REPLAYED", 10)

@@ -27,7 +27,7 @@ def test_what_is_written_is_read_back_the_same() -> None:
     assert write_rows(()) is None
 
 
-def test_a_person_may_stand_among_several_values() -> None:
+def test_a_person_may_be_among_several_values() -> None:
     text = '[{"field": "owner", "op": "in", "value": [{"stand": "CALLER"}]}]'
 
     assert read_rows(LEAD, text) == (Where("owner", "in", [CALLER]),)

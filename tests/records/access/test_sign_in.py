@@ -122,7 +122,7 @@ async def test_the_lockout_is_counted_across_workers_and_survives_a_restart(offi
     assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 429
 
 
-async def test_of_many_wrong_attempts_at_once_five_at_most_are_told_so(office: Office) -> None:
+async def test_of_many_wrong_attempts_at_once_five_at_most_get_that_answer(office: Office) -> None:
     answers = await asyncio.gather(*(_sign_in(office.http, "carol", f"guess {number}") for number in range(20)))
 
     assert sorted(each.status_code for each in answers) == [401] * 5 + [429] * 15

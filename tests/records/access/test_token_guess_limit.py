@@ -5,7 +5,7 @@ from countersign.kernel import clock
 from tests.records.office import Office
 
 
-async def test_after_twenty_unknown_tokens_comes_429_and_the_audit_tells(office: Office) -> None:
+async def test_after_twenty_unknown_tokens_comes_429_and_the_audit_shows_it(office: Office) -> None:
     agent, other = await office.agent("alice", label="one"), await office.agent("alice", label="two")
     lead = (await office.first("lead"))["id"]
     body = {"id": lead, "contact_email": "EMAIL_12345"}

@@ -11,7 +11,7 @@ Grant = dict[str, object]
 LIST: Grant = {"model": "lead", "commands": "get,list,search,update", "clear": "title,stage", "write": "title"}
 
 
-async def test_a_field_that_nobody_granted_is_hidden(office: Office) -> None:
+async def test_a_field_that_no_role_grants_is_hidden(office: Office) -> None:
     await office.person("dan", LIST)
 
     rows: list[dict[str, Any]] = await office.value("dan", "lead.list", limit=3)

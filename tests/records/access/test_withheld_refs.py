@@ -92,7 +92,7 @@ async def test_exports_history_and_plans_leave_the_ref_out(office: Office) -> No
     assert not {"party", "owner"} & set(entry["changes"])
 
 
-async def test_an_agent_is_told_whose_its_own_plans_and_tokens_are(office: Office) -> None:
+async def test_an_agent_learns_whose_its_own_plans_and_tokens_are(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "agent_token.list")
     alice = (await office.first("user", username="alice"))["id"]
     plan = await office.proposed(agent, "lead.delete", id=(await office.value("alice", "lead.create", title="x"))["id"])
@@ -113,7 +113,7 @@ async def test_an_agent_is_told_whose_its_own_plans_and_tokens_are(office: Offic
     }
 
 
-async def test_an_agent_that_reads_tokens_of_others_is_told_of_its_own_person_alone(office: Office) -> None:
+async def test_an_agent_that_reads_tokens_of_others_learns_only_of_its_own_person(office: Office) -> None:
     await office.agent("alice", "lead.*")
     agent = await office.agent("root", "agent_token.list")
     root = (await office.first("user", username="root"))["id"]

@@ -69,7 +69,7 @@ async def proposals(office: Office, count: int) -> list[str]:
     return [await office.proposed("agent", "lead.delete", id=each) for each in leads[:count]]
 
 
-async def test_five_minutes_after_the_first_plan_one_letter_tells_of_all(office: Office) -> None:
+async def test_five_minutes_after_the_first_plan_one_letter_reports_all(office: Office) -> None:
     await proposals(office, 3)
 
     await deliver(office, 4.9 * 60)
@@ -101,7 +101,7 @@ async def test_restored_records_send_no_letter_until_they_are_resumed(office: Of
     assert {subject for _, subject, _ in sent(office)} == {"3 proposals wait for your approval"}
 
 
-async def test_nobody_is_told_of_plans_they_may_not_approve(office: Office) -> None:
+async def test_no_caller_is_informed_of_plans_they_may_not_approve(office: Office) -> None:
     await proposals(office, 1)
 
     await deliver(office, SOON_S)
@@ -143,7 +143,7 @@ async def test_a_letter_holds_numbers_and_a_link_and_nothing_of_records(office: 
         assert "alice" not in text
 
 
-async def test_what_is_decided_before_the_letter_is_not_told(office: Office) -> None:
+async def test_what_is_decided_before_the_letter_is_not_reported(office: Office) -> None:
     first, second = await proposals(office, 2)
     assert (await office.approve("alice", first)).status_code == 200
     await office.value("alice", "plan.reject", id=second, reason="no")

@@ -100,7 +100,7 @@ async def test_stale_when_the_record_changed_even_back(office: Office, agent: st
     assert (await office.value(agent, "plan.get", id=plan_id))["error"] == "stale"
 
 
-async def test_a_waiting_plan_tells_who_decides_that_its_record_is_gone_or_has_changed(
+async def test_a_waiting_plan_shows_that_its_record_is_gone_or_has_changed(
     office: Office, agent: str
 ) -> None:
     gone, changed, same = [await _plan(office, agent) for _ in range(3)]
@@ -138,7 +138,7 @@ async def test_what_is_withheld_of_a_plan_is_of_the_models_it_is_about(office: O
     assert await office.denied("dora", "plan.reject", id=plan_id, reason="not now") == told
 
 
-async def test_an_agent_that_gives_a_reason_with_a_command_is_told_where_it_belongs(office: Office) -> None:
+async def test_an_agent_that_gives_a_reason_with_a_command_is_shown_where_it_belongs(office: Office) -> None:
     lead = (await office.value("alice", "lead.create", title="Doomed"))["id"]
     agent = await office.agent("alice", "lead.*", "plan.propose")
 
@@ -153,7 +153,7 @@ async def test_an_agent_that_gives_a_reason_with_a_command_is_told_where_it_belo
     assert "plan.propose" not in await office.refused("alice", "lead.update", id=lead, why="she asked")
 
 
-async def test_whom_a_field_is_hidden_from_is_not_told_that_it_changed(office: Office) -> None:
+async def test_a_caller_without_a_field_does_not_learn_that_it_changed(office: Office) -> None:
     lead = (await office.value("alice", "lead.create", title="Seen", notes="hidden"))["id"]
     await office.person("dora", {"model": "lead", "commands": "get,list,delete", "clear": "title"})
     plan_id = await office.proposed(await office.agent("dora", "lead.*"), "lead.delete", id=lead)
@@ -174,7 +174,7 @@ async def test_failed_when_the_agent_lost_its_token(office: Office, agent: str) 
     assert (await office.value("alice", "lead.get", id=lead))["id"] == lead
 
 
-async def test_failed_when_a_reference_is_in_the_way_and_the_agent_is_not_told_which(office: Office) -> None:
+async def test_failed_when_a_reference_is_in_the_way_and_the_agent_does_not_learn_which(office: Office) -> None:
     agent = await office.agent("root", "party.*")
     party = (await office.first("invoice"))["party"]
     plan_id = await office.proposed(agent, "party.delete", id=party)
@@ -303,7 +303,7 @@ async def test_all_steps_or_none(office: Office, agent: str) -> None:
     assert (await office.value("alice", "lead.get", id=lead["id"]))["stage"] == "new"
 
 
-async def test_watching_tells_of_plans_as_they_come(office: Office, agent: str) -> None:
+async def test_watching_reports_plans_as_they_come(office: Office, agent: str) -> None:
     cursor = (await office.value("alice", "plan.watch"))["cursor"]
     assert (await office.value("alice", "plan.watch", since=cursor, wait_s=0))["plans"] == []
 

@@ -42,7 +42,7 @@ async def told(office: Office, who: str, since: int, wanted: set[str]) -> int:
     return since
 
 
-async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_told_of(office: Office, agent: str) -> None:
+async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_reported(office: Office, agent: str) -> None:
     first, second = await lead(office, "Slow"), await lead(office, "Quick")
     await office.proposed(agent, "lead.delete", id=await lead(office, "Before"))
     authorization = [(name.lower().encode(), value.encode()) for name, value in office.headers(agent).items()]
@@ -79,7 +79,7 @@ async def test_of_many_proposed_at_once_none_is_missed(office: Office, agent: st
     assert len(seen) == len(leads), "nothing is told twice"
 
 
-async def test_every_end_of_a_plan_is_told_of(office: Office, agent: str) -> None:
+async def test_every_end_of_a_plan_is_reported(office: Office, agent: str) -> None:
     plans = [await office.proposed(agent, "lead.delete", id=await lead(office, f"{number}")) for number in range(4)]
     since = await told(office, "alice", 0, set(plans))
 

@@ -34,7 +34,7 @@ async def told(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
     return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]
 
 
-async def test_each_step_of_a_plan_is_told_once(office: Office, receiver: Receiver) -> None:
+async def test_each_step_of_a_plan_is_reported_once(office: Office, receiver: Receiver) -> None:
     await office.agent("alice", name="agent")
     ids = [each["id"] for each in (await office.all("lead"))[:4]]
     first, second, third, last = [await office.proposed("agent", "lead.delete", id=each) for each in ids]
@@ -74,7 +74,7 @@ async def test_what_differs_in_records_differs_in_no_message(office: Office, rec
     assert shapes[0] == shapes[1]
 
 
-async def test_what_is_refused_is_not_told(office: Office, receiver: Receiver) -> None:
+async def test_what_is_refused_is_not_reported(office: Office, receiver: Receiver) -> None:
     await office.agent("alice", name="agent")
 
     await office.refused("agent", "lead.delete", id="0" * 24)

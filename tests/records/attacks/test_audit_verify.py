@@ -20,7 +20,7 @@ async def _tampered(office: Office) -> str:
     return str(row[0])
 
 
-async def test_an_administrator_is_told_what_was_read_and_what_is_wrong(office: Office) -> None:
+async def test_an_administrator_is_shown_what_was_read_and_what_is_wrong(office: Office) -> None:
     before = await office.value("root", "audit_entry.verify")
     entries = await office.value("root", "audit_entry.search", limit=1)
 
@@ -33,7 +33,7 @@ async def test_an_administrator_is_told_what_was_read_and_what_is_wrong(office: 
     assert before["checked_at"] < after["checked_at"]
 
 
-async def test_an_auditor_is_told_that_something_is_wrong_and_neither_how_much_there_is_nor_where(
+async def test_an_auditor_learns_that_something_is_wrong_but_neither_how_much_nor_where(
     office: Office,
 ) -> None:
     await office.person("dan", AUDITOR)
@@ -46,7 +46,7 @@ async def test_an_auditor_is_told_that_something_is_wrong_and_neither_how_much_t
     assert [sound["entries"], sound["faults"], broken["entries"], broken["faults"]] == [None] * 4
 
 
-async def test_nobody_else_and_no_agent_finds_the_command(office: Office) -> None:
+async def test_no_other_person_and_no_agent_finds_the_command(office: Office) -> None:
     await office.person("eve", {**AUDITOR, "commands": "get,list"})
     agent = await office.agent("root", "*")
     missing = await office.call("alice", "audit_entry.nothing")
@@ -59,7 +59,7 @@ async def test_nobody_else_and_no_agent_finds_the_command(office: Office) -> Non
     assert refused.status_code == 400
 
 
-async def test_who_asks_while_it_is_read_is_told_of_the_same_reading(office: Office) -> None:
+async def test_a_caller_during_a_reading_gets_the_same_reading(office: Office) -> None:
     told = await asyncio.gather(*(office.value("root", "audit_entry.verify") for _ in range(5)))
 
     # On a busy machine, another call may start after the read has ended.

@@ -28,7 +28,7 @@ def told(answer: httpx.Response | Any, lead: str) -> str:
     return text.replace(lead, "LEAD")
 
 
-async def test_a_plans_diff_tells_no_hidden_ref_from_none(office: Office) -> None:
+async def test_a_plans_diff_shows_a_hidden_ref_like_an_empty_one(office: Office) -> None:
     said: list[str] = []
     for lead in await two_leads(office):
         plan = await office.proposed("agent", "lead.delete", id=lead)
@@ -37,7 +37,7 @@ async def test_a_plans_diff_tells_no_hidden_ref_from_none(office: Office) -> Non
     assert said[0] == said[1]
 
 
-async def test_history_tells_no_hidden_ref_from_none(office: Office) -> None:
+async def test_history_shows_a_hidden_ref_like_an_empty_one(office: Office) -> None:
     said: list[str] = []
     for lead in await two_leads(office):
         entries = await office.value("agent", "lead.history", id=lead)

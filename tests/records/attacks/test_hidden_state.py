@@ -9,7 +9,7 @@ PAYMENTS = {"model": "payment", "commands": "get,list", "clear": "invoice,amount
 LINES = {"model": "invoice_line", "commands": "get,list,update", "clear": "description", "write": "description"}
 
 
-async def test_a_total_is_hidden_from_whoever_does_not_see_all_it_counts(office: Office) -> None:
+async def test_a_total_is_hidden_from_anyone_who_does_not_see_all_it_counts(office: Office) -> None:
     await office.person("dan", TOTALS, {**PAYMENTS, "rows": CARD})
     invoice = await office.first("invoice", state="posted")
     for who in ("dan", await office.agent("dan", "*")):
@@ -20,7 +20,7 @@ async def test_a_total_is_hidden_from_whoever_does_not_see_all_it_counts(office:
         assert "invoice.paid_minor" in await office.denied(who, "invoice.get", id=invoice["id"])
 
 
-async def test_a_total_is_seen_by_whoever_sees_all_it_counts(office: Office) -> None:
+async def test_a_total_is_seen_by_anyone_who_sees_all_it_counts(office: Office) -> None:
     await office.person("eve", TOTALS, PAYMENTS)
     narrow = await office.agent("eve", "invoice.*")
     invoice = await office.first("invoice", state="posted")
@@ -43,7 +43,7 @@ async def test_an_agent_does_not_learn_a_hidden_state_from_what_an_action_answer
         await office.proposed(agent, "lead.propose", id=lead)
 
 
-async def test_what_was_not_told_when_it_was_proposed_is_found_when_it_is_approved(office: Office) -> None:
+async def test_what_was_not_reported_when_it_was_proposed_is_found_when_it_is_approved(office: Office) -> None:
     await office.person("eve", {"model": "lead", "commands": "get,list,propose,lose", "clear": "title,stage"})
     agent = await office.agent("eve", "*")
     lead = (await office.value("alice", "lead.create", title="x"))["id"]

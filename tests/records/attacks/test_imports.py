@@ -45,7 +45,7 @@ async def test_a_broken_csv_is_refused_in_the_products_own_words(office: Office,
     assert "expected after" not in answer.text
 
 
-async def test_an_agent_that_may_not_create_is_told_the_scope_its_import_lacks(office: Office) -> None:
+async def test_an_agent_that_may_not_create_learns_the_scope_its_import_lacks(office: Office) -> None:
     agent = await office.agent("alice", "lead.import", name="narrow")
     refused = await office.refused(agent, "lead.import", csv="title\nx\n")
     assert refused.startswith("lead.import needs the scope lead.create too")

@@ -20,7 +20,7 @@ PLAIN = ("ada", "ada.lovelace", "ada_2", "a-b@mail.example", "a+b@mail.example",
 
 
 @pytest.mark.parametrize("name", [*LOOKING_LIKE_ROOT, '<script>"x\'&', "...", "a/b", "١٢"])
-async def test_a_user_name_that_could_be_mistaken_is_refused_with_what_may_stand_there(
+async def test_a_user_name_that_could_be_mistaken_is_refused_with_what_may_be_there(
     office: Office, name: str
 ) -> None:
     assert "letters of one script" in await office.refused("root", "user.create", username=name)

@@ -44,7 +44,7 @@ async def test_a_plan_is_not_approved_blind(office: Office) -> None:
         assert clear not in str(await office.value(who, "plan.get", id=plan))
 
 
-async def test_whoever_sees_the_field_and_its_source_masked_may_approve(office: Office) -> None:
+async def test_anyone_who_sees_the_field_and_its_source_masked_may_approve(office: Office) -> None:
     await office.value("root", "setting.create", title="approval:lead.update", value="{}")
     agent = await office.agent("bob", "*")
     lead, other = await office.value(agent, "lead.list", limit=2)

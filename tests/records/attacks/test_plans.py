@@ -236,7 +236,7 @@ async def test_the_approval_of_somebody_who_may_no_longer_does_not_count(office:
     assert (await office.approve("root", plan)).json()["value"]["state"] == "executed"
 
 
-async def test_who_waits_for_plans_is_told_of_none_after_the_token_was_revoked(office: Office) -> None:
+async def test_a_caller_that_waits_gets_no_plan_after_its_token_was_revoked(office: Office) -> None:
     first = await office.agent("alice", "plan.*", label="watching")
     second = await office.agent("alice", "lead.*", label="watching", name="the same agent again")
     doomed = await lead(office)
@@ -279,7 +279,7 @@ async def test_nothing_changes_between_the_last_look_and_the_execution(
     assert (await office.value("alice", "lead.get", id=new))["title"] == "meanwhile"
 
 
-async def test_why_a_plan_failed_is_told_to_whoever_decided(office: Office) -> None:
+async def test_why_a_plan_failed_is_reported_to_anyone_who_decided(office: Office) -> None:
     agent = await office.agent("alice", "party.*", "plan.*")
     used = (await office.first("invoice"))["party"]
     plan = await office.proposed(agent, "party.delete", id=used)

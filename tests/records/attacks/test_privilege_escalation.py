@@ -101,7 +101,7 @@ async def test_a_title_by_which_a_setting_asks_for_approval_is_not_taken(office:
         },
     ],
 )
-async def test_nobody_grants_more_than_he_has(office: Office, grant: dict[str, str]) -> None:
+async def test_no_person_grants_more_than_they_have(office: Office, grant: dict[str, str]) -> None:
     leads = {"model": "lead", "commands": "get,list", "clear": "title,owner", "rows": OWN_LEADS}
     await office.person("hr", GRANTS, ROLES, TICKETS, leads)
     role = (await office.value("hr", "role.create", title="new"))["id"]
@@ -113,7 +113,7 @@ async def test_nobody_grants_more_than_he_has(office: Office, grant: dict[str, s
     assert await office.value("root", "grant.create", role=role, **grant)
 
 
-async def test_nobody_gives_a_role_that_gives_more_than_he_has(office: Office) -> None:
+async def test_no_person_gives_a_role_with_more_rights_than_their_own(office: Office) -> None:
     hr = await office.person("hr", MEMBERS, ROLES, TICKETS)
     for title in ("administrator", "accountant", "clerk", "sales_manager"):
         role = await _role(office, title)
@@ -126,7 +126,7 @@ async def test_nobody_gives_a_role_that_gives_more_than_he_has(office: Office) -
     assert "more than you have" in await office.refused("hr", "user_role.update", id=mine["id"], role=wide["id"])
 
 
-async def test_nobody_gives_a_right_that_he_lacks(office: Office) -> None:
+async def test_no_person_gives_a_right_that_they_lack(office: Office) -> None:
     await office.person("hr", ROLES, MEMBERS)
     own = await _role(office, "role of hr")
     assert "more than you have" in await office.refused("hr", "role.update", id=own, rights="base.unmask")

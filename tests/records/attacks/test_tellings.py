@@ -5,7 +5,7 @@ import json
 from tests.records.office import Office
 
 
-async def test_the_audit_tells_an_agent_the_kind_of_a_plans_error_alone(office: Office) -> None:
+async def test_the_audit_shows_an_agent_the_kind_of_a_plans_error_alone(office: Office) -> None:
     await office.person(
         "dan",
         {"model": "party", "commands": "get,list,delete", "clear": "kind"},

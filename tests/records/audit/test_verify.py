@@ -246,7 +246,7 @@ async def rewrite(database: Database, lane: int, number: int, statement: str) ->
     await change(database, "UPDATE audit_lane SET hash = $2, mac = $3 WHERE lane = $1", lane, last, mac)
 
 
-async def test_lanes_that_nobody_began_are_found_and_only_so_many_named(database: Database, chain: Chain):
+async def test_unknown_lanes_are_found_and_only_so_many_named(database: Database, chain: Chain):
     await fill(database, chain, 3)
     async with database.transaction() as transaction:
         for lane in range(MAX_FAULTS + 5):

@@ -47,7 +47,7 @@ async def test_what_is_booked_by_hand_meanwhile_is_not_booked_twice(office: Offi
     assert (await office.value(agent, "plan.get", id=plan))["error"] == "stale"
 
 
-async def test_a_person_from_whom_a_field_is_hidden_is_not_told_which_record_changed(office: Office) -> None:
+async def test_a_person_without_the_field_does_not_learn_which_record_changed(office: Office) -> None:
     pays = {"model": "payment", "commands": "*", "clear": "*", "write": "*"}
     await office.person("eve", pays, {"model": "invoice", "commands": "get,list", "clear": "number"})
     agent = await office.agent("root", "*")
@@ -193,7 +193,7 @@ async def test_a_settlement_and_a_sale_are_bound_to_their_amounts(office: Office
     assert await ends(office, winning) == "stale"
 
 
-async def test_a_changed_invoice_is_told_to_who_may_decide_and_the_agent_proposes_anew(office: Office) -> None:
+async def test_a_changed_invoice_is_reported_to_its_deciders_and_the_agent_proposes_again(office: Office) -> None:
     agent = await office.agent("root", "*")
     invoice = (await posted(office))["id"]
     body: dict[str, Any] = {"invoice": invoice, "amount_minor": 400}

@@ -18,7 +18,7 @@ async def post(office: Office, party: str) -> str:
     return str(made["number"])
 
 
-async def test_a_series_for_each_party_tells_nothing_of_other_parties(office: Office) -> None:
+async def test_a_series_for_each_party_reveals_nothing_of_other_parties(office: Office) -> None:
     ada, bob = [each["id"] for each in await office.all("party")][:2]
     first = await post(office, ada)
     setting = await office.value("root", "setting.create", title=SETTING, value='"party"')

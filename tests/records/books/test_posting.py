@@ -201,7 +201,7 @@ async def test_a_product_fills_only_what_its_reader_sees(office: Office) -> None
     assert made["description"] == (await office.first("product"))["name"]
 
 
-async def test_who_imports_posted_invoices_is_told_that_an_administrator_restores_them(office: Office) -> None:
+async def test_an_import_of_posted_invoices_says_that_an_administrator_restores_them(office: Office) -> None:
     await office.value("carol", "invoice.post", id=await drafted(office))
     table = (await office.value("carol", "invoice.export"))["text"]
     said = (await office.value("carol", "invoice.import", csv=table))["errors"]

@@ -249,7 +249,7 @@ async def test_export_answers_text_or_streams_what_accept_names(office: Office) 
         assert len(answer.text.splitlines()) >= 500
 
 
-async def test_import_tells_errors_by_row_and_writes_all_or_nothing(office: Office) -> None:
+async def test_import_shows_errors_by_row_and_writes_all_or_nothing(office: Office) -> None:
     good = "title,source\nOne,web\nTwo,\n"
     bad = "title,source\nThree,web\n,fair\nFour,nowhere\n"
 
@@ -263,7 +263,7 @@ async def test_import_tells_errors_by_row_and_writes_all_or_nothing(office: Offi
     assert len(await office.all("lead", "alice")) == 502
 
 
-async def test_history_tells_what_was_done_to_a_record(office: Office) -> None:
+async def test_history_shows_what_was_done_to_a_record(office: Office) -> None:
     made = await office.value("alice", "lead.create", title="x")
     await office.value("alice", "lead.update", id=made["id"], title="y")
 

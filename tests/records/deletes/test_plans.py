@@ -93,7 +93,7 @@ async def test_a_plan_may_delete_first_what_refers_to_what_it_deletes_then(offic
     assert (await office.approve("alice", plan)).json()["value"]["state"] == "executed"
 
 
-async def test_whoever_lacks_a_right_to_what_goes_along_does_not_decide_the_plan(office: Office) -> None:
+async def test_anyone_who_lacks_a_right_to_what_goes_along_does_not_decide_the_plan(office: Office) -> None:
     await office.person("eve", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
     doomed = await lead(office)
     await activity(office, doomed)

@@ -42,7 +42,7 @@ def found(text: str) -> list[str]:
         "mailto:EMAIL_1?subject=PHONE",
     ],
 )
-def test_a_token_ends_where_no_letter_digit_or_underscore_goes_on(text: str) -> None:
+def test_a_token_ends_where_no_letter_digit_or_underscore_continues(text: str) -> None:
     assert found(text) == ["EMAIL_1"]
 
 

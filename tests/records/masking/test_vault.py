@@ -43,7 +43,7 @@ async def test_equal_values_of_two_labels_are_two_values(book: Inside, root: Cal
     assert await held(book) == [("EMAIL", 1), ("PHONE", 1)]
 
 
-async def test_no_value_stands_in_the_vault(book: Inside, root: Caller) -> None:
+async def test_no_value_is_in_the_vault(book: Inside, root: Caller) -> None:
     await book.value(root, "contact", "create", email="ada@example.com", notes="knows Ada")
 
     for row in await book.rows("SELECT label, hash, key FROM pii_value"):
@@ -51,7 +51,7 @@ async def test_no_value_stands_in_the_vault(book: Inside, root: Caller) -> None:
     assert [row[0] for row in await book.rows("SELECT hash FROM pii_value WHERE label = 'NOTES'")] == [None]
 
 
-async def test_changing_a_value_lets_go_of_the_old_one(book: Inside, root: Caller) -> None:
+async def test_changing_a_value_releases_the_old_one(book: Inside, root: Caller) -> None:
     made = await book.value(root, "contact", "create", email="old@example.com", notes="n")
     await book.value(root, "contact", "create", email="old@example.com")
 

@@ -29,7 +29,7 @@ async def send(desk: Desk, message: dict[str, Any], who: str = "alice", **header
     return await desk.send(message, who, revision or None, **{**said, **headers})
 
 
-async def test_discovery_tells_what_is_offered(modern: Desk) -> None:
+async def test_discovery_shows_what_is_offered(modern: Desk) -> None:
     answer = await send(modern, described(request("server/discover")))
 
     result = answer.json()["result"]
@@ -185,7 +185,7 @@ async def test_the_link_of_the_metadata_leads_to_the_endpoint(desk: Desk) -> Non
     assert pinged.json()["result"] == {}
 
 
-async def test_without_the_setting_a_client_of_it_is_told_so_in_a_way_it_falls_back_from(desk: Desk) -> None:
+async def test_without_the_setting_its_clients_get_an_error_that_makes_them_fall_back(desk: Desk) -> None:
     answer = await send(desk, described(request("server/discover")))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)

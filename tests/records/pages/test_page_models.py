@@ -35,7 +35,7 @@ async def test_only_some_roles_share(office: Office, model: str) -> None:
     assert "shared" in await office.refused("bob", f"{model}.create", name="Another", shared=True, **values)
 
 
-async def test_nobody_makes_a_view_for_somebody_else(office: Office) -> None:
+async def test_no_caller_makes_a_view_for_somebody_else(office: Office) -> None:
     other = (await office.first("user", username="bob"))["id"]
 
     assert "owner" in await office.refused("alice", "view.create", model="lead", name="x", owner=other)
@@ -93,7 +93,7 @@ async def test_favourites_are_ones_own_and_lead_to_pages_of_the_service(office: 
         assert "favourite.path must be" in await office.refused("alice", "favourite.create", name="x", path=path)
 
 
-async def test_a_comment_is_seen_by_whoever_sees_its_record(office: Office) -> None:
+async def test_a_comment_is_seen_by_anyone_who_sees_its_record(office: Office) -> None:
     record_id = await lead(office)
     comment = await office.value("alice", "comment.create", model="lead", record=record_id, text="Call them")
     about = [{"field": "record", "op": "eq", "value": record_id}]

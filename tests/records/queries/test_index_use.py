@@ -226,7 +226,7 @@ async def test_a_filter_and_the_order_of_one_indexed_field_share_its_index(thing
     )
 
 
-async def test_a_page_of_whoever_sees_a_part_is_read_from_an_index_too(things: Inside) -> None:
+async def test_a_page_of_a_caller_who_sees_a_part_is_read_from_an_index_too(things: Inside) -> None:
     grant = Grant(model="thing", commands="*", clear=FIELDS[:-1], masked=("email",), rows=(where("plain", eq="x"),))
     places = Grant(model="place", commands="*", clear="*", rows=(where("title", is_null=True),))
     asked = Asked(things, await things.person(grant, places))

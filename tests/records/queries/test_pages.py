@@ -70,7 +70,7 @@ async def test_a_search_is_in_order_with_and_without_a_limit(samples: Inside, ca
     assert [row["id"] for row in found["rows"]] == ids[::-1]
 
 
-async def test_a_page_beyond_the_end_is_empty_and_tells_the_total(samples: Inside, caller: Caller) -> None:
+async def test_a_page_beyond_the_end_is_empty_and_shows_the_total(samples: Inside, caller: Caller) -> None:
     for number in range(3):
         await samples.value(caller, "sample", "create", size=number)
 

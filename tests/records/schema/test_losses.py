@@ -198,7 +198,7 @@ async def test_a_field_becomes_required_once_no_record_is_without_it(database: D
     assert await column_of(database, "lead", "size") == [1, 2, 2]
 
 
-async def test_doubles_are_in_the_way_of_a_unique_field_and_their_value_is_not_told(database: Database) -> None:
+async def test_doubles_are_in_the_way_of_a_unique_field_and_their_value_is_not_reported(database: Database) -> None:
     await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
     doubles = [await put(database, "lead", mail="secret@example.com") for _ in range(2)]
     await put(database, "lead")

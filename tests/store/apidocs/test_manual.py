@@ -91,7 +91,7 @@ async def test_the_manual_shows_an_answer_wherever_there_is_one_in_json(http: ht
         assert " " not in each["example"]["request"].partition(" ")[2], each["endpoint"]
 
 
-async def test_the_manual_tells_how_webhooks_are_signed(http: httpx.AsyncClient) -> None:
+async def test_the_manual_shows_how_webhooks_are_signed(http: httpx.AsyncClient) -> None:
     sections = {each["id"]: each["text"] for each in (await http.get("/wiki.json")).json()["sections"]}
 
     assert all(

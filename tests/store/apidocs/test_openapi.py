@@ -191,7 +191,7 @@ def test_the_jobs_products_and_releases_are_linked() -> None:
 
 
 @each_operation
-def test_every_code_has_a_page_and_the_status_it_stands_at(method: str, path: str, operation: dict[str, Any]) -> None:
+def test_every_code_has_a_page_and_the_status_it_is_at(method: str, path: str, operation: dict[str, Any]) -> None:
     pages = {each.code for each in problems.types(EVERY_ROUTE).values()}
     for status, answer in operation["responses"].items():
         for code in resolved(answer).get("x-codes", ()):
@@ -221,7 +221,7 @@ def _route(method: str, path: str) -> Route[Any]:
     return next(each for each in EVERY_ROUTE if (each.method.lower(), operations.address_of(each)) == (method, path))
 
 
-def test_a_key_for_the_sandbox_is_told_so_wherever_keys_are_looked_at() -> None:
+def test_a_key_for_the_sandbox_is_marked_wherever_keys_are_shown() -> None:
     for method, path, operation in (each.values for each in OPERATIONS):
         is_known_by_key = {"ApiKey": []} in operation.get("security", [])
         codes = resolved(operation["responses"].get("403", {})).get("x-codes", [])

@@ -102,7 +102,7 @@ async def pausing(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asynci
 
 
 @pytest.mark.parametrize("is_good", [True, False])
-async def test_nobody_else_sees_anything_before_the_commit(
+async def test_no_other_request_sees_anything_before_the_commit(
     batches: Batches,
     pausing: tuple[asyncio.Event, asyncio.Event],
     is_good: bool,

@@ -263,7 +263,7 @@ async def test_an_operation_may_have_a_key_of_its_own(batches: Batches, mode: st
 
 @modes
 @pytest.mark.parametrize(("count", "reads"), [(2_000, 30), (60_000, 1)])
-async def test_an_answer_too_long_to_be_stored_is_told_again(
+async def test_an_answer_too_long_to_be_stored_is_made_again(
     batches: Batches, transaction_waits: TransactionWaits, mode: str, count: int, reads: int
 ) -> None:
     """The response consists of many long responses, or of one that is too long by itself."""

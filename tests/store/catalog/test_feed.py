@@ -14,7 +14,7 @@ async def release(world: World, owner: str, version: str, channel: str, *, notes
     assert (await world.call("POST", f"/products/one/releases/{version}/publish", owner)).is_success
 
 
-async def test_a_feed_holds_published_releases_newest_first_whoever_asks(world: World) -> None:
+async def test_a_feed_has_published_releases_newest_first_for_every_caller(world: World) -> None:
     product = await world.product("north", "one", title="One < Two & \x1bThree")
     owner = await world.person("owner@north.example", north="owner")
     await release(world, owner, "1.0.0", "stable", notes=NOTES)

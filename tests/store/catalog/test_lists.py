@@ -208,7 +208,7 @@ async def test_a_cursor_keeps_its_filters_and_goes_with_no_others(world: World) 
     assert (other.status_code, other.json()["code"]) == (400, "invalid_cursor")
 
 
-async def test_the_state_of_a_product_is_told_in_lists_to_its_own_people_alone(world: World) -> None:
+async def test_the_state_of_a_product_is_reported_in_lists_to_its_own_people_alone(world: World) -> None:
     await world.product("north", "open")
     await world.product("north", "secret", status="draft")
     viewer = await world.person("viewer@north.example", north="viewer")

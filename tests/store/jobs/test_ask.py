@@ -71,7 +71,7 @@ def test_the_wait_is_what_was_preferred_within_its_bounds(
     assert routes.wait_preference(prefer, size) == wanted
 
 
-async def test_a_repeated_call_is_told_what_the_first_was_told_in_the_end(
+async def test_a_repeated_call_gets_the_answer_of_the_first_in_the_end(
     world: World, owner: str, working: Working
 ) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4()), "Prefer": "wait=10"}
@@ -112,7 +112,7 @@ async def test_a_call_that_waits_holds_its_key(world: World, owner: str) -> None
 
 
 @pytest.mark.parametrize("name", ["unheard_of", "inner"])
-async def test_a_type_that_nobody_may_ask_for_is_unknown(world: World, owner: str, name: str) -> None:
+async def test_a_type_that_callers_may_not_request_is_unknown(world: World, owner: str, name: str) -> None:
     answer = await world.call("POST", "/jobs", owner, json={"type": name, "payload": {"org": "north"}})
 
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_job_type")

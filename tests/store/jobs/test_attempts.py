@@ -33,7 +33,7 @@ async def test_a_refused_job_fails_with_that_problem_and_is_not_tried_again(
 
 
 @pytest.mark.parametrize("end", ["broken", "unkept"])
-async def test_a_job_that_breaks_again_and_again_fails_and_tells_no_secret(
+async def test_a_job_that_breaks_again_and_again_fails_and_reveals_no_secret(
     world: World, owner: str, working: Working, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose(world.store, job_attempts=2)

@@ -8,7 +8,7 @@ from tests.store.jobs.kinds import ask, ended
 from tests.store.world import World
 
 
-async def test_work_that_nobody_takes_is_told(world: World, owner: str, working: Working) -> None:
+async def test_work_that_no_worker_takes_is_reported(world: World, owner: str, working: Working) -> None:
     job_id = await ask(world, owner)
     fresh = await world.call("GET", "/health")
     await delay(world, 70)

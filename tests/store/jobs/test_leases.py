@@ -185,7 +185,7 @@ async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> 
     assert (await second).id == job_id
 
 
-async def test_a_worker_in_the_middle_of_its_commit_holds_nobody_up(world: World, owner: str) -> None:
+async def test_a_worker_in_the_middle_of_its_commit_blocks_no_other(world: World, owner: str) -> None:
     if world.store.database.dialect == "sqlite":
         pytest.skip("SQLite has one writer, so commits are short")
     slow = await ask(world, owner)

@@ -109,7 +109,7 @@ async def test_a_waiting_job_is_cancelled_at_once(world: World, owner: str, work
     assert await effects(world.store.database) == [other]
 
 
-async def test_a_running_job_is_cancelled_when_it_tells_its_progress(
+async def test_a_running_job_is_cancelled_when_it_shows_its_progress(
     world: World, owner: str, working: Working
 ) -> None:
     async with working():

@@ -51,7 +51,7 @@ async def test_the_library_is_a_bare_array_of_products(world: World, owned: list
     assert "link" not in answer.headers
 
 
-async def test_the_library_tells_since_when_and_what_is_newest(world: World) -> None:
+async def test_the_library_shows_since_when_and_what_is_newest(world: World) -> None:
     token = await world.person("ann@example.com")
     owner = await world.person("owner@north.example", north="owner")
     product = await world.product("north", "one")

@@ -55,7 +55,7 @@ async def test_releases_since_the_last_look_are_counted(world: World) -> None:
     assert await unseen() == {"one": 0, "north": 0}
 
 
-async def test_what_is_hidden_is_not_found_whoever_follows_it(world: World) -> None:
+async def test_what_is_hidden_is_not_found_even_by_followers(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     ann = await world.person("ann@example.com")
     await world.product("north", "draft", status="draft")
@@ -76,7 +76,7 @@ async def test_what_is_hidden_is_not_found_whoever_follows_it(world: World) -> N
     assert (await world.call("DELETE", "/me/follows/product/one", ann)).status_code == 404
 
 
-async def test_nobody_follows_without_end(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_caller_follows_without_end(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follows, "MAX_FOLLOWS", 2)
     ann = await world.person("ann@example.com")
     for number in range(3):
@@ -90,7 +90,7 @@ async def test_nobody_follows_without_end(world: World, monkeypatch: pytest.Monk
     assert (await world.call("PUT", "/me/follows/product/p-1", ann)).is_success
 
 
-async def test_what_is_owned_and_followed_is_told_of_the_ids_alone(world: World) -> None:
+async def test_ownership_and_follows_are_reported_for_the_given_ids_only(world: World) -> None:
     ann, bob = await world.person("ann@example.com"), await world.person("bob@example.com")
     made = [await world.product("north", f"p-{number}") for number in range(4)]
     await world.grant("ann@example.com", made[0], made[1])

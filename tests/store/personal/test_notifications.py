@@ -28,7 +28,7 @@ async def published(world: World, version: str, at: clock.Instant) -> None:
         await transaction.run("UPDATE release SET published_at = $2 WHERE version = $1", version, at)
 
 
-async def test_releases_updates_and_codes_are_told_newest_first(world: World) -> None:
+async def test_releases_updates_and_codes_are_reported_newest_first(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     ann, bob = await world.person("ann@example.com"), await world.person("bob@example.com")
     for slug in ("followed", "owned", "other"):
@@ -52,7 +52,7 @@ async def test_releases_updates_and_codes_are_told_newest_first(world: World) ->
     assert await notified(world, bob) == {"items": [], "unseen": 0, "next_cursor": None}
 
 
-async def test_whoever_follows_an_organisation_hears_of_all_its_public_products(world: World) -> None:
+async def test_anyone_who_follows_an_organisation_hears_of_all_its_public_products(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     ann = await world.person("ann@example.com")
     await world.product("north", "one")
@@ -124,7 +124,7 @@ async def test_what_was_seen_stays_seen(world: World) -> None:
     assert await mark(since="2026-02-01T00:00:00Z") == 400
 
 
-async def test_what_is_older_than_ninety_days_is_no_longer_told(world: World) -> None:
+async def test_what_is_older_than_ninety_days_is_no_longer_reported(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     ann = await world.person("ann@example.com")
     await world.product("north", "one")

@@ -101,7 +101,7 @@ async def test_a_data_set_that_is_open_anywhere_is_never_removed(
         assert folders.sweep(data_of(world), HOUR_S) == 1
 
 
-async def test_whoever_waited_for_a_removed_folder_begins_anew(sandbox: Sandbox, world: World) -> None:
+async def test_anyone_who_waited_for_a_removed_folder_begins_anew(sandbox: Sandbox, world: World) -> None:
     await sandbox.call("GET", "/products")
     await sandbox.front.data_sets.close_unused(0)
     held = folders.lock_existing(data_of(world), sandbox.name, HOUR_S)

@@ -19,7 +19,7 @@ TOLD = {"sandbox": True, "status": "ok", "environment": "sandbox", "free_tier": 
 
 
 @pytest.mark.parametrize("place", OWN)
-async def test_the_sandbox_tells_what_it_is_at_both_places(world: World, place: str) -> None:
+async def test_the_sandbox_shows_what_it_is_at_both_places(world: World, place: str) -> None:
     answer = await world.http.get(place)
 
     assert (answer.status_code, answer.json()) == (200, TOLD)
@@ -75,7 +75,7 @@ async def test_a_key_is_the_owner_of_an_organisation_among_the_demonstration(
     assert (await world.http.get("/sandbox/api/v1/products/made", headers=bearer)).status_code == 200
 
 
-async def test_without_a_key_a_write_is_told_where_to_get_one(world: World) -> None:
+async def test_without_a_key_a_write_is_shown_where_to_get_one(world: World) -> None:
     read = await world.http.get("/sandbox/api/v1/products")
     refused = await world.http.post("/sandbox/api/v1/products", json=PRODUCT)
 

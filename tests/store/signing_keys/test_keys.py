@@ -16,7 +16,7 @@ async def test_all_who_ask_at_once_get_the_same_first_key(store: Store, world: W
     assert len({key.public.keyid for key in found}) == 1
 
 
-async def test_a_private_key_never_lies_open_in_the_database(store: Store, world: World) -> None:
+async def test_a_private_key_is_always_encrypted_in_the_database(store: Store, world: World) -> None:
     org = await world.org("east")
 
     key = await signing_keys.ensure_key(store, org)

@@ -98,7 +98,7 @@ async def test_the_numbers_are_split_by_product_release_and_platform(world: Worl
 
 
 @pytest.mark.parametrize("metric", ["downloads", "bytes"])
-async def test_fewer_than_five_on_a_platform_are_not_told(world: World, owner: str, metric: str) -> None:
+async def test_fewer_than_five_on_a_platform_are_not_reported(world: World, owner: str, metric: str) -> None:
     factor = 1 if metric == "downloads" else 1000
     for platform, values in (("linux", (4, 5)), ("macos", (1, 2)), ("windows", (0, 9))):
         for days, value in enumerate(values, start=1):

@@ -95,7 +95,7 @@ async def test_h6_a_page_of_another_site_is_refused(desk: Desk, origin: str, who
 
 
 @pytest.mark.parametrize("accept", [None, "application/json", "*/*", "application/*;q=0.5", BOTH])
-async def test_h11_whoever_takes_json_gets_json(desk: Desk, accept: str | None) -> None:
+async def test_h11_anyone_who_takes_json_gets_json(desk: Desk, accept: str | None) -> None:
     answer = await desk.send(PING, accept=accept)
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")

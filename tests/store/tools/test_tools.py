@@ -330,7 +330,7 @@ async def test_a_batch_is_run_by_its_tool(both: Desk, mode: str) -> None:
 
 
 @every_revision
-async def test_o11_and_o12_structured_content_stands_beside_the_text(desk: Desk, revision: str) -> None:
+async def test_o11_and_o12_structured_content_is_beside_the_text(desk: Desk, revision: str) -> None:
     result = await desk.result(tool("list_releases", id="saga"), revision=revision)
 
     (block,) = result["content"]

@@ -63,7 +63,7 @@ async def released(world: World, token: str, slug: str, version: str, notes: str
     assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).status_code == 200
 
 
-async def test_releases_are_told_once_as_they_are_published_and_yanked(world: World, receiver: Receiver) -> None:
+async def test_releases_are_reported_once_as_they_are_published_and_yanked(world: World, receiver: Receiver) -> None:
     token = await owner(world)
     made = await added(world, token, receiver)
     product = await world.product("north", "game", status="draft")
@@ -82,7 +82,7 @@ async def test_releases_are_told_once_as_they_are_published_and_yanked(world: Wo
         assert found.status_code == 200, "source and subject make an address"
 
 
-async def test_ended_jobs_and_added_keys_are_told(world: World, receiver: Receiver) -> None:
+async def test_ended_jobs_and_added_keys_are_reported(world: World, receiver: Receiver) -> None:
     token = await owner(world)
     await added(world, token, receiver)
     key = (await world.call("POST", "/org/signing-keys", token)).json()
@@ -103,7 +103,7 @@ async def test_ended_jobs_and_added_keys_are_told(world: World, receiver: Receiv
 
 
 @pytest.mark.parametrize(("scopes", "is_told"), [("read:library", False), ("read:library write:releases", True)])
-async def test_an_agent_that_may_publish_is_told_and_one_that_only_reads_is_not(
+async def test_an_agent_that_may_publish_is_reported_and_one_that_only_reads_is_not(
     world: World, receiver: Receiver, scopes: str, is_told: bool
 ) -> None:
     token = await owner(world)
@@ -231,7 +231,7 @@ async def test_deliveries_go_with_their_days(world: World, receiver: Receiver) -
 @pytest.mark.parametrize(
     "body", [{"url": "ftp://a.example/"}, {"url": "https://a.example/", "types": ["release.drafted"]}, {"url": ""}, {}]
 )
-async def test_what_could_never_be_told_is_refused(world: World, body: dict[str, Any]) -> None:
+async def test_what_could_never_be_reported_is_refused(world: World, body: dict[str, Any]) -> None:
     token = await owner(world)
 
     answer = await world.call("POST", "/org/webhooks", token, json=body)

@@ -63,7 +63,7 @@ async def test_somebody_invited_opens_the_account_and_keeps_the_role(visitor: Vi
     assert found.password_hash is not None
 
 
-async def test_somebody_who_has_an_account_is_told_so_by_mail_and_gets_no_link(visitor: Visitor) -> None:
+async def test_somebody_who_has_an_account_is_informed_by_mail_and_gets_no_link(visitor: Visitor) -> None:
     await visitor.person(ANN, PASSWORD)
 
     await visitor.ask("signup", ANN, "/library")
@@ -132,7 +132,7 @@ async def test_a_weak_password_leaves_the_link_as_it_was(visitor: Visitor) -> No
 
 @pytest.mark.parametrize("page", ["signup", "reset"])
 @pytest.mark.parametrize("email", ["", "ann", "ann@", "a b@example.com", "ann@example.com, eve@example.com"])
-async def test_what_is_no_address_is_told_on_the_page(visitor: Visitor, page: str, email: str) -> None:
+async def test_what_is_no_address_is_reported_on_the_page(visitor: Visitor, page: str, email: str) -> None:
     answer = await visitor.ask(page, email, "/library")
 
     assert answer.status_code == 400

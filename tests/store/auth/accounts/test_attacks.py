@@ -233,7 +233,7 @@ async def test_t43_the_work_of_a_letter_begins_when_the_answer_is_out(
     assert len(await visitor.store.database.fetch("SELECT email FROM email_proof")) == 1
 
 
-async def test_t43_the_limit_tells_nothing_about_who_is_known(visitor: Visitor) -> None:
+async def test_t43_the_limit_reveals_nothing_about_who_is_known(visitor: Visitor) -> None:
     await visitor.person(ANN, PASSWORD)
 
     statuses = {email: [(await visitor.ask("reset", email)).status_code for _ in range(7)] for email in (ANN, EVE)}

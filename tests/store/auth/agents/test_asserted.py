@@ -41,7 +41,7 @@ def other() -> Iterator[IdentityProvider]:
 
 
 @pytest.mark.parametrize("dialect", [{"type": "identity_assertion"}, {"grant_type": JWT_BEARER}])
-async def test_a_new_person_comes_with_the_assertion_and_the_agent_goes_on_at_once(
+async def test_a_new_person_is_created_by_the_assertion_and_the_agent_continues_at_once(
     world: World, provider: IdentityProvider, dialect: dict[str, str]
 ) -> None:
     await provider.trust(world.store)

@@ -84,7 +84,7 @@ async def test_an_anonymous_agent_is_claimed_by_naming_its_person(world: World, 
     assert (await agent.poll()).json()["status"] == "claimed"
 
 
-async def test_a_claim_token_may_stand_in_authorization_and_never_in_the_address(world: World) -> None:
+async def test_a_claim_token_may_be_in_authorization_and_never_in_the_address(world: World) -> None:
     agent = await Agent.by_email(world, PAT)
 
     header = await world.call("GET", "/auth/me", agent.claim_token)
@@ -212,7 +212,7 @@ async def test_a_scope_that_the_person_has_lost_since_is_refused_at_the_token_en
 
 
 @pytest.mark.parametrize("by", ["typed", "shown"])
-async def test_t25_the_person_is_told_by_mail_of_an_agent_that_acts_for_them(
+async def test_t25_the_person_is_informed_by_mail_of_an_agent_that_acts_for_them(
     world: World, pat: Visitor, by: str, settings: Settings
 ) -> None:
     agent = await Agent.by_email(world, PAT, "read:library")
@@ -405,7 +405,7 @@ async def test_t31_the_answer_is_given_out_for_ten_minutes_and_then_the_token_is
     assert (late.status_code, late.json()["code"]) == (401, "invalid_claim_token")
 
 
-async def test_t31_a_claim_that_came_too_late_is_told_so_for_a_week_alone(world: World) -> None:
+async def test_t31_a_late_claim_gets_its_reason_for_a_week_only(world: World) -> None:
     agent = await Agent.by_email(world, PAT)
     day_s = 86_400
 

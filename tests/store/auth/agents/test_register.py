@@ -89,7 +89,7 @@ async def test_an_agent_names_its_person_in_either_dialect(world: World, body: d
         ({"type": "identity_assertion", "assertion_type": ID_JAG}, "invalid_request"),
     ],
 )
-async def test_a_wrong_registration_is_told_what_is_wrong(world: World, body: dict[str, Any], code: str) -> None:
+async def test_a_wrong_registration_is_shown_what_is_wrong(world: World, body: dict[str, Any], code: str) -> None:
     answered = await Agent(world.http).register(body)
 
     said = answered.json()
@@ -162,7 +162,7 @@ async def test_t47_one_address_cannot_register_without_end(world: World) -> None
     assert (await Agent(world.http).register({"type": "service_auth", "email": "a@example.com"})).status_code == 200
 
 
-async def test_t47_whoever_an_address_names_it_registers_no_more_than_it_may(world: World) -> None:
+async def test_t47_an_agent_registers_no_more_than_it_may_whatever_address_it_names(world: World) -> None:
     for number in range(3):
         body = {"type": "service_auth", "email": f"a{number}@example.com"}
         assert (await Agent(world.http).register(body)).status_code == 200

@@ -60,7 +60,7 @@ async def test_a_key_shows_its_tier_and_is_kept_as_a_hash_alone(world: World, ti
     assert [(bytes(row[0]), row[1]) for row in rows] == [(secrets.digest(key), tier)]
 
 
-async def test_an_unknown_key_is_told_where_another_is_had(world: World) -> None:
+async def test_an_unknown_key_is_shown_where_another_is_had(world: World) -> None:
     answer = await world.http.get("/api/v1/products", headers={"X-API-Key": secrets.new_secret("csk_agent")})
 
     assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token")
@@ -189,7 +189,7 @@ async def test_what_is_no_key_of_ours_is_401_as_a_bad_token_is(world: World) -> 
             assert 'error="invalid_token"' in answer.headers["www-authenticate"]
 
 
-async def test_a_mistyped_key_is_told_without_the_database(world: World, tmp_path: Path) -> None:
+async def test_a_mistyped_key_is_reported_without_the_database(world: World, tmp_path: Path) -> None:
     known = await key_of(world)
     away = await open_database(f"sqlite:///{tmp_path}/away.sqlite", schema="distribution", reserve_bytes=0)
     await away.close()
@@ -200,7 +200,7 @@ async def test_a_mistyped_key_is_told_without_the_database(world: World, tmp_pat
         await api_keys.find_key(store, known)
 
 
-async def test_a_key_that_nobody_uses_dies_and_one_that_is_used_lives(world: World) -> None:
+async def test_a_key_that_no_caller_uses_dies_and_one_that_is_used_lives(world: World) -> None:
     used, unused = await key_of(world), await key_of(world)
     later = clock.later(clock.now(), seconds=29 * DAY_S)
     with clock.fixed(later):

@@ -30,7 +30,7 @@ async def client(world: World) -> tuple[str, str]:
     return made.id, secret
 
 
-async def test_a_token_tells_the_role_in_each_organisation(world: World) -> None:
+async def test_a_token_shows_the_role_in_each_organisation(world: World) -> None:
     ann = await world.person("ann@example.com", north="owner", south="viewer")
     program = await world.client_token("north")
 
@@ -197,7 +197,7 @@ async def test_signing_out_ends_the_session_and_its_tokens(world: World) -> None
     assert (await world.http.post("/auth/session/token", json={}, headers=page)).status_code == 401
 
 
-async def test_sign_in_tells_nothing_about_who_exists_and_slows_guessing_down(world: World) -> None:
+async def test_sign_in_reveals_nothing_about_who_exists_and_slows_guessing_down(world: World) -> None:
     await person(world)
     wrong = await world.http.post("/auth/signin", data={"email": "ann@example.com", "password": "x"}, headers=ORIGIN)
     unknown = await world.http.post("/auth/signin", data={"email": "bob@example.com", "password": "x"}, headers=ORIGIN)

@@ -107,7 +107,7 @@ async def test_a_cookie_held_back_because_another_site_led_here_gets_its_chance(
     assert then.status_code == 303
 
 
-async def test_nobody_gives_more_than_they_hold_and_never_administration(world: World) -> None:
+async def test_no_caller_gives_more_than_they_hold_and_never_administration(world: World) -> None:
     client = await new_client(world, scope="read:library write:products admin:org")
     owner, viewer = Browser(world), Browser(world)
     for email, role in (("owner@north.example", "owner"), ("viewer@north.example", "viewer")):
@@ -133,7 +133,7 @@ async def test_nobody_gives_more_than_they_hold_and_never_administration(world: 
     assert all_of_viewer.json()["scope"] == "read:library"
 
 
-async def test_a_client_learns_what_an_account_lacks_only_when_the_person_goes_on(world: World) -> None:
+async def test_a_client_learns_what_an_account_lacks_only_when_the_person_continues(world: World) -> None:
     client = await new_client(world, scope="read:library write:products")
     await new_person(world, "viewer@example.com")
     browser = Browser(world)
@@ -157,7 +157,7 @@ async def test_a_client_learns_what_an_account_lacks_only_when_the_person_goes_o
     "changes",
     [{"code_challenge": ""}, {"scope": "openid"}, {"response_type": "id_token"}, {"resource": "https://other.example"}],
 )
-async def test_the_person_signs_in_before_any_client_is_told_of_its_mistake(
+async def test_the_person_signs_in_before_any_client_is_informed_of_its_mistake(
     world: World, browser: Browser, client: Known, changes: dict[str, str]
 ) -> None:
     wrong = asking(client, **changes)
@@ -255,7 +255,7 @@ async def test_an_organisation_that_was_renamed_meanwhile_is_shown_again(
         "http://localhost:8000/cb",
     ],
 )
-async def test_t35_nobody_is_sent_to_an_address_that_is_not_registered(
+async def test_t35_no_user_is_redirected_to_an_address_that_is_not_registered(
     world: World, browser: Browser, back: str
 ) -> None:
     client = await new_client(world, BACK, "http://127.0.0.1/cb", "http://localhost/cb")
@@ -270,7 +270,7 @@ async def test_t35_nobody_is_sent_to_an_address_that_is_not_registered(
         assert "evil" not in each.text
 
 
-async def test_t35_an_unknown_client_sends_nobody_anywhere(browser: Browser, client: Known) -> None:
+async def test_t35_an_unknown_client_redirects_no_user(browser: Browser, client: Known) -> None:
     answer = await browser.get(ASK, {**asking(client), "client_id": "cc_nobody"})
 
     assert answer.status_code == 400

@@ -70,7 +70,7 @@ async def test_a_button_ends_an_agent(world: World, browser: Browser, ann: str) 
     assert ended.status == "revoked"
 
 
-async def test_nobody_ends_what_is_anothers(world: World, browser: Browser, client: Known, ann: str) -> None:
+async def test_no_caller_ends_what_is_anothers(world: World, browser: Browser, client: Known, ann: str) -> None:
     token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
     agent = await agent_of(world, ann)
     consent = next(iter(await world.store.database.fetch("SELECT id FROM consent")))[0]

@@ -365,7 +365,7 @@ async def age(world: World, client: Known, days: int) -> None:
             await transaction.run(statement, client.id, moved)
 
 
-async def test_a_client_that_nobody_uses_ends_with_what_was_allowed_to_it(
+async def test_a_client_that_no_caller_uses_ends_with_what_was_allowed_to_it(
     world: World, browser: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exchanged, allowed_again, used, old = [await new_dynamic(world) for _ in range(4)]
@@ -524,7 +524,7 @@ WRONG = [
 @pytest.mark.parametrize(
     "back", [BACK, "http://127.0.0.1:3030/cb", "http://localhost:3030/cb?a=b", "http://[::1]:3/cb"]
 )
-async def test_a_client_that_nobody_verified_gets_no_visitor_who_has_not_decided(
+async def test_an_unverified_client_gets_no_visitor_who_has_not_decided(
     world: World, browser: Browser, back: str
 ) -> None:
     client = await new_dynamic(world, redirect_uris=[back])

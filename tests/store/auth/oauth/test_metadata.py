@@ -147,7 +147,7 @@ async def test_what_is_switched_off_is_not_offered(settings: Settings) -> None:
     assert "### anonymous" not in skill
 
 
-async def test_the_skill_tells_an_agent_everything_and_to_ask_its_person_first(world: World) -> None:
+async def test_the_skill_explains_everything_and_says_to_ask_the_person_first(world: World) -> None:
     answer = await world.http.get("/auth.md")
     text = answer.text
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)

@@ -97,7 +97,7 @@ async def test_what_is_no_token_is_as_good_as_revoked(world: World, token: str) 
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_json_is_read_too_and_a_missing_token_is_told(world: World, client: Known) -> None:
+async def test_json_is_read_too_and_a_missing_token_is_reported(world: World, client: Known) -> None:
     token = await client_token(world, client)
 
     by_json = await world.http.post(REVOKE, json={"token": token})

@@ -173,7 +173,7 @@ async def test_t39_a_client_authenticates_in_one_way_only(world: World, client: 
     assert named.status_code == 200
 
 
-async def test_t39_an_unknown_client_and_a_wrong_secret_are_told_apart_by_nobody(world: World, client: Known) -> None:
+async def test_t39_an_unknown_client_and_a_wrong_secret_get_the_same_answer(world: World, client: Known) -> None:
     other = await new_client(world)
     secret = client.secret
 
@@ -217,7 +217,7 @@ async def test_t39_basic_is_form_encoded_first(world: World) -> None:
         assert answer.status_code == 200, encoded
 
 
-async def test_t45_several_tokens_and_tokens_in_the_address_let_nobody_in(world: World) -> None:
+async def test_t45_several_tokens_and_tokens_in_the_address_give_no_access(world: World) -> None:
     token = await world.person("ann@example.com")
     one = ("Authorization", f"Bearer {token}")
 

@@ -109,7 +109,7 @@ async def test_t7_a_payload_that_is_no_object_is_refused(
     assert await refused(store, provider.signed(payload)) == "invalid_request"
 
 
-async def test_t7_a_claim_that_stands_twice_is_refused(store: Store, provider: IdentityProvider) -> None:
+async def test_t7_a_claim_that_occurs_twice_is_refused(store: Store, provider: IdentityProvider) -> None:
     twice = json.dumps(provider.claims(ROOT_URL)).encode()[:-1] + b', "email": "victim@example.com"}'
 
     assert await refused(store, provider.signed(twice)) == "invalid_request"
@@ -279,7 +279,7 @@ async def test_t18_a_sign_in_longer_than_an_hour_ago_or_to_come_is_not_enough(
     assert refusal.value.headers == {"WWW-Authenticate": 'AgentAuth error="login_required", max_age="3600"'}
 
 
-async def test_t18_a_sign_in_that_is_not_told_is_not_enough(store: Store, provider: IdentityProvider) -> None:
+async def test_t18_a_sign_in_without_its_time_is_not_enough(store: Store, provider: IdentityProvider) -> None:
     asserted = await id_jag.verify(store, provider.mint(ROOT_URL, auth_time=None))
 
     with pytest.raises(id_jag.LoginRequired):
@@ -302,7 +302,7 @@ async def test_t19_an_address_counts_only_when_its_verification_is_true(
      "a" * 250 + "@example.com", "ann@evil.example@example.com"],
     ids=repr,
 )  # fmt: skip
-async def test_t19_an_address_that_is_none_is_refused(store: Store, provider: IdentityProvider, email: str) -> None:
+async def test_t19_an_address_that_is_invalid_is_refused(store: Store, provider: IdentityProvider, email: str) -> None:
     assert await refused(store, provider.mint(ROOT_URL, email=email)) == "missing_verified_email"
 
 
@@ -353,7 +353,7 @@ async def test_t22_a_claim_that_would_change_the_meaning_is_refused(
     ("claimed", "scope"),
     [(None, None), ("", frozenset()), ("read:products", {"read:products"}), ("a  b a", {"a", "b"})],
 )
-async def test_t23_the_scopes_it_is_limited_to_are_told(
+async def test_t23_the_scopes_it_is_limited_to_are_reported(
     store: Store, provider: IdentityProvider, claimed: str | None, scope: set[str] | None
 ) -> None:
     assert (await id_jag.verify(store, provider.mint(ROOT_URL, scope=claimed))).scope == scope

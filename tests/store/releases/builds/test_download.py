@@ -51,7 +51,7 @@ async def test_only_the_entitled_download_what_is_sold(shop: Shop) -> None:
         assert (answer.content == DATA) == (code is None)
 
 
-async def test_who_is_not_entitled_is_told_how_to_become_so(shop: Shop) -> None:
+async def test_who_is_not_entitled_is_shown_how_to_become_so(shop: Shop) -> None:
     path = f"/artifacts/{(await shop.upload(DATA))['id']}"
     other = await shop.world.person("other@example.org")
 
@@ -72,7 +72,7 @@ async def test_what_is_free_may_be_downloaded_and_kept_by_anyone(shop: Shop) -> 
     assert member.headers["Cache-Control"].startswith("private")
 
 
-async def test_what_cannot_be_seen_cannot_be_told_from_what_is_not_there(shop: Shop) -> None:
+async def test_what_cannot_be_seen_cannot_be_distinguished_from_what_is_not_there(shop: Shop) -> None:
     world = shop.world
     draft = await product(world, shop.token, "draft", access="free")
     await release(world, shop.token, draft, "1.0.0", publish=False)
@@ -177,7 +177,7 @@ async def test_downloads_are_counted_when_they_begin_at_the_first_byte(shop: Sho
     assert await downloads(shop) == 2
 
 
-async def test_usage_tells_which_versions_are_downloaded_most_and_only_ones_own(shop: Shop) -> None:
+async def test_usage_shows_which_versions_are_downloaded_most_and_only_ones_own(shop: Shop) -> None:
     world = shop.world
     owner = await world.person("owner@north.example", north="owner")
     other = await world.person("owner@south.example", south="owner")

@@ -87,7 +87,7 @@ async def test_a_rotated_key_signs_the_next_statement(works: Works) -> None:
     assert len(after["rotations"]) == 1
 
 
-async def test_all_who_ask_at_once_are_told_the_same_things(works: Works) -> None:
+async def test_all_who_ask_at_once_get_the_same_answers(works: Works) -> None:
     await publish_built(works, "1.1.0")
 
     told = await asyncio.gather(*(stated(works) for _ in range(8)))

@@ -14,7 +14,7 @@ from tests.store.releases.processing.works import EXECUTABLE, Works, noise, tar
 FILES = {"run.sh": EXECUTABLE, "data": noise(600_000)}
 
 
-async def test_a_client_gets_every_byte_by_what_the_store_tells_it(works: Works) -> None:
+async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works: Works) -> None:
     await works.built(tar(FILES), "1.1.0")
     await works.publish("1.1.0")
 

@@ -51,7 +51,7 @@ async def sealed(shop: Shop) -> set[str]:
     return {digest async for digest, *_ in shop.store.blobs.sealed()}
 
 
-async def test_a_picture_is_encoded_anew_and_stands_on_the_product_at_once(shop: Shop) -> None:
+async def test_a_picture_is_encoded_anew_and_is_on_the_product_at_once(shop: Shop) -> None:
     data = png() + b"what follows a picture"
 
     answer = await send(shop, data)

@@ -41,7 +41,7 @@ async def collect_from(works: Works, hours: float) -> None:
             await blob_gc.collect(works.store, is_confirmed=True)
 
 
-async def test_a_removed_draft_lets_go_of_its_chunks_and_only_of_them(works: Works) -> None:
+async def test_a_removed_draft_releases_its_chunks_and_only_of_them(works: Works) -> None:
     await works.built(tar(FIRST), "2.0.0")
     kept = await works.built(tar(SECOND), "2.1.0")
     before = await chunk_names(works)

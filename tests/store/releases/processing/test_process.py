@@ -203,7 +203,7 @@ async def test_an_artifact_that_is_not_there_is_not_processed(works: Works) -> N
         await works.outcome("build.process", "00000000-0000-4000-8000-000000000000")
 
 
-async def test_a_build_tells_what_it_consists_of(works: Works) -> None:
+async def test_a_build_lists_its_parts(works: Works) -> None:
     metadata = b"Metadata-Version: 2.1\nName: Some_Package\nVersion: 1.2.3\n\nwords\n"
     lock = {"packages": {"": {"name": "app"}, "node_modules/left": {"version": "2.0.0"}}}
     files = {

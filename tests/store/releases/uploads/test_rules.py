@@ -47,7 +47,7 @@ def test_a_file_is_whole_when_nothing_is_missing(known: list[Part]) -> None:
     assert uploads.is_whole(known, SIZE) == (uploads.missing(known, ByteRange(0, SIZE)) == [])
 
 
-def test_stretches_are_told_from_first_to_last_byte() -> None:
+def test_ranges_are_given_from_first_to_last_byte() -> None:
     known = [Part(0, 10, ""), Part(10, 5, ""), Part(20, 1, "")]
 
     assert uploads.received_pairs(known) == [(0, 14), (20, 20)]
