@@ -32,6 +32,7 @@ const Agents = lazyComponent(async () => (await import("./pages/agents")).Agents
 const Users = lazyComponent(async () => (await import("./pages/users")).Users);
 const Audit = lazyComponent(async () => (await import("./pages/audit")).Audit);
 const AuditEntry = lazyComponent(async () => (await import("./pages/audit_entry")).AuditEntry);
+const Account = lazyComponent(async () => (await import("./pages/account")).Account);
 const Connect = lazyComponent(async () => (await import("./pages/connect")).Connect);
 const NewRecordDialog = lazyComponent(async () => (await import("./record/new_record_dialog")).NewRecordDialog);
 const Dashboard = lazyComponent(async () => (await import("./pages/dashboard")).Dashboard);
@@ -93,6 +94,7 @@ mount(
     { template: "/users", page: () => <RequireSignIn page={(meta) => <Users meta={meta} />} /> },
     { template: "/dashboard", page: () => <RequireSignIn page={(meta) => <Dashboard meta={meta} />} /> },
     { template: "/connect", page: () => <RequireSignIn page={(meta) => <Connect meta={meta} />} /> },
+    { template: "/account", page: () => <RequireSignIn page={(meta) => <Account meta={meta} />} /> },
     { template: "/audit", page: () => <RequireSignIn page={(meta) => <Audit meta={meta} />} /> },
     { template: "/audit/{id}", page: ({ id }) => <RequireSignIn page={(meta) => <AuditEntry key={id} meta={meta} id={id ?? ""} />} /> },
     { template: "/design", page: () => <Design /> },

@@ -1,6 +1,7 @@
 // The layout of a list: widths, density and frozen column. It is part of the address, so views include it.
 import { setQuery, query } from "../../shared/router";
 import type { Field, Model } from "../api";
+import { defaultDensity } from "./density";
 
 export const MIN_WIDTH_REM = 4;
 export const MAX_WIDTH_REM = 60;
@@ -26,7 +27,7 @@ export function currentLayout(): Layout {
   });
   return {
     widths: new Map(widths),
-    isRelaxed: query.value.get("density") === "relaxed",
+    isRelaxed: (query.value.get("density") || defaultDensity.value) === "relaxed",
     isFrozen: query.value.get("freeze") !== "0",
   };
 }
@@ -59,7 +60,8 @@ export function setColumnWidth({ widths }: Layout, name: string, rem: number | n
 }
 
 export function setRelaxed(isRelaxed: boolean): void {
-  setQuery({ density: isRelaxed ? "relaxed" : "" });
+  const density = isRelaxed ? "relaxed" : "compact";
+  setQuery({ density: density === defaultDensity.value ? "" : density });
 }
 
 export function setFrozen(isFrozen: boolean): void {

@@ -102,6 +102,7 @@ function Person({ name }: { name: string }) {
           </>
         }
         items={[
+          { label: t("account.page"), icon: "user", does: "/account" },
           { label: tCommon("theme"), icon: "moon", does: themes },
           { label: tCommon("language"), icon: "languages", does: languages },
           { label: tCommon("keyboard"), icon: "keyboard", does: () => (isSheetOpen.value = true) },

@@ -42,6 +42,7 @@ WORK = (
     Place("dashboard-edit", "/dashboard?dashboard={dashboard}&edit=1"),
     Place("dashboard-add", "/dashboard?dashboard={dashboard}&edit=1", ("button:has-text('Add a tile')",)),
     Place("connect", "/connect"),
+    Place("account", "/account"),
     Place("log", "/audit"),
     Place("log-entry", "/audit/{audit_entry}"),
     Place("palette", "/dashboard", (".side-search",)),

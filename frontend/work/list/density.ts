@@ -1,0 +1,14 @@
+// The height of rows in lists that do not say theirs: a choice of the person, kept in this browser.
+import { signal } from "@preact/signals";
+
+const STORED_AS = "countersign-density";
+
+export const DENSITIES = ["compact", "relaxed"] as const;
+export type Density = (typeof DENSITIES)[number];
+
+export const defaultDensity = signal<Density>(localStorage.getItem(STORED_AS) === "relaxed" ? "relaxed" : "compact");
+
+export function setDefaultDensity(density: Density): void {
+  defaultDensity.value = density;
+  localStorage.setItem(STORED_AS, density);
+}
