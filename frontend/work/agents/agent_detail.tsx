@@ -43,9 +43,9 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
   const [isPaused, setPaused] = useState(false);
   const [isViewing, setViewing] = useState(false);
   const lastHistory = useRef<AgentHistory | null>(null);
-  const found = useRequest(async (signal) => (lastHistory.current = await loadHistory(meta, token, lastHistory.current, signal)), [token.id], { keepsPrevious: true });
+  const historyRequest = useRequest(async (signal) => (lastHistory.current = await loadHistory(meta, token, lastHistory.current, signal)), [token.id], { keepsPrevious: true });
   useEffect(() => {
-    const timer = setInterval(() => !isPaused && document.visibilityState === "visible" && isLive(token) && found.reload(), EVERY_MS);
+    const timer = setInterval(() => !isPaused && document.visibilityState === "visible" && isLive(token) && historyRequest.reload(), EVERY_MS);
     return () => clearInterval(timer);
   }, [isPaused, token.id]);
   const chosen = commandsOf(meta, token);
@@ -80,7 +80,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
           {!isLive(token) && <Chip>{t(token.ended_at === null ? "expired" : "ended")}</Chip>}
         </div>
       </header>
-      <RequestResult of={found}>
+      <RequestResult of={historyRequest}>
         {(history) => (
           <>
             <Tiles {...{ meta, token, history }} />

@@ -27,7 +27,7 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
   const [result, setResult] = useState<CallResult | "">("");
   const [most, setMost] = useState(SHOWN);
   const results = (["read", "done", "proposed", "refused"] as const).filter((each) => calls.some((call) => call.result === each));
-  const found = calls.filter((each) => !result || each.result === result);
+  const shownCalls = calls.filter((each) => !result || each.result === result);
   const hasTimes = calls.some((each) => each.ms !== null);
   const link = canReadAudit(meta) ? { href: `/audit?token=${encodeURIComponent(token)}`, label: t("log.audit") } : undefined;
   const title = t(knowsCalls(meta) ? "log" : canReadAudit(meta) ? "log.changes" : "log.proposals");
@@ -55,7 +55,7 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
       }
     >
       <div onPointerEnter={() => onPause(true)} onPointerLeave={() => onPause(false)} onFocusIn={() => onPause(true)} onFocusOut={() => onPause(false)}>
-        {found.length === 0 ? (
+        {shownCalls.length === 0 ? (
           <p class="widget-empty">{t("log.none")}</p>
         ) : (
           <div class="mini-wrap" tabIndex={0} role="group" aria-label={title}>
@@ -76,7 +76,7 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
                 </tr>
               </thead>
               <tbody>
-                {found.slice(0, most).map((each) => (
+                {shownCalls.slice(0, most).map((each) => (
                   <tr key={each.id}>
                     <td class="quiet">{each.href ? <a href={each.href}>{timeOf(each.at)}</a> : timeOf(each.at)}</td>
                     <td>
@@ -95,7 +95,7 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
             </table>
           </div>
         )}
-        {found.length > most && (
+        {shownCalls.length > most && (
           <button type="button" class="widget-more" onClick={() => setMost(most + 50)}>
             <Icon name="chevron-down" size="s" />
             {t("log.more")}

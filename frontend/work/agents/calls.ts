@@ -106,23 +106,23 @@ export async function loadHistory(meta: Meta, token: AgentToken, known: AgentHis
 
 /** The last use of each token, if it is known. */
 export async function loadLastUsed(meta: Meta, tokens: readonly AgentToken[], signal: AbortSignal): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
+  const lastUses = new Map<string, string>();
   const note = (token: unknown, at: string) => {
     const id = String(token ?? "");
-    if (id && (found.get(id) ?? "") < at) {
-      found.set(id, at);
+    if (id && (lastUses.get(id) ?? "") < at) {
+      lastUses.set(id, at);
     }
   };
   tokens.forEach((each) => each.last_used_at && note(each.id, each.last_used_at));
   if (tokens.some((each) => each.last_used_at !== undefined) || tokens.length === 0) {
-    return found;
+    return lastUses;
   }
   const ids = tokens.map((each) => each.id);
   const plan = modelOf(meta, "plan");
   const [entries, plans] = await Promise.all([canReadAudit(meta) ? entriesOf(ids, signal) : [], plan && canList(plan) ? plansOf(ids, signal) : []]);
   entries.forEach((each) => note(each.agent_token, each.at));
   plans.forEach((each) => note(each["agent_token"], each.proposed_at));
-  return found;
+  return lastUses;
 }
 
 const DAY_MS = 86_400_000;

@@ -26,8 +26,8 @@ export interface TokenRequest {
 }
 
 /** Issue a token. The service returns it only once. */
-export async function issueToken(wanted: TokenRequest): Promise<string> {
-  const answer = await call("POST", "/api/auth/agent-token", { body: wanted });
+export async function issueToken(request: TokenRequest): Promise<string> {
+  const answer = await call("POST", "/api/auth/agent-token", { body: request });
   return ((await answer.json()) as { token: string }).token;
 }
 

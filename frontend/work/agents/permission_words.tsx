@@ -27,10 +27,10 @@ export function PermissionWords({ meta, rows, unmasked }: Props) {
     { icon: "lock", key: "masks", of: maskedFields(meta, rows, unmasked) },
     { icon: "x", key: "closed", of: named((each) => each.read === "no" && each.write === "no" && each.remove === "no") },
   ];
-  const said = lines.filter((each) => each.of);
-  return said.length === 0 ? null : (
+  const sentences = lines.filter((each) => each.of);
+  return sentences.length === 0 ? null : (
     <ul class="may-words">
-      {said.map(({ icon, key, of }) => (
+      {sentences.map(({ icon, key, of }) => (
         <li key={key}>
           <Icon name={icon} size="s" />
           <span>

@@ -35,6 +35,10 @@ export function PlanFilter({ meta, plans }: { meta: Meta; plans: readonly Plan[]
       }
     >
       <div class="stack tight">
+        {/* On phones, where its tab is hidden. */}
+        <a class="own-link" href="/approvals?state=own" onClick={() => setOpen(false)}>
+          {t("own")}
+        </a>
         {field("agent", agents.map((each) => [each, escapeInvisible(each)] as const))}
         {field("model", models.map((each) => [each, modelOf(meta, each)?.plural ?? each] as const))}
         {field("age", Object.keys(AGE_FILTERS).map((each) => [each, t(`age.${each}` as "age.day")] as const))}

@@ -77,8 +77,8 @@ function Form({ meta, onAdd }: Pick<Props, "meta" | "onAdd">) {
   const field = fields.find((each) => each.name === fieldName) ?? fields[0];
   const add = (event: SubmitEvent) => {
     event.preventDefault();
-    const shown: StoredTile = kind === "text" ? { kind, text } : model && measure ? measureTile(kind, model, measure) : { kind, model: model?.name ?? null };
-    onAdd({ ...shown, ...(field && kind !== "text" ? { by: field.name } : {}), title: title.trim() });
+    const tile: StoredTile = kind === "text" ? { kind, text } : model && measure ? measureTile(kind, model, measure) : { kind, model: model?.name ?? null };
+    onAdd({ ...tile, ...(field && kind !== "text" ? { by: field.name } : {}), title: title.trim() });
   };
   return (
     <form id="add-tile" class="stack" onSubmit={add}>

@@ -35,11 +35,11 @@ export function nextStart(day: string, step: Step): string {
 
 /** The first days of the steps in a period. */
 export function startsOf({ from, to, step }: Period): string[] {
-  const found: string[] = [];
+  const starts: string[] = [];
   for (let day = startOf(from, step); day <= to; day = nextStart(day, step)) {
-    found.push(day);
+    starts.push(day);
   }
-  return found;
+  return starts;
 }
 
 /** The named period up to today. A custom period has the given days. */

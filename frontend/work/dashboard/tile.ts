@@ -40,11 +40,11 @@ export const WIDTHS = [3, 4, 6, 8, 12] as const;
 export const DEFAULT_WIDTHS: Record<TileKind, number> = { kpi: 3, line: 8, area: 8, bars: 4, bar: 4, pivot: 6, list: 4, text: 4 };
 export const MOST_TILES = 24;
 
-let made = 0;
+let tileCount = 0;
 
 export function newTile(tile: StoredTile): Tile {
-  made += 1;
-  return { w: DEFAULT_WIDTHS[tile.kind], ...tile, key: `tile-${made}` };
+  tileCount += 1;
+  return { w: DEFAULT_WIDTHS[tile.kind], ...tile, key: `tile-${tileCount}` };
 }
 
 /** The width of a tile: the one of those there are that is next to what it says. */

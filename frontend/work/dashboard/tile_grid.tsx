@@ -17,34 +17,34 @@ interface Props extends Omit<ComponentProps<typeof TileView>, "tile"> {
 
 export function TileGrid({ tiles, onChange, ...shown }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const [dragged, setDragged] = useState<string | null>(null);
-  const [said, setSaid] = useState("");
+  const [draggedKey, setDraggedKey] = useState<string | null>(null);
+  const [announcement, setAnnouncement] = useState("");
   // The tile whose handle has the keyboard: it keeps it wherever the tile moves to.
-  const held = useRef<string | null>(null);
+  const focusedKey = useRef<string | null>(null);
   useLayoutEffect(() => {
-    if (held.current) {
-      box.current?.querySelector<HTMLElement>(`[data-key="${held.current}"] [data-handle]`)?.focus();
-      held.current = null;
+    if (focusedKey.current) {
+      box.current?.querySelector<HTMLElement>(`[data-key="${focusedKey.current}"] [data-handle]`)?.focus();
+      focusedKey.current = null;
     }
   });
   const move = (from: number, to: number, keeps = true) => {
     const tile = tiles[from];
     if (tile && onChange && to >= 0 && to < tiles.length) {
-      held.current = keeps ? tile.key : null;
-      setSaid(t("moved", { n: number(to + 1), of: number(tiles.length) }));
+      focusedKey.current = keeps ? tile.key : null;
+      setAnnouncement(t("moved", { n: number(to + 1), of: number(tiles.length) }));
       onChange(movedTile(tiles, from, to));
     }
   };
   const resize = (place: number, w: number) => {
-    setSaid(t(`width.${w}` as "width.3"));
+    setAnnouncement(t(`width.${w}` as "width.3"));
     onChange?.(tiles.map((each, at) => (at === place ? { ...each, w } : each)));
   };
   const remove = (place: number) => {
-    held.current = (tiles[place + 1] ?? tiles[place - 1])?.key ?? null;
-    setSaid(t("removed.tile"));
+    focusedKey.current = (tiles[place + 1] ?? tiles[place - 1])?.key ?? null;
+    setAnnouncement(t("removed.tile"));
     onChange?.(tiles.filter((_, at) => at !== place));
   };
-  const keyed = (event: KeyboardEvent, place: number) => {
+  const handleKeyDown = (event: KeyboardEvent, place: number) => {
     const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     const tile = tiles[place];
     if (step !== undefined && tile) {
@@ -53,8 +53,8 @@ export function TileGrid({ tiles, onChange, ...shown }: Props) {
     }
     return event.key === "Delete" ? remove(place) : undefined;
   };
-  const over = (event: DragEvent, place: number) => {
-    const from = tiles.findIndex((each) => each.key === dragged);
+  const handleDragOver = (event: DragEvent, place: number) => {
+    const from = tiles.findIndex((each) => each.key === draggedKey);
     if (from >= 0) {
       event.preventDefault();
       if (from !== place) {
@@ -66,7 +66,7 @@ export function TileGrid({ tiles, onChange, ...shown }: Props) {
     <div class={onChange ? "dashboard is-edited" : "dashboard"} ref={box}>
       {onChange && (
         <p class="hidden-text" role="status">
-          {said}
+          {announcement}
         </p>
       )}
       {tiles.map((tile, place) => (
@@ -75,13 +75,13 @@ export function TileGrid({ tiles, onChange, ...shown }: Props) {
           class={`tile-frame w${widthOf(tile)} of-${tile.kind}`}
           data-key={tile.key}
           draggable={onChange !== undefined}
-          onDragStart={() => setDragged(tile.key)}
-          onDragEnd={() => setDragged(null)}
-          onDragOver={(event) => over(event, place)}
+          onDragStart={() => setDraggedKey(tile.key)}
+          onDragEnd={() => setDraggedKey(null)}
+          onDragOver={(event) => handleDragOver(event, place)}
         >
           {onChange && (
             <div class="tile-bar">
-              <Button tight look="plain" onKeyDown={(event) => keyed(event, place)} aria-label={t("handle", { n: number(place + 1) })} title={t("handle.help")} data-handle>
+              <Button tight look="plain" onKeyDown={(event) => handleKeyDown(event, place)} aria-label={t("handle", { n: number(place + 1) })} title={t("handle.help")} data-handle>
                 <Icon name="arrow-left-right" size="s" />
                 {t(`kind.${tile.kind}`)}
               </Button>

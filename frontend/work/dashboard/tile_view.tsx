@@ -31,9 +31,9 @@ export function TileView({ meta, tile, period, filterOf }: Props) {
       </Widget>
     );
   }
-  const shown = model && drawn({ meta, model, period, filter: [...ownFilterOf(tile, measureOf(meta, tile)), ...filterOf(model)], title: tile.title || undefined }, tile);
+  const content = model && renderTile({ meta, model, period, filter: [...ownFilterOf(tile, measureOf(meta, tile)), ...filterOf(model)], title: tile.title || undefined }, tile);
   return (
-    shown ?? (
+    content ?? (
       <Widget title={tile.title || t(`kind.${tile.kind}`)}>
         <p class="widget-empty">{t("gone")}</p>
       </Widget>
@@ -41,7 +41,7 @@ export function TileView({ meta, tile, period, filterOf }: Props) {
   );
 }
 
-function drawn(props: TileProps, tile: Tile) {
+function renderTile(props: TileProps, tile: Tile) {
   const { meta, model } = props;
   const by = tile.by ? fieldOf(model, tile.by) : undefined;
   switch (tile.kind) {
@@ -64,6 +64,6 @@ function drawn(props: TileProps, tile: Tile) {
 
 function Measured({ measure, isFigure, ...props }: TileProps & { measure: Measure; isFigure: boolean }) {
   const { model, period, filter } = props;
-  const found = useRequest((signal) => loadSeries({ model, measure, period, filter }, signal), [model.name, measure.fn, measure.field, measure.date, JSON.stringify(measure.filter), period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
-  return <RequestResult of={found}>{(series: Series) => (isFigure ? <Kpi {...props} {...{ measure, series }} /> : <OverTime {...props} {...{ measure, series }} />)}</RequestResult>;
+  const seriesRequest = useRequest((signal) => loadSeries({ model, measure, period, filter }, signal), [model.name, measure.fn, measure.field, measure.date, JSON.stringify(measure.filter), period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
+  return <RequestResult of={seriesRequest}>{(series: Series) => (isFigure ? <Kpi {...props} {...{ measure, series }} /> : <OverTime {...props} {...{ measure, series }} />)}</RequestResult>;
 }

@@ -124,11 +124,11 @@ const MOST_PARTS = 5;
 export function Parts(props: TileProps & { measure: Measure; by: Field }) {
   const { model, measure, by, period, filter } = props;
   const [isTable, setTable] = useState(false);
-  const found = useRequest((signal) => loadSeries({ ...props, by }, signal), [model.name, by.name, period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
+  const seriesRequest = useRequest((signal) => loadSeries({ ...props, by }, signal), [model.name, by.name, period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
   const title = props.title ?? t("parts", { name: measureName(measure), field: nounOf(by.label) });
   return (
     <Widget title={title} end={<span class="end"><TableSwitch {...{ title, isTable }} onChange={setTable} /></span>}>
-      <RequestResult of={found}>
+      <RequestResult of={seriesRequest}>
         {(series) => {
           const days = series.points.map((each) => each.at);
           const named = series.groups.filter((each) => each.key !== null);
@@ -164,22 +164,24 @@ interface StateCounts {
 }
 
 async function loadStates(model: Model, state: Field, money: Field | undefined, filter: readonly Condition[], signal: AbortSignal): Promise<StateCounts> {
-  const counts = run<StateCounts["counts"]>(model.name, "count_by", { field: state.name, filter }, signal);
-  const sums = money && (state.options ?? []).map(async (value) => {
-    const input = { filter: [...filter, { field: state.name, op: "eq", value }], sums: [money.name], limit: 1 };
+  const countsRequest = run<StateCounts["counts"]>(model.name, "count_by", { field: state.name, filter }, signal);
+  const amountRequests = (money ? (state.options ?? []) : []).map(async (value) => {
+    const input = { filter: [...filter, { field: state.name, op: "eq", value }], sums: [money?.name], limit: 1 };
     const { sums } = (await run<{ sums: Record<string, { sum: number | null }> }>(model.name, "search", input, signal)).value;
-    return [value, sums[money.name]?.sum ?? null] as const;
+    return [value, sums[money?.name ?? ""]?.sum ?? null] as const;
   });
-  return { counts: (await counts).value, amounts: sums ? Object.fromEntries(await Promise.all(sums)) : null };
+  // All are awaited together, so that each failure is handled.
+  const [counts, ...amounts] = await Promise.all([countsRequest, ...amountRequests]);
+  return { counts: counts.value, amounts: money ? Object.fromEntries(amounts) : null };
 }
 
 /** The present number of records in each state, with their amounts or else their share. */
 export function States({ model, filter, title, state }: TileProps & { state: Field }) {
   const money = may(model, "search") ? model.fields.find((each) => each.kind === "money" && !each.masked) : undefined;
-  const found = useRequest((signal) => loadStates(model, state, money, filter, signal), [model.name, JSON.stringify(filter)], { keepsPrevious: true });
+  const statesRequest = useRequest((signal) => loadStates(model, state, money, filter, signal), [model.name, JSON.stringify(filter)], { keepsPrevious: true });
   return (
     <Widget title={title ?? t("states", { models: model.plural, field: nounOf(state.label) })}>
-      <RequestResult of={found}>
+      <RequestResult of={statesRequest}>
         {({ counts, amounts }) => {
           const countOf = (value: string) => counts.find((each) => each.value === value)?.count ?? 0;
           const largest = Math.max(1, ...counts.map((each) => each.count));
@@ -236,12 +238,12 @@ export function Largest({ meta, model, filter, ...given }: TileProps) {
   const conditions = [...filter, ...isOpen(state)];
   const by = money ?? due;
   const input = { filter: conditions, order: by ? [{ field: by.name, dir: money ? "desc" : "asc" }] : [], limit: ROWS };
-  const found = useRequest(async (signal) => (await run<Row[]>(model.name, "list", input, signal)).value, [model.name, JSON.stringify(filter)], { keepsPrevious: true });
+  const recordsRequest = useRequest(async (signal) => (await run<Row[]>(model.name, "list", input, signal)).value, [model.name, JSON.stringify(filter)], { keepsPrevious: true });
   const title = given.title ?? t(money ? "largest" : "next", { models: nounOf(model.plural) });
   const name = fieldOf(model, model.shown_as);
   return (
     <Widget title={title} link={{ href: listAddress(model, conditions, by ? `${money ? "-" : ""}${by.name}` : ""), label: model.plural }}>
-      <RequestResult of={found}>
+      <RequestResult of={recordsRequest}>
         {(rows) =>
           rows.length === 0 ? (
             <p class="widget-empty">{t("nothing")}</p>

@@ -54,12 +54,12 @@ export function ofFeed({ at, by, agent, command, record }: FeedEntry): Event {
 export async function loadActivity(meta: Meta, signal: AbortSignal): Promise<Event[]> {
   if (canReadAudit(meta)) {
     const order = [{ field: "at", dir: "desc" }];
-    const found = await run<Entry[]>("audit_entry", "list", { order, limit: ACTIVITY_ROWS * 3 }, signal);
-    return found.value.filter((each) => modelOf(meta, each.model ?? "")).map(ofEntry).slice(0, ACTIVITY_ROWS);
+    const entries = await run<Entry[]>("audit_entry", "list", { order, limit: ACTIVITY_ROWS * 3 }, signal);
+    return entries.value.filter((each) => modelOf(meta, each.model ?? "")).map(ofEntry).slice(0, ACTIVITY_ROWS);
   }
   const order = [{ field: "proposed_at", dir: "desc" }];
-  const found = await run<Plan[]>("plan", "list", { order, limit: ACTIVITY_ROWS }, signal);
-  return found.value.map(ofPlan).toSorted((a, b) => b.at.localeCompare(a.at));
+  const decidedPlans = await run<Plan[]>("plan", "list", { order, limit: ACTIVITY_ROWS }, signal);
+  return decidedPlans.value.map(ofPlan).toSorted((a, b) => b.at.localeCompare(a.at));
 }
 
 function ofEntry(entry: Entry): Event {

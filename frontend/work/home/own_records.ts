@@ -55,8 +55,8 @@ export async function loadOwnRecords(owned: OwnedModel, me: string, signal: Abor
   const { model, owner, state, due } = owned;
   const filter: Condition[] = [{ field: owner.name, op: "eq", value: me }, ...isOpen(state)];
   const order = due ? [{ field: due.name, dir: "asc" }] : [];
-  const found = await run<{ rows: Row[]; total: number }>(model.name, "search", { filter, order, limit: MOST }, signal);
-  return { ...owned, ...found.value, filter };
+  const result = await run<{ rows: Row[]; total: number }>(model.name, "search", { filter, order, limit: MOST }, signal);
+  return { ...owned, ...result.value, filter };
 }
 
 const DAY_MS = 86_400_000;

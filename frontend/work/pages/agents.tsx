@@ -46,7 +46,7 @@ async function load(meta: Meta, signal: AbortSignal) {
 function Known({ meta, model }: { meta: Meta; model: Model }) {
   const [leaving, setLeaving] = useState<AgentToken | null>(null);
   const isMaking = query.value.get("new") === "1";
-  const found = useRequest((signal) => load(meta, signal), [], { keepsPrevious: true });
+  const agentsRequest = useRequest((signal) => load(meta, signal), [], { keepsPrevious: true });
   const revoke = async (token: AgentToken) => {
     setLeaving(null);
     try {
@@ -55,9 +55,9 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
     } catch (error) {
       showToast(Problem.from(error).message);
     }
-    found.reload();
+    agentsRequest.reload();
   };
-  const count = found.state === "loaded" ? found.value.tokens.filter(isLive).length : null;
+  const count = agentsRequest.state === "loaded" ? agentsRequest.value.tokens.filter(isLive).length : null;
   return (
     <div class="page">
       <Heading title={t("title")}>
@@ -74,10 +74,10 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
           </Button>
         )}
       </Heading>
-      <RequestResult of={found}>
+      <RequestResult of={agentsRequest}>
         {({ tokens, lastUsed, known }) => {
-          const wanted = query.value.get("agent");
-          const chosen = tokens.find((each) => each.id === wanted) ?? tokens[0];
+          const chosenId = query.value.get("agent");
+          const chosen = tokens.find((each) => each.id === chosenId) ?? tokens[0];
           const isAlone = isMaking || isNarrow.value;
           if (tokens.length === 0 && !isMaking) {
             return (
@@ -92,7 +92,7 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
               {isMaking ? (
                 <div class="agent-detail">
                   <p class="quiet">{t("lead")}</p>
-                  <NewAgent {...{ meta, known }} onMade={found.reload} onClose={() => setQuery({ new: "" })} />
+                  <NewAgent {...{ meta, known }} onMade={agentsRequest.reload} onClose={() => setQuery({ new: "" })} />
                 </div>
               ) : (
                 chosen && (

@@ -52,7 +52,7 @@ function Inbox({ meta }: { meta: Meta }) {
   }, [waiting]);
   const shows = TABS.find((each) => each === query.value.get("state")) ?? "pending";
   const tab = (state: Tab, count?: number) => (
-    <a href={state === "pending" ? "/approvals" : `/approvals?state=${state}`} aria-current={shows === state ? "page" : undefined}>
+    <a href={state === "pending" ? "/approvals" : `/approvals?state=${state}`} class={`${state}-tab`} aria-current={shows === state ? "page" : undefined}>
       {t(state)}
       {count !== undefined && <span class="count-of">{number(count)}</span>}
     </a>
@@ -91,28 +91,28 @@ function Sorted({ meta, all, now_ms, shows }: SortedProps) {
   const modelName = query.value.get("model") ?? "";
   const age = query.value.get("age") ?? "";
   const isOfAge = AGE_FILTERS[age] ?? (() => true);
-  const wanted = query.value.get("plan");
+  const planId = query.value.get("plan");
   const isOpen = (plan: Plan) => plan.state === "pending" && !isExpired(plan, now_ms);
   const isOwn = (plan: Plan) => plan.agent !== null && plan.proposed_by?.person === meta.caller.name;
   const isInTab = (plan: Plan) => (shows === "own" ? isOwn(plan) : isOpen(plan) === (shows === "pending"));
-  const shown = all.filter(
+  const shownPlans = all.filter(
     (plan) =>
-      (plan.id === wanted || isInTab(plan)) &&
+      (plan.id === planId || isInTab(plan)) &&
       (!agent || plan.agent === agent) &&
       isOfAge(plan, now_ms) &&
       (!modelName || plan.command.startsWith(`${modelName}.`)),
   );
-  const [looked, setLooked] = useState<ReadonlySet<string>>(new Set());
+  const [openPlanIds, setOpenPlanIds] = useState<ReadonlySet<string>>(new Set());
   // Sort by risk, as the list does.
-  const groups = groupSimilar(shown, looked).sort((one, other) => rank(meta, one) - rank(meta, other));
-  const group = groups.find((each) => each.some((plan) => plan.id === wanted)) ?? groups[0];
+  const groups = groupSimilar(shownPlans, openPlanIds).sort((one, other) => rank(meta, one) - rank(meta, other));
+  const group = groups.find((each) => each.some((plan) => plan.id === planId)) ?? groups[0];
   useEffect(() => {
     // From now on this group does not change when new plans arrive.
-    setLooked(new Set(group?.map((each) => each.id)));
-    if (group?.[0] && !group.some((each) => each.id === wanted)) {
+    setOpenPlanIds(new Set(group?.map((each) => each.id)));
+    if (group?.[0] && !group.some((each) => each.id === planId)) {
       setQuery({ plan: group[0].id });
     }
-  }, [wanted, group === undefined]);
+  }, [planId, group === undefined]);
   return group ? (
     <Split {...{ meta, groups, group, now_ms }} />
   ) : (
@@ -137,7 +137,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   const [isRejecting, setRejecting] = useState(false);
   const [isRedoing, setRedoing] = useState(false);
   const [isUnsent, setUnsent] = useState(false);
-  const [asked, setAsked] = useState<"risk" | "haste" | null>(null);
+  const [confirmReason, setConfirmReason] = useState<"risk" | "haste" | null>(null);
   // On a phone the list covers the proposal.
   const [isListed, setListed] = useState(false);
   const [isBusy, setBusy] = useState(false);
@@ -146,47 +146,47 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   const canSign = canDecide && !isStale(first);
   const at = groups.findIndex((each) => each[0]?.id === first?.id);
   // Whether a key selected the plan: the focus then moves to it.
-  const isLed = useRef(false);
+  const isSelectedByKey = useRef(false);
   useEffect(() => {
-    if (isLed.current) {
-      isLed.current = false;
+    if (isSelectedByKey.current) {
+      isSelectedByKey.current = false;
       document.querySelector<HTMLElement>('.plan[aria-current="true"]')?.focus();
     }
   }, [first?.id]);
   const choose = (plan: Plan | undefined, leads = false) => {
     if (plan) {
-      isLed.current = leads;
+      isSelectedByKey.current = leads;
       setQuery({ plan: plan.id });
     }
   };
   const open = ({ target }: Plan) => target?.model && target.id && go(addressOf(target.model, target.id));
   const seconds = useSecondsOnScreen(first?.id);
   const editPage = first && canSign && group.length === 1 ? editPageOf(meta, first) : null;
-  const deciding = async (decide: () => Promise<boolean>): Promise<boolean> => {
+  const decideAndMoveOn = async (decide: () => Promise<boolean>): Promise<boolean> => {
     const next = groups[at + 1]?.[0] ?? groups[at - 1]?.[0];
     setBusy(true);
     const isDone = await decide();
     setBusy(false);
     // Plans that could not be decided stay visible with their state.
-    const isLeft = ({ id, state: now }: Plan) => !["executed", "rejected"].includes(now) && group.some((each) => each.id === id);
-    setQuery({ plan: (isDone ? next : (plans.peek()?.find(isLeft) ?? next))?.id });
+    const isUndecided = ({ id, state: now }: Plan) => !["executed", "rejected"].includes(now) && group.some((each) => each.id === id);
+    setQuery({ plan: (isDone ? next : (plans.peek()?.find(isUndecided) ?? next))?.id });
     return isDone;
   };
   const signNow = () => {
-    setAsked(null);
+    setConfirmReason(null);
     recordApproval(seconds);
-    void deciding(() => approve(group));
+    void decideAndMoveOn(() => approve(group));
   };
   const sign = () => {
     if (first && canSign && !isBusy) {
       const isHasty = needsConfirmation(seconds);
       const isRisky = riskOf(meta, first) === "high";
-      return isHasty ? setAsked("haste") : isRisky ? setAsked("risk") : signNow();
+      return isHasty ? setConfirmReason("haste") : isRisky ? setConfirmReason("risk") : signNow();
     }
   };
-  const refuse = async (reason: string) => {
+  const rejectGroup = async (reason: string) => {
     setUnsent(false);
-    const isDone = await deciding(() => reject(group, reason));
+    const isDone = await decideAndMoveOn(() => reject(group, reason));
     // What did not reach the service stays in its dialog.
     if (!isDone && plans.peek()?.some(({ id, state }) => id === first?.id && state === "pending")) {
       setUnsent(true);
@@ -209,7 +209,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   }, [first?.id]);
   // Use a layout effect, so that a second key press already acts on the next plan.
   useLayoutEffect(() => {
-    const known = [
+    const unregister = [
       registerShortcut({ key: "j", does: t("key.j"), run: () => choose(groups[at + 1]?.[0], true) }),
       registerShortcut({ key: "k", does: t("key.k"), run: () => choose(groups[at - 1]?.[0], true) }),
       registerShortcut({ key: "a", does: t("key.a"), run: sign }),
@@ -217,7 +217,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       registerShortcut({ key: "e", does: t("key.e"), run: () => editPage && setRedoing(true) }),
       registerShortcut({ key: "Enter", does: t("key.open") }),
     ];
-    return () => known.forEach((each) => each());
+    return () => unregister.forEach((each) => each());
   });
   return (
     <div class={isListed ? "inbox listed" : "inbox"}>
@@ -258,9 +258,9 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
         isOpen={isRejecting || isRedoing}
         {...{ isBusy, isUnsent }}
         onClose={() => (setRejecting(false), setRedoing(false), setUnsent(false))}
-        onReject={(reason) => void refuse(reason)}
+        onReject={(reason) => void rejectGroup(reason)}
       />
-      <ConfirmApproval {...{ meta, group, confirmReason: asked }} onSign={signNow} onClose={() => setAsked(null)} />
+      <ConfirmApproval {...{ meta, group, confirmReason: confirmReason }} onSign={signNow} onClose={() => setConfirmReason(null)} />
     </div>
   );
 }

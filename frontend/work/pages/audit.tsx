@@ -30,7 +30,7 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
   const offset = Math.max(0, Number(query.value.get("offset")) || 0);
   const order = [{ field: "at", dir: "desc" }];
   const about = JSON.stringify(filter);
-  const found = useRequest(
+  const entriesRequest = useRequest(
     (signal) => run<Entry[]>("audit_entry", "list", { filter, order, limit: SHOWN + 1, offset }, signal),
     [about, offset],
     { keepsPrevious: true },
@@ -55,7 +55,7 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
       </Heading>
       <Asking key={query.value.toString()} {...{ meta, model }} />
       {check.details}
-      <RequestResult of={found}>
+      <RequestResult of={entriesRequest}>
         {({ value }) =>
           value.length === 0 ? (
             <Empty icon="history" title={t("none")}>
@@ -86,16 +86,16 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
 const USUAL = ["since", "until", "model", "command", "agent"];
 
 function Asking({ meta, model }: { meta: Meta; model: Model }) {
-  const known = filterNames(model);
+  const names = filterNames(model);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    const given = new FormData(event.currentTarget as HTMLFormElement);
-    const said = known.map((name) => [name, String(given.get(name) ?? "")] as const);
-    setQuery({ ...Object.fromEntries(said), offset: "" }, { replaces: false });
+    const formData = new FormData(event.currentTarget as HTMLFormElement);
+    const filters = names.map((name) => [name, String(formData.get(name) ?? "")] as const);
+    setQuery({ ...Object.fromEntries(filters), offset: "" }, { replaces: false });
   };
   const now = (name: string) => query.value.get(name) ?? "";
   const models = [["", t("any")], ...meta.models.map((each) => [each.name, each.plural] as const)] as const;
-  const more = known.filter((name) => !USUAL.includes(name));
+  const more = names.filter((name) => !USUAL.includes(name));
   const control = (name: string) => (
     <label key={name} class="audit-filter">
       <span>{t(name as "command")}</span>
@@ -114,7 +114,7 @@ function Asking({ meta, model }: { meta: Meta; model: Model }) {
   );
   return (
     <form class="tool-bar audit-bar" onSubmit={submit} aria-label={t("filter")}>
-      {known.filter((name) => USUAL.includes(name)).map(control)}
+      {names.filter((name) => USUAL.includes(name)).map(control)}
       <details class="audit-more" open={more.some((name) => now(name))}>
         <summary>{t("more")}</summary>
         <div>{more.map(control)}</div>
@@ -122,8 +122,8 @@ function Asking({ meta, model }: { meta: Meta; model: Model }) {
       <Button type="submit" tight>
         {t("filter")}
       </Button>
-      {known.some((name) => now(name)) && (
-        <Button tight look="plain" onClick={() => setQuery({ ...Object.fromEntries(known.map((name) => [name, ""])), offset: "" })}>
+      {names.some((name) => now(name)) && (
+        <Button tight look="plain" onClick={() => setQuery({ ...Object.fromEntries(names.map((name) => [name, ""])), offset: "" })}>
           {t("clear")}
         </Button>
       )}

@@ -20,14 +20,14 @@ export function AuditEntry({ meta, id }: { meta: Meta; id: string }) {
 }
 
 function Known({ meta, id }: { meta: Meta; id: string }) {
-  const found = useRequest(async (signal) => (await run<Entry>("audit_entry", "get", { id }, signal)).value, [id]);
+  const entryRequest = useRequest(async (signal) => (await run<Entry>("audit_entry", "get", { id }, signal)).value, [id]);
   return (
     <div class="stack record">
       <nav>
         <a href="/audit">← {t("all")}</a>
       </nav>
-      {found.state === "failed" && <Heading title={t("entry")} />}
-      <RequestResult of={found}>{(entry) => <Shown meta={meta} entry={entry} />}</RequestResult>
+      {entryRequest.state === "failed" && <Heading title={t("entry")} />}
+      <RequestResult of={entryRequest}>{(entry) => <Shown meta={meta} entry={entry} />}</RequestResult>
     </div>
   );
 }

@@ -50,13 +50,13 @@ function Lanes({ meta, model, field, fields }: Props) {
   const [round, setRound] = useState(0);
   const options = field.options ?? [];
   const amount = model.fields.find((each) => each.kind === "money" && !each.masked);
-  const found = useRequest(
+  const columnsRequest = useRequest(
     (signal) =>
       Promise.all(
         options.map(async (state) => {
           const filter = [{ field: field.name, op: "eq", value: state }];
-          const asked = { filter, limit: SHOWN, ...(amount && model.command_details ? { sums: [amount.name] } : {}) };
-          return (await run<LaneRows>(model.name, "search", asked, signal)).value;
+          const searchInput = { filter, limit: SHOWN, ...(amount && model.command_details ? { sums: [amount.name] } : {}) };
+          return (await run<LaneRows>(model.name, "search", searchInput, signal)).value;
         }),
       ),
     [model.name, field.name, round],
@@ -114,7 +114,7 @@ function Lanes({ meta, model, field, fields }: Props) {
           )}
         </div>
       </Heading>
-      <RequestResult of={found}>
+      <RequestResult of={columnsRequest}>
         {(lanes) => {
           const rows = lanes.flatMap((each) => each.rows);
           const dropped = (id: string, state: string) => {

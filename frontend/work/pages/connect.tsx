@@ -46,9 +46,9 @@ function Known({ meta }: { meta: Meta }) {
 
 function Looking({ meta }: { meta: Meta }) {
   const order = [{ field: "issued_at", dir: "desc" }];
-  const found = useRequest((signal) => run<Row[]>("agent_token", "list", { order, limit: 200 }, signal), []);
+  const tokenRequest = useRequest((signal) => run<Row[]>("agent_token", "list", { order, limit: 200 }, signal), []);
   return (
-    <RequestResult of={found}>
+    <RequestResult of={tokenRequest}>
       {({ value }) => {
         const token = value.find((each) => each.id === query.value.get("token"));
         return (

@@ -34,8 +34,8 @@ interface Board {
 }
 
 function boardsOf(meta: Meta): Board[] {
-  const shown = businessModels(meta).filter((each) => may(each, "count_by") && countedFields(each).length > 0);
-  const inGroup = (name: string) => shown.filter((each) => (each.group ?? each.module) === name);
+  const countedModels = businessModels(meta).filter((each) => may(each, "count_by") && countedFields(each).length > 0);
+  const inGroup = (name: string) => countedModels.filter((each) => (each.group ?? each.module) === name);
   return moduleGroups(meta)
     .map(({ name, label }) => ({ name, label, models: inGroup(name) }))
     .filter((each) => each.models.length > 0)
@@ -49,15 +49,15 @@ function weightOf({ models }: Board): number {
 
 export function Dashboard({ meta }: { meta: Meta }) {
   const boards = boardsOf(meta);
-  const found = useRequest((signal) => loadDashboards(meta, signal), [meta], { keepsPrevious: true });
-  const saved = found.state === "loaded" ? found.value : [];
-  const wanted = query.value.get("dashboard");
-  const own = saved.find((each) => each.id === wanted);
+  const dashboardsRequest = useRequest((signal) => loadDashboards(meta, signal), [meta], { keepsPrevious: true });
+  const savedDashboards = dashboardsRequest.state === "loaded" ? dashboardsRequest.value : [];
+  const dashboardId = query.value.get("dashboard");
+  const savedDashboard = savedDashboards.find((each) => each.id === dashboardId);
   const board = boards.find((each) => each.name === query.value.get("board")) ?? boards[0];
   const name = query.value.get("period") ?? "12w";
   const period = periodOf(name, query.value.get("from"), query.value.get("to"));
-  const isEdited = own?.isOwn === true && query.value.get("edit") === "1";
-  const models = own ? modelsOf(meta, own) : (board?.models ?? []);
+  const isEdited = savedDashboard?.isOwn === true && query.value.get("edit") === "1";
+  const models = savedDashboard ? modelsOf(meta, savedDashboard) : (board?.models ?? []);
   const tab = (label: string, to: { board?: string; dashboard?: string }, isCurrent: boolean, isShared = false) => (
     <a key={label + Object.values(to)[0]} class="board-tab" href={addressWith(to)} aria-current={isCurrent ? "page" : undefined}>
       {isShared && <Icon name="users" size="s" />}
@@ -68,20 +68,20 @@ export function Dashboard({ meta }: { meta: Meta }) {
     <>
       <Heading title={t("title")}>
         <nav class="board-tabs" aria-label={t("title")}>
-          {boards.map((each) => tab(each.label, { board: each.name }, !own && each === board))}
-          {saved.map((each) => tab(each.name, { dashboard: each.id }, each === own, each.isShared))}
+          {boards.map((each) => tab(each.label, { board: each.name }, !savedDashboard && each === board))}
+          {savedDashboards.map((each) => tab(each.name, { dashboard: each.id }, each === savedDashboard, each.isShared))}
         </nav>
-        <BoardSelect {...{ boards, saved }} current={own ? `dashboard=${own.id}` : `board=${board?.name ?? ""}`} />
+        <BoardSelect {...{ boards, saved: savedDashboards }} current={savedDashboard ? `dashboard=${savedDashboard.id}` : `board=${board?.name ?? ""}`} />
         <span class="right" />
         {models.length > 0 && <Choices {...{ meta, models, name, period }} />}
-        {!isEdited && (own || board) && <EditButton {...{ meta, own }} name={own?.name ?? board?.label ?? ""} tiles={() => own?.tiles ?? defaultTiles(board?.models ?? [])} onMade={found.reload} />}
+        {!isEdited && (savedDashboard || board) && <EditButton {...{ meta, own: savedDashboard }} name={savedDashboard?.name ?? board?.label ?? ""} tiles={() => savedDashboard?.tiles ?? defaultTiles(board?.models ?? [])} onMade={dashboardsRequest.reload} />}
       </Heading>
-      {wanted && !own ? (
-        <RequestResult of={found}>{() => <Empty icon="layout-dashboard" title={t("missing")} />}</RequestResult>
-      ) : own && isEdited ? (
-        <Edited key={own.id} {...{ meta, period }} board={own} onChanged={found.reload} />
-      ) : own ? (
-        <Shown key={own.id + own.revision} {...{ meta, period }} tiles={own.tiles} />
+      {dashboardId && !savedDashboard ? (
+        <RequestResult of={dashboardsRequest}>{() => <Empty icon="layout-dashboard" title={t("missing")} />}</RequestResult>
+      ) : savedDashboard && isEdited ? (
+        <Edited key={savedDashboard.id} {...{ meta, period }} board={savedDashboard} onChanged={dashboardsRequest.reload} />
+      ) : savedDashboard ? (
+        <Shown key={savedDashboard.id + savedDashboard.revision} {...{ meta, period }} tiles={savedDashboard.tiles} />
       ) : board ? (
         <Standard key={board.name} {...{ meta, board, period }} />
       ) : (
@@ -150,11 +150,11 @@ function EditButton({ meta, own, name, tiles, onMade }: EditButtonProps) {
       return;
     }
     setBusy(true);
-    await tried(async () => {
-      const made = await createDashboard(t("copy.name", { name }), tiles());
-      if (made) {
+    await runOrShowProblem(async () => {
+      const dashboard = await createDashboard(t("copy.name", { name }), tiles());
+      if (dashboard) {
         onMade();
-        go(`${addressWith({ dashboard: made.id })}&edit=1`);
+        go(`${addressWith({ dashboard: dashboard.id })}&edit=1`);
       }
     });
     setBusy(false);
@@ -168,9 +168,9 @@ function EditButton({ meta, own, name, tiles, onMade }: EditButtonProps) {
 }
 
 /** Run it; what the service refuses is shown as a toast. */
-async function tried(does: () => Promise<void>): Promise<boolean> {
+async function runOrShowProblem(action: () => Promise<void>): Promise<boolean> {
   try {
-    await does();
+    await action();
     return true;
   } catch (error) {
     showToast(Problem.from(error).message);
@@ -208,7 +208,7 @@ function Edited({ meta, board, period, onChanged }: { meta: Meta; board: SavedDa
   };
   const save = async () => {
     setBusy(true);
-    const isSaved = await tried(() => updateDashboard(board, { ...draft, name: draft.name.trim() }));
+    const isSaved = await runOrShowProblem(() => updateDashboard(board, { ...draft, name: draft.name.trim() }));
     setBusy(false);
     if (isSaved) {
       showToast(t("saved"));
@@ -216,7 +216,7 @@ function Edited({ meta, board, period, onChanged }: { meta: Meta; board: SavedDa
     }
   };
   const remove = async () => {
-    if (await tried(() => removeDashboard(board))) {
+    if (await runOrShowProblem(() => removeDashboard(board))) {
       showToast(t("removed", { name: board.name }));
       leave({ dashboard: "" });
     }

@@ -76,7 +76,7 @@ async function loadWork(meta: Meta, signal: AbortSignal): Promise<Work> {
 }
 
 export function Home({ meta }: { meta: Meta }) {
-  const found = useRequest((signal) => loadWork(meta, signal), [meta]);
+  const workRequest = useRequest((signal) => loadWork(meta, signal), [meta]);
   return (
     <>
       <Heading title={t("title")}>
@@ -84,8 +84,8 @@ export function Home({ meta }: { meta: Meta }) {
         <NewRecord meta={meta} />
       </Heading>
       <div class="home">
-        <Greeting meta={meta} plans={found.state === "loaded" ? found.value.plans : null} />
-        {found.state === "loading" ? <Bones /> : <RequestResult of={found}>{(work) => <Panels {...{ meta, work }} />}</RequestResult>}
+        <Greeting meta={meta} plans={workRequest.state === "loaded" ? workRequest.value.plans : null} />
+        {workRequest.state === "loading" ? <Bones /> : <RequestResult of={workRequest}>{(work) => <Panels {...{ meta, work }} />}</RequestResult>}
       </div>
     </>
   );
@@ -145,16 +145,16 @@ function Panels({ meta, work: { plans, own, events, visits: noted } }: { meta: M
     return () => clearInterval(timer);
   }, []);
   const day = today(new Date(now_ms));
-  const shown = own.filter((each) => each.rows.length > 0);
+  const filledPanels = own.filter((each) => each.rows.length > 0);
   const visits = (noted ?? recentVisits.value).filter((each) => modelOf(meta, each.model));
-  const isEmpty = plans.total === 0 && shown.length === 0 && events.length === 0;
+  const isEmpty = plans.total === 0 && filledPanels.length === 0 && events.length === 0;
   return (
     <>
       {!isEmpty && <Tiles {...{ plans, own, day, now_ms }} />}
       {isEmpty && <Start meta={meta} />}
       <div class="home-part">
         {plans.rows.length > 0 && <Decisions {...{ meta, plans, now_ms }} />}
-        {shown.map((each) => (
+        {filledPanels.map((each) => (
           <OwnList key={each.model.name} own={each} day={day} />
         ))}
       </div>
@@ -265,11 +265,11 @@ function Due({ day, today: now }: { day: unknown; today: string }) {
   if (typeof day !== "string") {
     return <span class="when" />;
   }
-  const left = daysUntil(day, now);
-  const words = left < 0 ? plural(-left, t("late.one"), t("late.n")) : left === 0 ? t("today") : left === 1 ? t("tomorrow") : shortDate(day);
+  const daysLeft = daysUntil(day, now);
+  const words = daysLeft < 0 ? plural(-daysLeft, t("late.one"), t("late.n")) : daysLeft === 0 ? t("today") : daysLeft === 1 ? t("tomorrow") : shortDate(day);
   return (
-    <time class={left <= 0 ? "when bad" : left <= 2 ? "when warn" : "when"} dateTime={day} title={shortDate(day)}>
-      {left < 0 ? <span class="late">{words}</span> : words}
+    <time class={daysLeft <= 0 ? "when bad" : daysLeft <= 2 ? "when warn" : "when"} dateTime={day} title={shortDate(day)}>
+      {daysLeft < 0 ? <span class="late">{words}</span> : words}
     </time>
   );
 }

@@ -69,13 +69,13 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
     setHeads([]);
     const csv = file ? await textOf(file) : "";
     // The API proposes the mapping of the columns.
-    const found = file ? await send({ csv, dry_run: true }) : null;
-    if (found) {
-      const known = new Set(fieldOptions(model, restores).map(([value]) => value));
+    const checkResult = file ? await send({ csv, dry_run: true }) : null;
+    if (checkResult) {
+      const fieldNames = new Set(fieldOptions(model, restores).map(([value]) => value));
       setText(csv);
-      setCount(found.rows);
-      setHeads(found.columns.map((each) => each.header));
-      setMapping(found.columns.map(({ field }) => (field && known.has(field) ? field : "")));
+      setCount(checkResult.rows);
+      setHeads(checkResult.columns.map((each) => each.header));
+      setMapping(checkResult.columns.map(({ field }) => (field && fieldNames.has(field) ? field : "")));
     }
   };
   const run = async (isTrial: boolean) => {
@@ -86,8 +86,8 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
   const restoring = (next: boolean) => {
     setRestores(next);
     setTold(null);
-    const known = fieldOptions(model, next).map(([value]) => value);
-    setMapping(mapping.map((each, place) => each || (next && known.includes(heads[place] ?? "") ? (heads[place] ?? "") : "")));
+    const fieldNames = fieldOptions(model, next).map(([value]) => value);
+    setMapping(mapping.map((each, place) => each || (next && fieldNames.includes(heads[place] ?? "") ? (heads[place] ?? "") : "")));
   };
   const isTried = told !== null && told.dry_run && told.errors.length === 0;
   return (

@@ -92,13 +92,13 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
     setEdited("new");
   };
   useLayoutEffect(() => {
-    const known = [
+    const unregister = [
       ...KEYS.map(([key, does]) => registerShortcut({ key, does: t(does) })),
       registerShortcut({ key: "f", does: t("key.filter"), run: callFilter }),
       ...(canPick ? PICKING_KEYS.map(([key, does]) => registerShortcut({ key, does: t(does) })) : []),
       ...(may(model, "create") ? [registerShortcut({ key: "c", does: t("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
     ];
-    return () => known.forEach((each) => each());
+    return () => unregister.forEach((each) => each());
   }, [model.name]);
 
   const put = async (row: Row, field: Field, value: unknown): Promise<boolean> => {

@@ -40,13 +40,13 @@ export function Record({ meta, name, id }: { meta: Meta; name: string; id: strin
 }
 
 function Known({ meta, model, id }: { meta: Meta; model: Model; id: string }) {
-  const found = useRequest((signal) => run<Row>(model.name, "get", { id }, signal), [model.name, id]);
+  const recordRequest = useRequest((signal) => run<Row>(model.name, "get", { id }, signal), [model.name, id]);
   return (
     <>
       {/* The heading comes with the record: it has the keyboard, which a first one would take with it. */}
-      {found.state === "loading" && <h1 class="hidden-text">{model.label}</h1>}
-      {found.state === "failed" && <Heading title={model.label} />}
-      <RequestResult of={found}>{(answer) => <Shown key={id} {...{ meta, model, answer }} onAgain={found.reload} />}</RequestResult>
+      {recordRequest.state === "loading" && <h1 class="hidden-text">{model.label}</h1>}
+      {recordRequest.state === "failed" && <Heading title={model.label} />}
+      <RequestResult of={recordRequest}>{(answer) => <Shown key={id} {...{ meta, model, answer }} onAgain={recordRequest.reload} />}</RequestResult>
     </>
   );
 }

@@ -33,7 +33,7 @@ function Known({ meta }: { meta: Meta }) {
   const [isInviting, setInviting] = useState(false);
   const [made, setMade] = useState<{ name: string; link: string } | null>(null);
   const [asking, setAsking] = useState<Asking | null>(null);
-  const found = useRequest(loadPeople, [], { keepsPrevious: true });
+  const peopleRequest = useRequest(loadPeople, [], { keepsPrevious: true });
   const enable = async (person: Person) => {
     try {
       await setActive(person, true);
@@ -41,11 +41,11 @@ function Known({ meta }: { meta: Meta }) {
     } catch (error) {
       showToast(Problem.from(error).message);
     }
-    found.reload();
+    peopleRequest.reload();
   };
   const hasRoles = modelOf(meta, "grant") !== undefined;
   const isRoles = hasRoles && query.value.get("view") === "roles";
-  const roles = found.state === "loaded" ? found.value.roles : [];
+  const roles = peopleRequest.state === "loaded" ? peopleRequest.value.roles : [];
   return (
     <>
       <Heading title={t("title")}>
@@ -66,7 +66,7 @@ function Known({ meta }: { meta: Meta }) {
       <div class="people-page">
       <p class="quiet">{t("lead")}</p>
       {made && <InviteLink {...made} onDone={() => setMade(null)} />}
-      <RequestResult of={found}>
+      <RequestResult of={peopleRequest}>
         {(all) => isRoles ? <Roles {...{ meta, all }} /> : <List {...{ all }} onAsk={setAsking} onEnable={(person) => void enable(person)} />}
       </RequestResult>
       {isInviting && (
@@ -74,19 +74,19 @@ function Known({ meta }: { meta: Meta }) {
           <h2 id="inviting">{t("invite")}</h2>
           <InviteForm
             roles={roles}
-            onMade={(name, link) => (setMade({ name, link }), setInviting(false), found.reload())}
+            onMade={(name, link) => (setMade({ name, link }), setInviting(false), peopleRequest.reload())}
             onClose={() => setInviting(false)}
           />
         </section>
       )}
-      {asking && found.state === "loaded" && (
+      {asking && peopleRequest.state === "loaded" && (
         <Question
-          {...{ asking, all: found.value }}
+          {...{ asking, all: peopleRequest.value }}
           onLink={(link) => setMade({ name: asking.person.username, link })}
           onClose={(isChanged) => {
             setAsking(null);
             if (isChanged) {
-              found.reload();
+              peopleRequest.reload();
             }
           }}
         />
@@ -175,7 +175,7 @@ function Question({ asking: { person, about }, all, onLink, onClose }: QuestionP
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
   const name = person.username;
-  const does: Record<Asking["about"], () => Promise<void>> = {
+  const actions: Record<Asking["about"], () => Promise<void>> = {
     link: async () => onLink(await linkFor(person.id)),
     disable: async () => {
       await setActive(person, false);
@@ -189,7 +189,7 @@ function Question({ asking: { person, about }, all, onLink, onClose }: QuestionP
   const run = async () => {
     setBusy(true);
     try {
-      await does[about]();
+      await actions[about]();
       onClose(true);
     } catch (error) {
       setProblem(Problem.from(error));

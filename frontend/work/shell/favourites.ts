@@ -32,10 +32,10 @@ export function hasFavourites(meta: Meta): boolean {
 export function loadFavourites(meta: Meta): () => void {
   const controller = new AbortController();
   const read = async () => {
-    const own = await ownCondition(meta, controller.signal);
+    const ownFilter = await ownCondition(meta, controller.signal);
     const order = [{ field: "position", dir: "asc" }];
-    const found = await run<Favourite[]>(FAVOURITE, "list", { filter: own ? [own] : [], order, limit: MOST }, controller.signal);
-    favourites.value = found.value;
+    const favouritesPage = await run<Favourite[]>(FAVOURITE, "list", { filter: ownFilter ? [ownFilter] : [], order, limit: MOST }, controller.signal);
+    favourites.value = favouritesPage.value;
   };
   favourites.value = null;
   if (hasFavourites(meta)) {
@@ -47,11 +47,11 @@ export function loadFavourites(meta: Meta): () => void {
 /** Add the page to the favourites, or remove it. An error is shown as a toast. */
 export async function toggleFavourite(path: string, name: string): Promise<void> {
   const all = favourites.peek() ?? [];
-  const known = all.find((each) => each.path === path);
+  const favourite = all.find((each) => each.path === path);
   try {
-    if (known) {
-      await attempt(FAVOURITE, "delete", { id: known.id, revision: known.revision });
-      favourites.value = (favourites.peek() ?? []).filter((each) => each.id !== known.id);
+    if (favourite) {
+      await attempt(FAVOURITE, "delete", { id: favourite.id, revision: favourite.revision });
+      favourites.value = (favourites.peek() ?? []).filter((each) => each.id !== favourite.id);
       return;
     }
     const position = Math.min(LAST_POSITION, Math.max(-1, ...all.map((each) => each.position ?? 0)) + 1);

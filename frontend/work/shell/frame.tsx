@@ -19,15 +19,15 @@ const tCommon = translator("common");
 const t = translator("work");
 
 function signedIn(): Meta | null {
-  const found = currentUser.value;
-  return found !== null && typeof found === "object" && "models" in found ? found : null;
+  const user = currentUser.value;
+  return user !== null && typeof user === "object" && "models" in user ? user : null;
 }
 
 export function Frame() {
   const meta = signedIn();
-  const found = currentRoute.value;
+  const route = currentRoute.value;
   useLayoutEffect(() => {
-    const known = [
+    const unregister = [
       registerShortcut({ key: "?", does: tCommon("keyboard.sheet"), run: () => (isSheetOpen.value = true) }),
       registerShortcut({ key: "[", does: t("rail"), run: toggleRail }),
       registerShortcut({ key: "/", does: t("palette"), run: () => (isOpen.value = true) }),
@@ -35,7 +35,7 @@ export function Frame() {
       registerShortcut({ key: "g a", does: t("approvals"), run: () => go("/approvals") }),
       registerShortcut({ key: "g d", does: t("dashboard"), run: () => go("/dashboard") }),
     ];
-    return () => known.forEach((each) => each());
+    return () => unregister.forEach((each) => each());
   }, []);
   useEffect(() => {
     isSheet.value = false;
@@ -64,7 +64,7 @@ export function Frame() {
       )}
       <main id="main" tabIndex={-1} key={path.value}>
         <OfflineNotice />
-        {found ? found.route.page(found.values) : <NotFound />}
+        {route ? route.route.page(route.values) : <NotFound />}
       </main>
       {meta && <BottomBar meta={meta} />}
       <ShortcutSheet />

@@ -14,19 +14,19 @@ export function RecordLink({ model, id, isCell = false }: { model: Model | undef
     return <span class="quiet">{t("ref.hidden", { id: id.slice(0, 8) })}</span>;
   }
   const field = fieldOf(model, model.shown_as);
-  const said = record[model.shown_as];
+  const title = record[model.shown_as];
   const isPerson = model.name === "user";
-  const name = field?.masked && said ? <MaskedValue token={String(said)} label={field.label} /> : titleOf(model, record);
-  const shown = isPerson ? (
+  const name = field?.masked && title ? <MaskedValue token={String(title)} label={field.label} /> : titleOf(model, record);
+  const content = isPerson ? (
     <span class="person">
-      <Avatar name={said ? String(said) : model.label} />
+      <Avatar name={title ? String(title) : model.label} />
       {name}
     </span>
   ) : (
     name
   );
   if (isPerson || !may(model, "get")) {
-    return <>{shown}</>;
+    return <>{content}</>;
   }
   return (
     <a href={addressOf(model.name, id)} {...(isCell ? { tabIndex: -1 } : {})}>

@@ -25,7 +25,7 @@ interface Props {
 }
 
 /** The query: the records last used if nothing is typed, or else records whose title contains the text. */
-function asked(model: Model, text: string): object {
+function searchInput(model: Model, text: string): object {
   const field = fieldOf(model, model.shown_as);
   const canSearch = field && !field.masked && field.name !== "id";
   if (text && canSearch) {
@@ -50,7 +50,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
     const load = async () => {
       const last = text ? [] : recentIds(model.name);
       const own = last.length ? await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value: last }], limit: SHOWN }, controller.signal) : null;
-      const rest = await run<Row[]>(model.name, "list", asked(model, text), controller.signal);
+      const rest = await run<Row[]>(model.name, "list", searchInput(model, text), controller.signal);
       const first = own?.value ?? [];
       setLast(own ? last : []);
       setThere(true);
@@ -82,7 +82,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
       setText(null);
     }
   };
-  const keyed = (event: KeyboardEvent) => {
+  const handleKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) {
       event.preventDefault();
@@ -125,7 +125,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
         value={shown}
         onInput={(event) => (setText(event.currentTarget.value), setAt(-1))}
         onClick={() => setText(text ?? "")}
-        onKeyDown={keyed}
+        onKeyDown={handleKeyDown}
         onBlur={() => setText(null)}
       />
       {id && (
