@@ -336,7 +336,7 @@ class _Builder(Bound):
             ("only", all(("only" in words, self._members["find"] == "publishers"))),
             *self._guard_conditions_of_sets(),
             # "Games newer than Keyturn", "What other games have the makers of Keyturn made?"
-            ("than", all((len(products) == 1, self._is_plural(self.of("kind"))))),
+            ("products beside a named product", all((len(products) == 1, self._is_plural(self.of("kind"))))),
             *self._guard_conditions_of_forms(),
             ("same", all((self.found["same"], "fields" not in self._members))),
             ("most", all((self._order_of == "products", self._fields))),
@@ -351,7 +351,7 @@ class _Builder(Bound):
             # No text says what a product cannot do: "Does Keyturn work offline?"
             *((text, True) for text in texts),
             # "How many games are for Linux, compared to Windows?"
-            ("compare", len(forms) > 1),
+            ("several forms of answer", len(forms) > 1),
             ("both", "both" in [self.words[time.start - 1] for time in self.times]),  # "In both 2025 and 2026"
             # "Games whose first stable release was in 2026" depends on the other releases of each game.
             ("first", all((self._order_of == "oldest", self.times, self._kinds, "channel" in self._slots))),
