@@ -61,6 +61,27 @@ async def test_who_has_an_older_version_gets_the_new_one_by_name_and_its_notes(
         assert page.url.endswith("#releases")
 
 
+HEAD = """(() => {
+    const subtitle = document.querySelector(".subtitle");
+    const lines = subtitle.offsetHeight / parseFloat(getComputedStyle(subtitle).lineHeight);
+    const bottom = (selector) => document.querySelector(selector).getBoundingClientRect().bottom;
+    return { lines: Math.round(lines), picture: bottom(".stage"), panel: bottom(".get") };
+})()"""
+
+
+async def test_summary_picture_and_panel_are_on_the_first_screen(browser: Browser, demo_store: Running) -> None:
+    for slug in ("aurora-freight", "harbour-of-small-lights", "marginalia"):
+        for width in (1440, 390):
+            async with watched(browser, demo_store.url, width=width) as page:
+                await page.goto(f"/products/{slug}")
+                await page.locator(".get .button.strong").wait_for()
+                head = await evaluated(page, HEAD)
+
+            assert head["lines"] <= 2, (slug, width)
+            assert head["picture"] <= 900, (slug, width)
+            assert width == 390 or head["panel"] <= 900, (slug, width)
+
+
 @pytest.mark.full
 async def test_what_is_not_free_is_downloaded_by_whoever_owns_it(browser: Browser, demo_store: Running) -> None:
     async with watched(browser, demo_store.url) as page:
