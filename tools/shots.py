@@ -9,11 +9,13 @@ with the page on the left. The program needs a built package (`make setup`) and 
 
 import argparse
 import asyncio
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from PIL import Image
 from playwright.async_api import Browser, Page
@@ -22,7 +24,7 @@ from playwright.async_api import TimeoutError as WaitTimeout
 from tests.browser.store.people import PLAYER, PUBLISHER, sign_in
 from tests.browser.store.places import FORMS, STORE
 from tests.browser.visits import Place, Visitor, settled
-from tests.browser.work.conftest import Desk
+from tests.browser.work.conftest import Caller, Desk
 from tests.browser.work.places import WORK
 from tests.servers.chromium import PROGRAMS, launched
 from tests.servers.countersign import Running, served
@@ -75,11 +77,24 @@ def all_pages() -> list[Shot]:
 
 
 def record_ids(desk: Desk) -> dict[str, str]:
-    """Return the id of a record for each model that pages show. It is the first record of the model's list."""
+    """Return the id of a record for each model that pages show: the first one, or a lead with many events."""
     root = desk.caller("root")
-    orders = {"lead": [{"field": "expected_close", "dir": "desc"}]}
-    models = ("lead", "party", "invoice", "audit_entry", "dashboard")
-    return {each: str(root.run(f"{each}.list", limit=1, order=orders.get(each, []))[0]["id"]) for each in models}
+    models = ("party", "invoice", "audit_entry", "dashboard")
+    ids = {each: str(root.run(f"{each}.list", limit=1)[0]["id"]) for each in models}
+    return {**ids, "lead": _lead_in_list(desk.caller("alice"))}
+
+
+def _lead_in_list(caller: Caller) -> str:
+    """Return the id of the lead with the newest comment, with its position in the first view of the list as a query."""
+    view = next(each for each in caller.meta()["models"] if each["name"] == "lead")["views"][0]
+    on_leads, newest = {"field": "model", "op": "eq", "value": "lead"}, {"field": "written_at", "dir": "desc"}
+    lead = caller.run("comment.list", filter=[on_leads], order=[newest], limit=1)[0]
+    listed = [each["id"] for each in caller.run("lead.list", filter=view["filter"], order=view["order"])]
+    order = ",".join(("-" if each["dir"] == "desc" else "") + each["field"] for each in view["order"])
+    place = {"view": view["name"], "filter": json.dumps(view["filter"]), "order": order}
+    if lead["record"] in listed:
+        place["at"] = str(listed.index(lead["record"]) + 1)
+    return f"{lead['record']}?{urlencode(place)}"
 
 
 async def sign_in_page(browser: Browser, desk: Desk, shown: Shot) -> Page:
@@ -94,10 +109,11 @@ async def sign_in_page(browser: Browser, desk: Desk, shown: Shot) -> Page:
     return page
 
 
-HAS_COUNTS = """() => innerWidth < 900
+HAS_COUNTS = """() => (innerWidth < 900
   || [...document.querySelectorAll('.side-nav a[href^="/models/"]:not([href*="?"])')]
-    .every(each => each.querySelector('.side-count'))"""
-"""A JavaScript condition: the sidebar shows the numbers of records, which appear some time after the page."""
+    .every(each => each.querySelector('.side-count')))
+  && [...document.querySelectorAll('.list-page .views > a')].every(each => each.querySelector('.count-of'))"""
+"""A JavaScript condition: the sidebar and the tabs of views show the numbers of records, which appear later."""
 
 
 def compared_heights(references: Path | None) -> dict[str, int]:

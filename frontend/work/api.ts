@@ -38,6 +38,14 @@ export interface Measure {
   ahead?: boolean;
 }
 
+/** A view of a list that the model declares. */
+export interface DeclaredView {
+  name: string;
+  label: Words;
+  filter: { field: string; op: string; value: unknown }[];
+  order: { field: string; dir: "asc" | "desc" }[];
+}
+
 export type Risk = "high" | "medium" | "low";
 
 export interface Field {
@@ -99,6 +107,8 @@ export interface Model {
   incoming?: { model: string; field: string; label: Words; field_label: Words }[];
   command_details?: CommandDetails[];
   measures?: Measure[];
+  /** The views that the model declares. The list shows the first one at first. */
+  views?: DeclaredView[];
   fields: Field[];
   commands: string[];
   actions: Action[];

@@ -1,7 +1,10 @@
 """How options, measures and actions are presented by default."""
 
+import pytest
+
 from countersign.declare import Model, Move, Option, Select, Text, Workflow
 from countersign.records import modules
+from countersign.records.commands import presentation
 from tests.declare.planting import model
 
 SHIPPED = modules.found(["party", "crm", "billing", "helpdesk"])
@@ -78,3 +81,16 @@ def test_every_shipped_model_has_an_icon_and_german_words() -> None:
     lead = SHIPPED.models["lead"].fields["stage"]
     assert isinstance(lead, Select)
     assert [each.label["de"] for each in lead.choices][:2] == ["Neu", "Qualifiziert"]
+
+
+@pytest.mark.parametrize(
+    ("day", "expected"),
+    [
+        ("2026-01-01", "2026-04-01"),
+        ("2026-06-30", "2026-07-01"),
+        ("2026-09-15", "2026-10-01"),
+        ("2026-12-31", "2027-01-01"),
+    ],
+)
+def test_the_next_quarter_begins_after_the_quarter_of_a_day(day: str, expected: str) -> None:
+    assert presentation.next_quarter(day) == expected

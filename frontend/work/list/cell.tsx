@@ -1,8 +1,9 @@
 // A cell of the grid with its value. The cell with the title links to the record.
 import type { ComponentChildren } from "preact";
 import type { Field, Meta, Model, Row } from "../api";
-import { addressOf, may, titleOf } from "../models";
+import { may, titleOf } from "../models";
 import { Value } from "../values/value";
+import { addressInList } from "./walk";
 
 interface Props {
   meta: Meta;
@@ -43,12 +44,12 @@ export function Cell({ meta, model, field, row, index, column, isFocused, isFroz
           onClick={(event) => onSelect(event.shiftKey)}
         />
       )}
-      {children || <CellContent {...{ meta, model, field, row, column }} />}
+      {children || <CellContent {...{ meta, model, field, row, index, column }} />}
     </div>
   );
 }
 
-function CellContent({ meta, model, field, row, column }: Pick<Props, "meta" | "model" | "field" | "row" | "column">) {
+function CellContent({ meta, model, field, row, index, column }: Pick<Props, "meta" | "model" | "field" | "row" | "index" | "column">) {
   if (!row) {
     return <span class="skeleton" />;
   }
@@ -57,7 +58,7 @@ function CellContent({ meta, model, field, row, column }: Pick<Props, "meta" | "
     return value;
   }
   return (
-    <a href={addressOf(model.name, row.id)} tabIndex={-1}>
+    <a href={addressInList(model, row.id, index)} tabIndex={-1}>
       {row[field.name] ? value : titleOf(model, row)}
     </a>
   );

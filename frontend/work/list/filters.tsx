@@ -8,13 +8,15 @@ import type { Field, Meta, Model } from "../api";
 import { fieldOf, ID, modelOf, titleOf } from "../models";
 import { referencedRecord } from "../referenced_records";
 import { Control } from "../values/control";
-import { date, dateTime, translator } from "../../shared/i18n";
+import { date, dateTime, plural, translator } from "../../shared/i18n";
 import { formatMoney } from "../values/money";
 import { isStateField, optionLabel, StateChip } from "../values/options";
 import { type Condition, operand, type Operator, operators } from "../values/operators";
 import { valueToText } from "../values/field_text";
+import { isNarrow } from "../narrow";
 import { Popover } from "../popover";
 import { setFilter } from "./query";
+import { currentView, isViewChanged } from "./saved_views";
 
 const t = translator("list");
 
@@ -55,7 +57,7 @@ function FilterBuilder({ meta, model, filter, index, focusedControl = "field", o
       return;
     }
     const condition = { field: field.name, op: operator, value: parsed.value };
-    setFilter(index === null ? [...filter, condition] : filter.map((each, at) => (at === index ? condition : each)));
+    setFilter(model, index === null ? [...filter, condition] : filter.map((each, at) => (at === index ? condition : each)));
     onDone();
   };
   return (
@@ -84,12 +86,24 @@ interface Props {
 }
 
 export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
+  const [isFolded, setFolded] = useState(true);
+  const view = currentView();
   const [focusedControl, setFocusedControl] = useState<"field" | "op" | "value">("field");
   const close = () => onEdit(null);
   const open = (index: number, part: typeof focusedControl) => {
     setFocusedControl(part);
     onEdit(edited === index ? null : index);
   };
+  // On a phone, the conditions of a view that nobody has changed are one button.
+  const isOfView = view !== undefined && !isViewChanged(model, view);
+  if (isNarrow.value && isFolded && edited === null && filter.length > 0 && isOfView) {
+    return (
+      <Button tight look="plain" aria-expanded={false} onClick={() => setFolded(false)}>
+        <Icon name="list-filter" size="s" />
+        {plural(filter.length, t("filter.count.one"), t("filter.count"))}
+      </Button>
+    );
+  }
   return (
     <>
       {filter.length > 0 && (
@@ -100,7 +114,7 @@ export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
                 isOpen={edited === index}
                 onClose={close}
                 label={t("filter")}
-                opener={<ConditionToken {...{ meta, model, condition }} isOpen={edited === index} onOpen={(part) => open(index, part)} onRemove={() => setFilter(filter.filter((_, other) => other !== index))} />}
+                opener={<ConditionToken {...{ meta, model, condition }} isOpen={edited === index} onOpen={(part) => open(index, part)} onRemove={() => setFilter(model, filter.filter((_, other) => other !== index))} />}
               >
                 <FilterBuilder {...{ meta, model, filter, index, focusedControl }} onDone={close} />
               </Popover>
@@ -122,8 +136,8 @@ export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
       >
         <FilterBuilder {...{ meta, model, filter }} index={null} onDone={() => (close(), document.getElementById("panel-filter")?.focus())} />
       </Popover>
-      {filter.length > 1 && (
-        <Button tight look="plain" onClick={() => setFilter([])}>
+      {filter.length > 1 && !isOfView && (
+        <Button tight look="plain" onClick={() => setFilter(model, [])}>
           {t("filter.clear")}
         </Button>
       )}

@@ -1,4 +1,5 @@
 // The foot of a list: the number of records, the sums of their amounts over the whole result, and keyboard hints.
+import type { ComponentChildren } from "preact";
 import { plural, translator } from "../../shared/i18n";
 import { formatAmount } from "../values/money";
 import type { Model } from "../api";
@@ -8,7 +9,7 @@ import type { Rows } from "./rows";
 const t = translator("list");
 const MAX_SUMS = 2;
 
-export function FootBar({ model, rows }: { model: Model; rows: Rows }) {
+export function FootBar({ model, rows, children }: { model: Model; rows: Rows; children: ComponentChildren }) {
   const total = rows.total.value;
   const sums = Object.entries(rows.sums.value).filter(([, each]) => each.sum !== null && each.count > 0).slice(0, MAX_SUMS);
   const firstSum = sums[0];
@@ -31,6 +32,7 @@ export function FootBar({ model, rows }: { model: Model; rows: Rows }) {
       <span class="keys-hint right">
         <kbd>↵</kbd> {t("key.short.open")} <kbd>F2</kbd> {t("key.short.edit")} <kbd>{t("key.space")}</kbd> {t("key.short.select")} <kbd>?</kbd> {t("key.short.all")}
       </span>
+      {children}
     </div>
   );
 }

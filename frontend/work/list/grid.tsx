@@ -27,14 +27,12 @@ interface Props {
   /** Null if there is no command for selected records. */
   selection: RowSelection | null;
   onSort: (field: string, adds: boolean) => void;
-  onOpen: (row: Row) => void;
-  /** Called when a row is pressed or opened. */
-  onRowFocus: (row: Row, index: number) => void;
+  onOpen: (row: Row, index: number) => void;
   /** Saves a cell. If it returns false, the editor stays open. */
   onSave: (row: Row, field: Field, value: unknown) => Promise<boolean>;
 }
 
-export function Grid({ meta, model, columns: allColumns, rows, order, selection, onSort, onOpen, onRowFocus, onSave }: Props) {
+export function Grid({ meta, model, columns: allColumns, rows, order, selection, onSort, onOpen, onSave }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const ownScrollTop = useRef(-1);
   const [top_px, setTop] = useState(0);
@@ -165,8 +163,7 @@ export function Grid({ meta, model, columns: allColumns, rows, order, selection,
     } else if (event.key === "Enter" && focused.row < 0 && field) {
       onSort(field.name, event.shiftKey);
     } else if (event.key === "Enter" && row) {
-      onRowFocus(row, focused.row);
-      onOpen(row);
+      onOpen(row, focused.row);
     } else if (event.key === "F2") {
       edit(focused);
     } else if (!handleSelectionKey(event, focused.row)) {
@@ -229,7 +226,7 @@ export function Grid({ meta, model, columns: allColumns, rows, order, selection,
                   isFocused={focused.row === index && focused.column === column}
                   isFrozen={!isTwoLines && layout.isFrozen && column === 0}
                   lineClass={lineClasses[column]}
-                  onPress={() => (setFocused({ row: index, column }), row && onRowFocus(row, index))}
+                  onPress={() => setFocused({ row: index, column })}
                   onEdit={() => edit({ row: index, column })}
                   {...(selection && column === 0 ? { onSelect: (extends_: boolean) => selection.toggle(index, extends_) } : {})}
                 >

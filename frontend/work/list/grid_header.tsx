@@ -2,6 +2,7 @@
 import { Icon } from "../../shared/components/icon";
 import { number } from "../../shared/i18n";
 import type { Field, Model } from "../api";
+import { currencySymbol } from "../values/money";
 import { setColumnWidth, type Layout } from "./layout";
 import { canOrder, type SortKey } from "./query";
 
@@ -42,6 +43,7 @@ export function GridHeader({ columns, order, layout, template, focusedColumn, on
               <span class={`pick ${selected}`} aria-hidden="true" onClick={(event) => (event.stopPropagation(), onSelectAll())} />
             )}
             {field.label}
+            {field.kind === "money" && field.currency && <span class="unit">{currencySymbol(field.currency)}</span>}
             {key && (
               <span class="sorted" aria-hidden="true">
                 <Icon name={key.dir === "desc" ? "arrow-down" : "arrow-up"} size="s" />

@@ -56,8 +56,13 @@ export function canOrder(field: Field | undefined): boolean {
   return field !== undefined && operators(field).length > 0;
 }
 
-export function setFilter(filter: readonly Condition[]): void {
-  setQuery({ filter: filter.length ? JSON.stringify(filter) : "" }, { replaces: false });
+export function setFilter(model: Model, filter: readonly Condition[]): void {
+  setQuery({ filter: filter.length ? JSON.stringify(filter) : "", ...viewParameter(model) }, { replaces: false });
+}
+
+/** The view of the address. An address without one would show the first view that the model declares. */
+function viewParameter(model: Model): { view?: string } {
+  return model.views?.length ? { view: query.value.get("view") ?? "all" } : {};
 }
 
 /** The order of a list whose address names none: by the date that the model is measured by, the newest first. */
@@ -72,7 +77,7 @@ function orderText(order: readonly SortKey[]): string {
 
 export function setOrder(model: Model, order: readonly SortKey[]): void {
   const next = orderText(order);
-  setQuery({ order: next === orderText(defaultOrder(model)) ? "" : next });
+  setQuery({ order: next === orderText(defaultOrder(model)) ? "" : next, ...viewParameter(model) });
 }
 
 export function setColumns(fields: readonly Field[]): void {

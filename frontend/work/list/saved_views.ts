@@ -1,7 +1,8 @@
-// Saved views of a list: the person's own and shared ones. The service stores them as records of the model `view`.
+// The views of a list: those that its model declares, then the person's own and shared ones, which the service stores as
+// records of the model `view`.
 import { signal } from "@preact/signals";
 import { query } from "../../shared/router";
-import { attempt, type Meta, type Model, type Row, run } from "../api";
+import { attempt, inLanguage, type Meta, type Model, type Row, run } from "../api";
 import { may, modelOf } from "../models";
 import { ownCondition } from "../ownership";
 import { moveLocalViews } from "./kept_views";
@@ -13,17 +14,35 @@ export interface View {
   /** The query string of the list's address, without the view. */
   search: string;
   isShared: boolean;
-  /** Whether another person owns it: it can be neither changed nor removed here. */
+  /** Whether another person owns it, or the model declares it: it can be neither changed nor removed here. */
   isForeign: boolean;
+  /** Whether the model declares it. */
+  isDeclared: boolean;
   revision: number;
 }
 
 export const VIEW = "view";
 
+/** In an address, the view of all records of a model that declares views. */
+export const ALL_RECORDS = "all";
+
 const MAX_VIEWS = 200;
 
 /** The views of the current list. */
 export const views = signal<readonly View[]>([]);
+
+/** The views that the model declares. */
+export function declaredViews(model: Model): View[] {
+  return (model.views ?? []).map(({ name, label, filter, order }) => {
+    const search = searchOfView(model, { id: name, revision: 0, query: JSON.stringify({ filter, order }) });
+    return { id: name, name: inLanguage(label, name), search, isShared: false, isForeign: true, isDeclared: true, revision: 0 };
+  });
+}
+
+/** The address of the list of all records. */
+export function addressOfAll(model: Model): string {
+  return `/models/${model.name}${model.views?.length ? `?${VIEW}=${ALL_RECORDS}` : ""}`;
+}
 
 /** The model `view`, if this person may use it. */
 export function viewModel(meta: Meta): Model | undefined {
@@ -48,7 +67,7 @@ export async function loadViews(meta: Meta, model: Model, signal: AbortSignal): 
   }
   const sharedByOthers = shared.filter((each) => !own.some(({ id }) => id === each.id));
   const ownViews = own.map((each) => toView(model, each, false));
-  views.value = [...ownViews, ...sharedByOthers.map((each) => toView(model, each, true))];
+  views.value = [...declaredViews(model), ...ownViews, ...sharedByOthers.map((each) => toView(model, each, true))];
   await moveLocalViews(meta, model.name, async (name, search) => {
     if (!ownViews.some((each) => each.name === name)) {
       await createView(model, name, search, false);
@@ -58,7 +77,7 @@ export async function loadViews(meta: Meta, model: Model, signal: AbortSignal): 
 
 function toView(model: Model, row: Row, isForeign: boolean): View {
   const search = searchOfView(model, row);
-  return { id: row.id, name: String(row["name"]), search, isShared: row["shared"] === true, isForeign, revision: row.revision };
+  return { id: row.id, name: String(row["name"]), search, isShared: row["shared"] === true, isForeign, isDeclared: false, revision: row.revision };
 }
 
 /** Create a view. Return undefined if it waits for approval.
@@ -115,6 +134,12 @@ export function isViewChanged(model: Model, view: View): boolean {
   return canonicalSearch(model, currentSearch()) !== view.search;
 }
 
+/** The address of a view. That of a declared view has no query: the list adds it, because it depends on person and day. */
 export function addressOfView(model: string, view: View): string {
+  return view.isDeclared ? `/models/${model}?${VIEW}=${view.id}` : addressWithQuery(model, view);
+}
+
+/** The address of a view with its query. */
+export function addressWithQuery(model: string, view: View): string {
   return `/models/${model}?${VIEW}=${encodeURIComponent(view.id)}${view.search ? `&${view.search}` : ""}`;
 }

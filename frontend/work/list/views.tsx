@@ -1,5 +1,6 @@
-// The views of a list as tabs: all records, then saved views. Views that do not fit are in a menu.
-import { useEffect, useState } from "preact/hooks";
+// The views of a list as tabs: all records, then declared and saved views. Views that do not fit are in a menu.
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults, TextField } from "../../shared/components/field";
 import { Icon } from "../../shared/components/icon";
@@ -13,7 +14,8 @@ import { fieldOf, may } from "../models";
 import { isNarrow } from "../narrow";
 import { FavouriteButton } from "../shell/favourite_button";
 import { Popover } from "../popover";
-import { addressOfView, currentSearch, currentView, isViewChanged, removeView, saveView, updateView, type View, VIEW, viewModel, views } from "./saved_views";
+import { addressOfAll, addressOfView, addressWithQuery, currentSearch, currentView, isViewChanged, removeView, saveView, updateView, type View, VIEW, viewModel, views } from "./saved_views";
+import { countKey, loadViewCounts, viewCounts } from "./view_counts";
 
 const t = translator("list");
 
@@ -31,29 +33,37 @@ export function ViewTabs({ meta, model, total, totalUnfiltered }: Props) {
   const [isSaving, setSaving] = useState(false);
   const view = currentView();
   const savedViews = views.value;
-  const address = `/models/${model.name}`;
-  const entries = [{ label: t("views.all"), does: address }, ...savedViews.map((each) => ({ label: each.name, does: addressOfView(model.name, each) }))];
+  const address = addressOfAll(model);
+  const [nav, maxTabs] = useFittingTabs(savedViews.length);
+  // On a phone, the declared views and the current one are tabs, and the menu has the others.
+  const isTab = (each: View, index: number) => each === view || (isNarrow.value ? each.isDeclared : index < maxTabs);
+  const tabs = savedViews.filter(isTab);
+  const inMenu = savedViews.filter((each) => !tabs.includes(each));
+  useEffect(() => loadViewCounts(model, tabs), [model.name, tabs.map((each) => each.search).join()]);
+  const countOf = (each: View) => (each === view && total !== null ? total : viewCounts.value[countKey(model, each)]);
   const isAll = !view;
   const countOfAll = isAll && !currentSearch() ? (total ?? totalUnfiltered) : totalUnfiltered;
   const viewsModel = viewModel(meta);
-  if (isNarrow.value) {
-    return savedViews.length > 0 ? <Menu label={view?.name ?? t("views.all")} tight items={entries} /> : null;
+  if (isNarrow.value && savedViews.length === 0) {
+    return null;
   }
   return (
-    <nav class="views" aria-label={t("views")}>
+    <nav class="views" aria-label={t("views")} ref={nav}>
       <a href={address} aria-current={isAll ? "page" : undefined}>
         {t("views.all")}
         {countOfAll !== undefined && <span class="count-of">{number(countOfAll)}</span>}
       </a>
-      {savedViews.slice(0, MAX_TABS).map((savedView) => (
+      {tabs.map((savedView) => (
         <a key={savedView.id} href={addressOfView(model.name, savedView)} aria-current={savedView === view ? "page" : undefined}>
           {savedView.isShared && <Icon name="users" size="s" />}
           {savedView.name}
-          {savedView === view && total !== null && <span class="count-of">{number(total)}</span>}
+          {countOf(savedView) !== undefined && <span class="count-of">{number(countOf(savedView) ?? 0)}</span>}
         </a>
       ))}
-      {savedViews.length > MAX_TABS && <Menu label={t("views.more")} tight items={entries.slice(MAX_TABS + 1)} />}
-      {viewsModel && may(viewsModel, "create") && (
+      {inMenu.length > 0 && (
+        <Menu label={t("views.more")} tight {...(isNarrow.value ? { opener: <Icon name="chevron-down" /> } : {})} items={inMenu.map((each) => ({ label: each.name, does: addressOfView(model.name, each) }))} />
+      )}
+      {viewsModel && may(viewsModel, "create") && !isNarrow.value && (
         <Popover
           isOpen={isSaving}
           onClose={() => setSaving(false)}
@@ -69,6 +79,28 @@ export function ViewTabs({ meta, model, total, totalUnfiltered }: Props) {
       )}
     </nav>
   );
+}
+
+/** The row of tabs, and how many views fit into it. */
+function useFittingTabs(viewCount: number): [RefObject<HTMLElement | null>, number] {
+  const nav = useRef<HTMLElement>(null);
+  const [maxTabs, setMaxTabs] = useState(MAX_TABS);
+  const isOverflowing = () => {
+    const [row, last] = [nav.current?.getBoundingClientRect(), nav.current?.lastElementChild?.getBoundingClientRect()];
+    return !isNarrow.peek() && row !== undefined && last !== undefined && last.right > row.right + 1;
+  };
+  useLayoutEffect(() => {
+    if (maxTabs > 0 && isOverflowing()) {
+      setMaxTabs(maxTabs - 1);
+    }
+  });
+  useEffect(() => {
+    const reset = () => setMaxTabs(MAX_TABS);
+    reset();
+    addEventListener("resize", reset);
+    return () => removeEventListener("resize", reset);
+  }, [viewCount]);
+  return [nav, maxTabs];
 }
 
 /** Run the function, and show an error as a toast. */
@@ -131,7 +163,7 @@ function showSaved(model: Model, view: View | undefined): void {
 async function remove(model: Model, view: View): Promise<void> {
   await withErrorToast(async () => {
     const restore = await removeView(model, view);
-    go(`/models/${model.name}`, { replaces: true });
+    go(addressOfAll(model), { replaces: true });
     showToast(t("views.removed", { name: view.name }), { label: t("undo"), run: () => void withErrorToast(async () => showSaved(model, await restore())) });
   });
 }
@@ -164,9 +196,8 @@ export function ListFavourite({ model }: { model: Model }) {
   useEffect(() => {
     // A favourite contains only the view's id: add the query of the view to the address.
     if (view?.search && !currentSearch()) {
-      go(addressOfView(model.name, view), { replaces: true });
+      go(addressWithQuery(model.name, view), { replaces: true });
     }
   }, [view?.id]);
-  const path = `/models/${model.name}`;
-  return view ? <FavouriteButton path={`${path}?${VIEW}=${view.id}`} name={`${model.plural}: ${view.name}`} /> : <FavouriteButton path={path} name={model.plural} />;
+  return view ? <FavouriteButton path={`/models/${model.name}?${VIEW}=${view.id}`} name={`${model.plural}: ${view.name}`} /> : <FavouriteButton path={addressOfAll(model)} name={model.plural} />;
 }

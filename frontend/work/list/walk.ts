@@ -1,39 +1,69 @@
-// Remembers the position of a record in the list it was opened from, for the links to the previous and next record.
+// The position of a record in the list it was opened from, for the links to the previous and next record. Its address has
+// the view, the filter and the order of the list, and the position.
+import { query } from "../../shared/router";
 import { type Model, type Row, run } from "../api";
-import { may } from "../models";
+import { addressOf, may } from "../models";
+import { listQuery, searchInput } from "./query";
 
-const STORAGE_KEY = "countersign-walk";
+const LIST_PARAMETERS = ["view", "filter", "order"];
+const POSITION = "at";
 
 export interface ListPosition {
-  model: string;
-  /** The id of the record. */
-  id: string;
   /** Filter and order of the list, as input for the API. */
   input: object;
   index: number;
-  total: number | null;
 }
 
-export function storePosition(position: ListPosition): void {
-  sessionStorage.setItem(STORAGE_KEY, JSON.stringify(position));
+const totals = new Map<string, number>();
+
+function keyOf(model: Model, input: object): string {
+  return `${model.name}?${JSON.stringify(input)}`;
 }
 
-/** The position of this record, or null if it was not opened from a list. */
-export function positionOf(model: Model, id: string): ListPosition | null {
-  const stored = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? "null") as ListPosition | null;
-  return stored?.model === model.name && stored.id === id && may(model, "list") ? stored : null;
+/** Set the number of records of a list, so that it is not counted again. */
+export function storeTotal(model: Model, input: object, total: number): void {
+  totals.set(keyOf(model, input), total);
 }
 
-/** Move to the previous or next record and return its id; null at an end of the list. */
-export async function walk(model: Model, position: ListPosition, step: 1 | -1): Promise<string | null> {
-  const index = position.index + step;
-  if (index < 0) {
-    return null;
+/** The view, the filter and the order that the address names. */
+function listParameters(): URLSearchParams {
+  return new URLSearchParams([...query.value].filter(([name]) => LIST_PARAMETERS.includes(name)));
+}
+
+/** The address of a record at a position of the list. */
+export function addressInList(model: Model, id: string, index: number): string {
+  const parameters = listParameters();
+  parameters.set(POSITION, String(index + 1));
+  return `${addressOf(model.name, id)}?${parameters.toString()}`;
+}
+
+/** The address of the list from which the record was opened. */
+export function addressOfList(model: Model): string {
+  const search = listParameters().toString();
+  return `/models/${model.name}${search && `?${search}`}`;
+}
+
+/** The position that the address names, or null if the record was not opened from a list. */
+export function currentPosition(model: Model): ListPosition | null {
+  const position = Number(query.value.get(POSITION));
+  return Number.isSafeInteger(position) && position > 0 && may(model, "list") ? { input: searchInput(listQuery(model)), index: position - 1 } : null;
+}
+
+/** The number of records of the list, or null if this person may not count them. */
+export async function totalOf(model: Model, { input }: ListPosition, signal: AbortSignal): Promise<number | null> {
+  const known = totals.get(keyOf(model, input));
+  if (known !== undefined || !may(model, "search")) {
+    return known ?? null;
   }
-  const response = await run<Row[]>(model.name, "list", { ...position.input, limit: 1, offset: index }).catch(() => null);
+  const { total } = (await run<{ total: number }>(model.name, "search", { ...input, limit: 1 }, signal)).value;
+  storeTotal(model, input, total);
+  return total;
+}
+
+/** The address of the previous or next record; null at an end of the list. */
+export async function addressOfNeighbour(model: Model, { input, index }: ListPosition, step: 1 | -1): Promise<string | null> {
+  const next = index + step;
+  const response = next < 0 ? null : await run<Row[]>(model.name, "list", { ...input, limit: 1, offset: next }).catch(() => null);
   const id = response?.value[0]?.id;
-  if (id) {
-    storePosition({ ...position, index, id });
-  }
-  return id ?? null;
+  return id ? addressInList(model, id, next) : null;
 }

@@ -7,12 +7,12 @@ import { Menu } from "../../shared/components/menu";
 import { NotFound } from "../../shared/components/shell";
 import { Empty, Failed } from "../../shared/components/states";
 import { showToast } from "../../shared/toast";
-import { go } from "../../shared/router";
+import { go, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
 import { translator } from "../../shared/i18n";
 import "../list/list.css";
 import type { Field, Meta, Model, Row } from "../api";
-import { addressOf, canList, workflowField, may, modelOf, nounOf } from "../models";
+import { canList, workflowField, may, modelOf, nounOf } from "../models";
 import { recordCounts, setRecordCount } from "../shell/record_counts";
 import { Columns } from "../list/columns";
 import { FilterBar } from "../list/filters";
@@ -23,10 +23,11 @@ import { useRowSelection } from "../list/selection";
 import { hasBulkCommands } from "../list/bulk";
 import { listQuery, setFilter, setOrder, searchInput, toggleSort } from "../list/query";
 import { Rows } from "../list/rows";
-import { storePosition } from "../list/walk";
+import { addressInList, storeTotal } from "../list/walk";
 import { Sorting } from "../list/sorting";
-import { loadViews, views } from "../list/saved_views";
+import { addressWithQuery, declaredViews, loadViews, VIEW, views } from "../list/saved_views";
 import { ListFavourite, ViewChanged, ViewTabs } from "../list/views";
+import { isNarrow } from "../narrow";
 import { Popover } from "../popover";
 import { ViewSwitch } from "../list/view_switch";
 import { Conflict, type EditConflict } from "../record/conflict";
@@ -36,7 +37,21 @@ const t = translator("list");
 
 export function List({ meta, name }: { meta: Meta; name: string }) {
   const model = modelOf(meta, name);
-  return model && canList(model) ? <Records meta={meta} model={model} /> : <NotFound />;
+  return model && canList(model) ? <Entered meta={meta} model={model} /> : <NotFound />;
+}
+
+/** The list. An address without a query leads to the first view that the model declares, and one with nothing but a
+ *  declared view to the query of that view. */
+function Entered({ meta, model }: { meta: Meta; model: Model }) {
+  const isBare = query.value.size === 0;
+  const isOnlyView = query.value.size === 1 && query.value.has(VIEW);
+  const view = isBare || isOnlyView ? declaredViews(model).find((each) => isBare || each.id === query.value.get(VIEW)) : undefined;
+  useLayoutEffect(() => {
+    if (view) {
+      go(addressWithQuery(model.name, view), { replaces: true });
+    }
+  }, [view?.id]);
+  return view ? null : <Records meta={meta} model={model} />;
 }
 
 const PANELS = [
@@ -67,9 +82,9 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   const picking = useRowSelection(rows);
   const canPick = hasBulkCommands(model);
   useEffect(picking.clear, [model.name, JSON.stringify(filter)]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const controller = new AbortController();
-    views.value = [];
+    views.value = declaredViews(model);
     // Without views the list still works.
     loadViews(meta, model, controller.signal).catch(() => undefined);
     return () => controller.abort();
@@ -142,14 +157,23 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   const isEmpty = rows.total.value === 0;
   const isWhole = filter.length === 0;
   useEffect(() => {
+    if (rows.total.value !== null) {
+      storeTotal(model, JSON.parse(about) as object, rows.total.value);
+    }
     if (isWhole && rows.total.value !== null) {
       setRecordCount(model.name, rows.total.value);
     }
-  }, [isWhole, rows.total.value]);
+  }, [about, rows.total.value]);
   const board = workflowField(model) && may(model, "search");
-  const noun = nounOf(model.label);
+  const newRecord = may(model, "create") && (
+    <LinkButton tight look="strong" href={`/models/${model.name}/new`}>
+      <Icon name="plus" size="s" />
+      {t("new.one", { model: nounOf(model.label) })}
+      <kbd>C</kbd>
+    </LinkButton>
+  );
   return (
-    <div class="page">
+    <div class="page list-page">
       <Heading title={model.plural}>
         <ViewTabs {...{ meta, model }} total={rows.total.value} totalUnfiltered={recordCounts.value[model.name]} />
         <div class="head-end">
@@ -161,13 +185,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
               <span class="head-words">{t("import")}</span>
             </LinkButton>
           )}
-          {may(model, "create") && (
-            <LinkButton tight look="strong" href={`/models/${model.name}/new`}>
-              <Icon name="plus" size="s" />
-              {t("new.one", { model: noun })}
-              <kbd>C</kbd>
-            </LinkButton>
-          )}
+          {!isNarrow.value && newRecord}
         </div>
       </Heading>
       <div class="tool-bar">
@@ -216,20 +234,20 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       {rows.problem.value && rows.total.value === null ? null : isEmpty ? (
         <Empty title={t("none")}>
           <p>{t(filter.length ? "none.text" : "none.yet")}</p>
-          {filter.length > 0 && <Button onClick={() => setFilter([])}>{t("filter.clear")}</Button>}
+          {filter.length > 0 && <Button onClick={() => setFilter(model, [])}>{t("filter.clear")}</Button>}
         </Empty>
       ) : (
         <Grid
           {...{ meta, model, columns, rows, order }}
           selection={canPick ? picking : null}
           onSort={(field, adds) => setOrder(model, toggleSort(model, order, field, adds))}
-          onOpen={(row) => may(model, "get") && go(addressOf(model.name, row.id))}
-          onRowFocus={(row, index) => storePosition({ model: model.name, id: row.id, input: JSON.parse(about) as object, index, total: rows.total.value })}
+          onOpen={(row, index) => may(model, "get") && go(addressInList(model, row.id, index))}
           onSave={put}
         />
       )}
       {canPick && <SelectionBar {...{ meta, model, rows, selection: picking }} onExport={(ids) => void download(model, JSON.stringify({ filter: [{ field: "id", op: "in", value: ids }] }), columns)} />}
-      <FootBar {...{ model, rows }} />
+      {/* On a phone, a new record is within reach of the thumb. */}
+      <FootBar {...{ model, rows }}>{isNarrow.value && newRecord}</FootBar>
       {conflict && <Conflict {...{ meta, model, conflict }} onDecide={decide} onClose={() => setConflict(null)} />}
     </div>
   );

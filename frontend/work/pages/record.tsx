@@ -11,7 +11,7 @@ import { go } from "../../shared/router";
 import { type Envelope, type Meta, type Model, type Row, run } from "../api";
 import { actionsOf, may, modelOf, titleOf } from "../models";
 import { setPageEntries } from "../palette/entries";
-import { Actions } from "../record/actions";
+import { Actions, requestedAction, UnavailableActions } from "../record/actions";
 import { commentModel } from "../record/comments";
 import { Conflict, type EditConflict } from "../record/conflict";
 import { DeleteDialog } from "../record/delete_dialog";
@@ -24,7 +24,7 @@ import { StagePath } from "../record/stage_path";
 import { modelIcon } from "../shell/model_icons";
 import { ProposedNotice } from "../record/proposed_notice";
 import { save } from "../record/save";
-import { type HistoryEntry, Timeline } from "../record/timeline";
+import { type HistoryEntry, type LoadedTimeline, Timeline } from "../record/timeline";
 import { rememberVisit } from "../referenced_records";
 import { date, translator } from "../../shared/i18n";
 import "../record/record.css";
@@ -71,7 +71,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
   const [planId, setPlanId] = useState<string | null>(null);
   const [conflict, setConflict] = useState<EditConflict | null>(null);
   const [tab, setTab] = useState("timeline");
-  const [history, setHistory] = useState<readonly HistoryEntry[]>([]);
+  const [loaded, setLoaded] = useState<LoadedTimeline>({ entries: [], comments: [] });
   const [deleting, setDeleting] = useState<"asked" | "refused" | null>(null);
   useEffect(() => rememberVisit(model.name, record.id), []);
   const remove = async (cascade: boolean) => {
@@ -122,13 +122,18 @@ function Shown({ meta, model, answer, onAgain }: Props) {
       setPageEntries(
         actionsOf(model, record).map((each) => ({
           words: `${each.label}: ${title}`,
-          run: () => document.querySelector<HTMLElement>(`[data-action="${each.id}"]`)?.click(),
+          run: () => (requestedAction.value = each.id),
         })),
       ),
     [record],
   );
+  // Both tabs show one timeline, so that it is not loaded again.
+  const timeline = (onlyComments: boolean) => () => (
+    <Timeline key="timeline" {...{ meta, model, onlyComments, id: record.id, revision: record.revision }} onLoad={setLoaded} />
+  );
   const aside: Tab[] = [
-    ...(may(model, "history") || commentModel(meta) ? [{ name: "timeline", label: t("history"), content: () => <Timeline {...{ meta, model, id: record.id, revision: record.revision }} onHistory={setHistory} /> }] : []),
+    ...(may(model, "history") ? [{ name: "timeline", label: t("history"), content: timeline(false) }] : []),
+    ...(commentModel(meta) ? [{ name: "comments", label: t("comments"), count: loaded.comments.length || undefined, content: timeline(true) }] : []),
     { name: "api", label: t("api"), content: () => <ApiView {...{ model, record }} /> },
   ];
   const names = denied.map((each) => each.slice(model.name.length + 1));
@@ -139,10 +144,11 @@ function Shown({ meta, model, answer, onAgain }: Props) {
         <div class="record-main">
           <header class="record-head">
             <div class="grow">
-              <p class="quiet record-meta">
+              <div class="quiet record-meta">
                 <Icon name={modelIcon(model)} size="s" />
-                {[model.label, ...lifeOf(model, history)].join(" · ")}
-              </p>
+                <p>{[model.label, ...lifeOf(model, loaded.entries)].join(" · ")}</p>
+                <UnavailableActions {...{ model, record }} />
+              </div>
               <PageTitle title={title} />
             </div>
             <Actions

@@ -1,13 +1,16 @@
-// The workflow actions of a record in its present state, each with its inputs.
-import { useState } from "preact/hooks";
+// The workflow actions of a record in its present state, each with its inputs: the move forward, others, and a menu.
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults } from "../../shared/components/field";
 import { Icon } from "../../shared/components/icon";
+import { Menu } from "../../shared/components/menu";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import type { Action, Field, Meta, Model, Row } from "../api";
 import { actionsOf, fieldOf, workflowField, titleOf } from "../models";
+import { isNarrow } from "../narrow";
 import { optionLabel, optionTone } from "../values/options";
 import { parseText } from "../values/field_text";
 import type { EditConflict } from "./conflict";
@@ -19,6 +22,12 @@ const t = translator("record");
 
 /** Labels of actions that could be confused with the dialog's own Cancel button. */
 const CANCEL_LABELS = ["cancel", "abbrechen"];
+
+/** The number of buttons beside the move forward: one on a phone. The menu has the other actions. */
+const MAX_OTHERS = 2;
+
+/** The id of the action that the palette asks for. */
+export const requestedAction = signal<string | null>(null);
 
 interface Props {
   meta: Meta;
@@ -69,18 +78,28 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
     setProblem(null);
   };
   const availableActions = actionsOf(model, record);
-  // Only actions that this person may use in another state, so that the list reveals no other action.
-  const unavailableActions = model.actions.filter((each) => model.commands.includes(each.id) && !availableActions.includes(each));
+  useEffect(() => {
+    const requested = availableActions.find((each) => each.id === requestedAction.value);
+    if (requested) {
+      requestedAction.value = null;
+      setOpenAction(requested);
+    }
+  }, [requestedAction.value]);
   const state = workflowField(model);
-  if (availableActions.length + unavailableActions.length === 0) {
+  if (availableActions.length === 0) {
     return null;
   }
   const forward = forwardAction(model, record, availableActions);
+  const others = availableActions.filter((each) => each !== forward);
+  const maxButtons = isNarrow.value ? 1 : MAX_OTHERS;
+  const inMenu = others.slice(maxButtons);
   return (
-    <div class="record-actions">
-      <div class="action-row" role="group" aria-label={t("actions")}>
-        <Unavailable {...{ model, record }} actions={unavailableActions} />
-        {[...availableActions.filter((each) => each !== forward), ...(forward ? [forward] : [])].map((action) => (
+    <>
+      <div class="record-actions" role="group" aria-label={t("actions")}>
+        {inMenu.length > 0 && (
+          <Menu label={t("actions.more")} opener={<Icon name="ellipsis" />} items={inMenu.map((each) => ({ label: each.label, does: () => setOpenAction(each) }))} />
+        )}
+        {[...others.slice(0, maxButtons), ...(forward ? [forward] : [])].map((action) => (
           <Button
             key={action.id}
             data-action={action.id}
@@ -126,13 +145,16 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
           />
         )}
       </Dialog>
-    </div>
+    </>
   );
 }
 
 /** Why some actions cannot be taken as the record stands, behind an icon. */
-function Unavailable({ model, record, actions }: { model: Model; record: Row; actions: readonly Action[] }) {
+export function UnavailableActions({ model, record }: { model: Model; record: Row }) {
   const state = workflowField(model);
+  // Only actions that this person may use in another state, so that the list reveals no other action.
+  const available = actionsOf(model, record);
+  const actions = model.actions.filter((each) => model.commands.includes(each.id) && !available.includes(each));
   if (actions.length === 0 || !state) {
     return null;
   }

@@ -98,7 +98,7 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
     }
   };
   return (
-    <form class="stack" ref={form} onSubmit={(event) => void submit(event)} aria-label={model.label} noValidate>
+    <form class="stack" ref={form} onSubmit={(event) => void submit(event)} aria-label={base ? model.label : t("new", { model: model.label })} noValidate>
       <Faults problem={problem} />
       {draft.isRestored && isChanged && <p class="notice">{t("draft")}</p>}
       {base && denied ? (

@@ -1,7 +1,7 @@
 // The records of a model that refer to another one, such as the lines of an invoice: shown on its page, and added there.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
-import { Button } from "../../shared/components/button";
+import { Button, LinkButton } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
 import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
@@ -20,21 +20,44 @@ const t = translator("record");
 const MAX_ROWS = 50;
 const MAX_COLUMNS = 7;
 
+/** Records of a model that refer to one record: to the one of the page, or to one that it refers to. */
+export interface Relation {
+  name: string;
+  label: string;
+  model: Model;
+  /** The ref to the record. */
+  field: Field;
+  /** The model and the id of the record. */
+  to: Model;
+  id: string;
+  /** The id of the page's own record, if it is one of these records. */
+  exceptId: string | null;
+}
+
 interface Props {
   meta: Meta;
-  model: Model;
-  record: Row;
+  relation: Relation;
+  /** The revision of the page's record: a new one loads the related records again. */
+  revision: number;
   /** Called after a part was added, because computed fields of the record change too. */
   onChanged: () => void;
 }
 
-export function RelatedRecords({ meta, model, parentField, record, onChanged }: Props & { parentField: Field }) {
+/** The conditions that select the records. */
+export function filterOf({ field, id, exceptId }: Relation): object[] {
+  return [{ field: field.name, op: "eq", value: id }, ...(exceptId ? [{ field: "id", op: "ne", value: exceptId }] : [])];
+}
+
+export function RelatedRecords({ meta, relation, revision, onChanged }: Props) {
+  const { model, field: parentField, id } = relation;
   const [addedCount, setAddedCount] = useState(0);
   const [isOpen, setOpen] = useState(false);
   const [planId, setPlanId] = useState<string | null>(null);
-  const filter = [{ field: parentField.name, op: "eq", value: record.id }];
-  const rowsRequest = useRequest((signal) => rowsOf(model, filter, signal), [model.name, record.id, record.revision, addedCount], { keepsPrevious: true });
+  const filter = filterOf(relation);
+  const rowsRequest = useRequest((signal) => rowsOf(model, filter, signal), [relation.name, id, revision, addedCount], { keepsPrevious: true });
   const heading = `part-${model.name}-${parentField.name}`;
+  const listAddress = `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}`;
+  const rowCount = rowsRequest.state === "loaded" ? rowsRequest.value.length : 0;
   const handleSaved = (row: Row) => {
     cacheRecords(model, [row]);
     showToast(t("part.added", { model: model.label }));
@@ -50,30 +73,33 @@ export function RelatedRecords({ meta, model, parentField, record, onChanged }: 
             {rows.length > 0 && <Table caption={captionOf(model, rows.length)} columns={columnsOf(meta, model, parentField)} rows={rows.slice(0, MAX_ROWS)} keyOf={(row) => row.id} />}
             {rows.length > MAX_ROWS && (
               <p>
-                <a href={`/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}`}>
-                  {t("part.all", { n: number(MAX_ROWS) })}
-                </a>
+                <a href={listAddress}>{t("part.all", { n: number(MAX_ROWS) })}</a>
               </p>
             )}
           </>
         )}
       </RequestResult>
       {planId && <ProposedNotice planId={planId} />}
-      {may(model, "create") && !parentField.readonly && (
-        <div class="row">
+      <div class="row">
+        {may(model, "create") && !parentField.readonly && (
           <Button tight aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
             <Icon name="plus" size="s" />
             {t("part.add", { model: nounOf(model.label) })}
           </Button>
-        </div>
-      )}
+        )}
+        {rowCount > 0 && rowCount <= MAX_ROWS && (
+          <LinkButton tight look="plain" href={listAddress}>
+            {t("part.open")}
+          </LinkButton>
+        )}
+      </div>
       {isOpen && (
         <div class="panel-box">
           <EditForm
             key={addedCount}
             {...{ meta, model, base: null }}
             prefix={`${heading}-`}
-            fixedValues={{ [parentField.name]: record.id }}
+            fixedValues={{ [parentField.name]: id }}
             hasFocus
             onSaved={handleSaved}
             onProposed={(plan) => (setPlanId(plan), setOpen(false))}

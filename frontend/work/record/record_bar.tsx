@@ -3,12 +3,13 @@ import { useLayoutEffect } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
+import { useRequest } from "../../shared/request";
 import { go } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
 import { number, translator } from "../../shared/i18n";
 import type { Model, Row } from "../api";
 import { copyText } from "../list/curl";
-import { positionOf, walk } from "../list/walk";
+import { addressOfList, addressOfNeighbour, currentPosition, totalOf } from "../list/walk";
 import { addressOf } from "../models";
 import { FavouriteButton } from "../shell/favourite_button";
 import { editRecord } from "./edit_request";
@@ -24,13 +25,16 @@ interface Props {
 }
 
 export function RecordBar({ model, record, title, onDelete }: Props) {
-  const position = positionOf(model, record.id);
+  const position = currentPosition(model);
+  const counted = useRequest(async (signal) => (position ? totalOf(model, position, signal) : null), [model.name, JSON.stringify(position?.input)]);
+  const total = counted.state === "loaded" ? counted.value : null;
   const move = async (step: 1 | -1) => {
-    const next = position && (await walk(model, position, step));
+    const next = position && (await addressOfNeighbour(model, position, step));
     if (next) {
-      go(addressOf(model.name, next), { replaces: true });
+      go(next, { replaces: true });
     }
   };
+  const copyLink = () => void copyText(new URL(addressOf(model.name, record.id), location.href).href);
   useLayoutEffect(() => {
     const unregisters = [
       registerShortcut({ key: "j", does: t("next"), run: () => void move(1) }),
@@ -42,7 +46,7 @@ export function RecordBar({ model, record, title, onDelete }: Props) {
   return (
     <div class="page-head">
       <nav class="crumbs" aria-label={tWork("crumb")}>
-        <a href={`/models/${model.name}`}>{t("back", { model: model.plural })}</a>
+        <a href={addressOfList(model)}>{t("back", { model: model.plural })}</a>
         <Icon name="chevron-right" size="s" />
         <span class="cut" aria-current="page">
           {title}
@@ -51,17 +55,17 @@ export function RecordBar({ model, record, title, onDelete }: Props) {
       <div class="head-end">
         {position && (
           <>
-            {position.total !== null && <span class="quiet record-place">{t("place", { n: number(position.index + 1), of: number(position.total) })}</span>}
+            {total !== null && <span class="quiet record-place">{t("place", { n: number(position.index + 1), of: number(total) })}</span>}
             <Button size="square tight" look="plain" aria-label={t("previous")} title={t("previous")} disabled={position.index === 0} onClick={() => void move(-1)}>
               <Icon name="chevron-up" />
             </Button>
-            <Button size="square tight" look="plain" aria-label={t("next")} title={t("next")} disabled={position.total !== null && position.index >= position.total - 1} onClick={() => void move(1)}>
+            <Button size="square tight" look="plain" aria-label={t("next")} title={t("next")} disabled={total !== null && position.index >= total - 1} onClick={() => void move(1)}>
               <Icon name="chevron-down" />
             </Button>
           </>
         )}
         <FavouriteButton path={addressOf(model.name, record.id)} name={title} />
-        <Button size="square tight" look="plain" aria-label={t("link.copy")} title={t("link.copy")} onClick={() => void copyText(location.href)}>
+        <Button size="square tight" look="plain" aria-label={t("link.copy")} title={t("link.copy")} onClick={copyLink}>
           <Icon name="link" />
         </Button>
         <Menu
@@ -70,7 +74,7 @@ export function RecordBar({ model, record, title, onDelete }: Props) {
           items={[
             ...(edit ? [{ label: t("edit"), icon: "pencil" as const, does: edit }] : []),
             ...(onDelete ? [{ label: t("delete"), icon: "trash-2" as const, does: onDelete }] : []),
-            { label: t("link.copy"), icon: "link", does: () => void copyText(location.href) },
+            { label: t("link.copy"), icon: "link", does: copyLink },
           ]}
         />
       </div>

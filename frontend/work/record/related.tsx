@@ -1,13 +1,15 @@
-// The records that refer to a record: a tab per model with their number, parts first. New records are added there.
+// The records that refer to a record, and those that refer to the same other record: a tab per model with their number.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
-import { Tabs } from "../../shared/components/tabs";
+import { type Tab, Tabs } from "../../shared/components/tabs";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
-import { canList, may, partsOf } from "../models";
-import { RelatedRecords } from "./parts";
+import { canList, may, modelOf, nounOf, partsOf } from "../models";
+import { filterOf, RelatedRecords, type Relation } from "./parts";
 import { translator } from "../../shared/i18n";
 
 const t = translator("record");
+
+const MAX_TABS = 6;
 
 interface Props {
   meta: Meta;
@@ -25,58 +27,83 @@ function referringFields(meta: Meta, model: Model): [Model, Field][] {
   return [...partFields, ...otherFields];
 }
 
+/** The records that refer to this one, then those that refer to a record to which this one refers too, such as the
+ *  tickets and the other leads of a lead's party. */
+function relationsOf(meta: Meta, model: Model, record: Row): Relation[] {
+  const direct = referringFields(meta, model);
+  const isAlone = (each: Model) => direct.filter(([other]) => other === each).length === 1;
+  const own = direct.map(([each, field]) => ({ name: `${each.name}.${field.name}`, label: isAlone(each) ? each.plural : `${each.plural} (${field.label})`, model: each, field, to: model, id: record.id, exceptId: null }));
+  const shared = model.fields.flatMap((ref) => {
+    const to = modelOf(meta, ref.ref ?? "");
+    return to && to.module !== "base" && !ref.is_part && record[ref.name] ? sharedRelations(meta, model, record, ref, to) : [];
+  });
+  const isNew = (each: Relation, index: number) => !direct.some(([other]) => other === each.model) && shared.findIndex(({ name }) => name === each.name) === index;
+  return [...own, ...shared.filter(isNew)].slice(0, Math.max(MAX_TABS, own.length));
+}
+
+/** The records that refer to the same record of `to` as this one, without its parts. This model's come last. */
+function sharedRelations(meta: Meta, model: Model, record: Row, ref: Field, to: Model): Relation[] {
+  const id = String(record[ref.name]);
+  const fields = referringFields(meta, to).filter(([, field]) => !field.is_part);
+  const relations = fields.map(([each, field]): Relation => {
+    const label = each === model ? t("related.others", { models: nounOf(each.plural), model: nounOf(to.label) }) : each.plural;
+    return { name: `${to.name}.${each.name}.${field.name}`, label, model: each, field, to, id, exceptId: each === model && field.name === ref.name ? record.id : null };
+  });
+  return relations.sort((one, other) => Number(one.model === model) - Number(other.model === model));
+}
+
 export function Related({ meta, model, record, onChanged }: Props) {
-  const referring = referringFields(meta, model);
+  const relations = relationsOf(meta, model, record);
   const [chosenTab, setChosenTab] = useState("");
   const [reloadCount, setReloadCount] = useState(0);
-  const counts = useRequest((signal) => countsOf(model, referring, record.id, signal), [model.name, record.id, record.revision, reloadCount], { keepsPrevious: true });
-  if (referring.length === 0) {
+  const counts = useRequest((signal) => countsOf(relations, signal), [model.name, record.id, record.revision, reloadCount], { keepsPrevious: true });
+  if (relations.length === 0) {
     return null;
   }
-  const nameOf = ([each, field]: [Model, Field]) => `${each.name}.${field.name}`;
-  const labelOf = ([each, field]: [Model, Field]) => (referring.filter(([other]) => other === each).length > 1 ? `${each.plural} (${field.label})` : each.plural);
+  const tabOf = (relation: Relation): Tab => ({
+    name: relation.name,
+    label: relation.label,
+    count: counts.state === "loaded" ? counts.value[relation.name] : undefined,
+    content: () => (
+      <RelatedRecords
+        key={relation.name}
+        {...{ meta, relation }}
+        revision={record.revision}
+        onChanged={() => {
+          setReloadCount(reloadCount + 1);
+          if (relation.field.is_part) {
+            onChanged();
+          }
+        }}
+      />
+    ),
+  });
   return (
     <section class="related" aria-label={t("related")}>
-      <Tabs
-        label={t("related")}
-        chosen={chosenTab}
-        onChoose={setChosenTab}
-        tabs={referring.map((each) => ({
-          name: nameOf(each),
-          label: labelOf(each),
-          count: counts.state === "loaded" ? counts.value[nameOf(each)] : undefined,
-          content: () => (
-            <RelatedRecords
-              key={nameOf(each)}
-              {...{ meta, model: each[0], parentField: each[1], record }}
-              onChanged={() => {
-                setReloadCount(reloadCount + 1);
-                if (each[1].is_part) {
-                  onChanged();
-                }
-              }}
-            />
-          ),
-        }))}
-      />
+      <Tabs label={t("related")} chosen={chosenTab} onChoose={setChosenTab} tabs={relations.map(tabOf)} />
     </section>
   );
 }
 
-/** The number of records of each model that refer to this one, if this person may count them. */
-async function countsOf(model: Model, referring: readonly [Model, Field][], id: string, signal: AbortSignal): Promise<Record<string, number>> {
-  if (may(model, "related")) {
-    const response = await run<{ model: string; field: string; count: number }[]>(model.name, "related", { id, limit: 1 }, signal);
-    return Object.fromEntries(response.value.map((each) => [`${each.model}.${each.field}`, each.count]));
-  }
-  const counts = await Promise.all(
-    referring
-      .filter(([model]) => may(model, "search"))
-      .map(async ([model, field]) => {
-        const filter = [{ field: field.name, op: "eq", value: id }];
-        const response = await run<{ total: number }>(model.name, "search", { filter, limit: 1 }, signal).catch(() => null);
-        return response ? [[`${model.name}.${field.name}`, response.value.total] as const] : [];
-      }),
-  );
+/** The number of records of each relation, if this person may count them. */
+async function countsOf(relations: readonly Relation[], signal: AbortSignal): Promise<Record<string, number>> {
+  const ids = new Map(relations.map((each) => [each.id, each.to]));
+  const counts = await Promise.all([...ids].map(([id, to]) => countsTo(to, id, relations.filter((each) => each.id === id), signal)));
   return Object.fromEntries(counts.flat());
+}
+
+async function countsTo(to: Model, id: string, relations: readonly Relation[], signal: AbortSignal): Promise<(readonly [string, number])[]> {
+  if (may(to, "related")) {
+    const response = await run<{ model: string; field: string; count: number }[]>(to.name, "related", { id, limit: 0 }, signal);
+    return relations.flatMap(({ name, model, field, exceptId }) =>
+      response.value.filter((each) => each.model === model.name && each.field === field.name).map((each) => [name, each.count - (exceptId ? 1 : 0)] as const),
+    );
+  }
+  const counts = relations
+    .filter((each) => may(each.model, "search"))
+    .map(async (relation) => {
+      const response = await run<{ total: number }>(relation.model.name, "search", { filter: filterOf(relation), limit: 1 }, signal).catch(() => null);
+      return response ? [[relation.name, response.value.total] as const] : [];
+    });
+  return (await Promise.all(counts)).flat();
 }

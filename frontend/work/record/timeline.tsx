@@ -11,7 +11,7 @@ import { AgentAvatar, Avatar } from "../values/avatar";
 import { Value } from "../values/value";
 import { Changes } from "./changes";
 import { CommentItem, NewComment } from "./comment_items";
-import { loadComments } from "./comments";
+import { type Comment, loadComments } from "./comments";
 import { eventTime } from "./event_time";
 
 const t = translator("record");
@@ -22,6 +22,12 @@ export interface HistoryEntry {
   by: string | null;
   agent: string | null;
   changes: Record<string, [unknown, unknown]>;
+}
+
+/** What the timeline of a record has loaded, newest first. */
+export interface LoadedTimeline {
+  entries: readonly HistoryEntry[];
+  comments: readonly Comment[];
 }
 
 const FILTERS = ["all", "people", "agents", "comments"] as const;
@@ -38,19 +44,22 @@ interface Props {
   model: Model;
   id: string;
   revision: number;
-  /** Called with the entries of the history, newest first, when they are loaded. */
-  onHistory: (entries: readonly HistoryEntry[]) => void;
+  /** Whether only the comments are shown. */
+  onlyComments: boolean;
+  onLoad: (loaded: LoadedTimeline) => void;
 }
 
-export function Timeline({ meta, model, id, revision, onHistory }: Props) {
+export function Timeline({ meta, model, id, revision, onlyComments, onLoad }: Props) {
   const [isExpanded, setExpanded] = useState(false);
-  const [filter, setFilter] = useState<Filter>("all");
+  const [chosenFilter, setFilter] = useState<Filter>("all");
+  const filter = onlyComments ? "comments" : chosenFilter;
   const timelineRequest = useRequest(
     async (signal) => {
       const history = may(model, "history") ? run<HistoryEntry[]>(model.name, "history", { id }, signal) : null;
       const [loadedComments, entries] = await Promise.all([loadComments(meta, model, id, signal), history]);
-      onHistory(entries?.value ?? []);
-      return { ...loadedComments, entries: entries?.value ?? [] };
+      const loaded = { ...loadedComments, entries: entries?.value ?? [] };
+      onLoad(loaded);
+      return loaded;
     },
     [model.name, id, revision],
     { keepsPrevious: true },
@@ -72,7 +81,7 @@ export function Timeline({ meta, model, id, revision, onHistory }: Props) {
           const items = [...eventItems, ...commentItems].sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
           return (
             <>
-              {(shownFilters.includes("agents") || shownFilters.includes("comments")) && (
+              {!onlyComments && (shownFilters.includes("agents") || shownFilters.includes("comments")) && (
                 <div class="segments timeline-filter" role="group" aria-label={t("history")}>
                   {shownFilters.map((each) => (
                     <button key={each} type="button" aria-pressed={filter === each} onClick={() => setFilter(each)}>
@@ -81,7 +90,7 @@ export function Timeline({ meta, model, id, revision, onHistory }: Props) {
                   ))}
                 </div>
               )}
-              {items.length === 0 && <p class="quiet timeline-none">{t("history.none")}</p>}
+              {items.length === 0 && <p class="quiet timeline-none">{t(onlyComments ? "comments.none" : "history.none")}</p>}
               <ol class="timeline">{(isExpanded ? items : items.slice(0, MAX_ITEMS)).map((each) => each.item)}</ol>
               {!isExpanded && items.length > MAX_ITEMS && (
                 <Button tight onClick={() => setExpanded(true)}>

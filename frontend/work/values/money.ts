@@ -34,6 +34,11 @@ export function formatShortAmount(minor: number, currency: string | null | undef
   return (currency ? amountFormat(currency, short) : new Intl.NumberFormat(language, short)).format(minor / 10 ** DIGITS);
 }
 
+/** The symbol of a currency: €. */
+export function currencySymbol(currency: string): string {
+  return amountFormat(currency, {}).formatToParts(0).find((each) => each.type === "currency")?.value ?? currency;
+}
+
 function amountFormat(currency: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
   return new Intl.NumberFormat(language, { style: "currency", currency, currencyDisplay: "narrowSymbol", ...options });
 }

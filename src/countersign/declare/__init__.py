@@ -1,19 +1,20 @@
 """The declaration language: the names that a module author imports."""
 
-from countersign.declare.condition import CALLER, TODAY, FieldOf, Where, where
+from countersign.declare.condition import CALLER, NEXT_QUARTER, TODAY, FieldOf, Where, where
 from countersign.declare.errors import BadValue, DeclarationError
 from countersign.declare.fields.field import EQUALITY, RANGES, Field, Notation, Stored
 from countersign.declare.fields.kinds import Bool, Date, Moment, Money, Number, Ref, Select, Structure
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared, Model
 from countersign.declare.module import ADMINISTRATOR, Grant, Module, Role, Setting
-from countersign.declare.presentation import Measure, Option, Risk
+from countersign.declare.presentation import ListView, Measure, Option, Risk
 from countersign.declare.workflow import Move, Work, Workflow
 
 __all__ = [
     "ADMINISTRATOR",
     "CALLER",
     "EQUALITY",
+    "NEXT_QUARTER",
     "RANGES",
     "TODAY",
     "BadValue",
@@ -24,6 +25,7 @@ __all__ = [
     "Field",
     "FieldOf",
     "Grant",
+    "ListView",
     "LongText",
     "Measure",
     "Model",

@@ -24,6 +24,9 @@ CALLER: Final = RuntimeValue("CALLER")
 TODAY: Final = RuntimeValue("TODAY")
 """The day on which the command runs, in UTC."""
 
+NEXT_QUARTER: Final = RuntimeValue("NEXT_QUARTER")
+"""The first day of the next quarter of the calendar, in UTC. Only the views of a model may use it."""
+
 
 @dataclass(frozen=True, slots=True)
 class FieldOf:

@@ -12,7 +12,7 @@ from countersign.declare.condition import Where
 from countersign.declare.errors import DeclarationError
 from countersign.declare.fields.field import Field, Stored
 from countersign.declare.fields.kinds import LARGEST, Number, Ref
-from countersign.declare.presentation import Measure, Risk
+from countersign.declare.presentation import ListView, Measure, Risk
 from countersign.declare.workflow import Workflow
 
 GENERATED = ("get", "list", "search", "create", "update", "delete")
@@ -32,6 +32,7 @@ class ModelOptions(TypedDict, total=False):
     title_field: str
     subtitle_fields: tuple[str, ...]
     measures: tuple[Measure, ...]
+    views: tuple[ListView, ...]
     risks: tuple[Risk, ...]
     locked: tuple[Where, ...]
     locked_with: str
@@ -71,6 +72,7 @@ class Declared:
     title_field: str = "id"
     subtitle_fields: tuple[str, ...] = ()
     measures: tuple[Measure, ...] = ()
+    views: tuple[ListView, ...] = ()
     risks: tuple[Risk, ...] = ()
 
     @property
@@ -115,6 +117,7 @@ class Model:
     title_field    the field that names a record in lists and sentences; default: `shown_as`
     subtitle_fields  the fields of the line under the title; at most three
     measures       the numbers that dashboards offer for the model
+    views          the views of its list; the list shows the first one at first
     risks          rules for the risk of proposals, in addition to the default risks of commands
     locked         conditions under which only actions can change or delete a record
     locked_with    a ref field: a record is locked while the record that it refers to is locked
@@ -169,6 +172,7 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         title_field=options.get("title_field", shown_as),
         subtitle_fields=options.get("subtitle_fields", ()),
         measures=options.get("measures", ()),
+        views=options.get("views", ()),
         risks=options.get("risks", ()),
     )
 

@@ -1,4 +1,5 @@
-"""The presentation of a model to people: labels and colours of options, measures of dashboards, risk of proposals."""
+"""The presentation of a model to people: labels and colours of options, measures of dashboards, views of lists, and the
+risk of proposals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -61,6 +62,22 @@ class Measure:
     when: Where | None = None
     among: Where | None = None
     ahead: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListView:
+    """A view of the list of a model: a tab beside those that people save. The list shows the first view of its model at
+    first.
+
+    `name` is its key in addresses. The conditions in `filter` may compare with `CALLER`, `TODAY` and `NEXT_QUARTER`.
+    `order` names up to five fields; a minus before a name means descending.
+    """
+
+    name: str
+    en: str
+    de: str = ""
+    filter: tuple[Where, ...] = ()
+    order: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         workflows.action_rules_fit,
         presentations.titles_are_fields,
         presentations.measures_fit,
+        presentations.views_fit,
         presentations.tones_are_known,
         presentations.risks_fit,
         grants.roles_named,

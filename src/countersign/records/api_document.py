@@ -66,7 +66,13 @@ def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, 
         for module in registry.modules
         if any(model.declared.name in views for model in module.models)
     ]
-    models = [_model_meta(views[name], views, registry, approvals) for name in sorted(views)]
+    models = [
+        {
+            **_model_meta(views[name], views, registry, approvals),
+            "views": presentation.views_of(views[name], caller.user_id),
+        }
+        for name in sorted(views)
+    ]
     caller_shown = {
         "kind": caller.kind,
         "name": caller.agent if caller.is_agent else caller.username,

@@ -29,6 +29,12 @@ _INVOICES = "SELECT id FROM invoice WHERE state = 'posted' ORDER BY number"
 _OPEN = "SELECT id, open_minor, issued FROM invoice WHERE state = 'posted' ORDER BY number LIMIT 150"
 _TICKETS = "SELECT id FROM ticket ORDER BY id"
 _IN_STAGE = "SELECT id FROM lead WHERE stage = $1 ORDER BY id LIMIT 12"
+_COMPLETE = (
+    "SELECT id, title, party, expected_revenue_minor FROM lead WHERE stage = 'qualified' AND party IS NOT NULL "
+    "AND expected_revenue_minor IS NOT NULL AND contact_phone IS NOT NULL AND source IS NOT NULL ORDER BY id DESC"
+)
+_NOTES = "Wants an offer before the end of the quarter. Asked twice whether VAT is included. It is not."
+_LAST_TICKET = "SELECT id FROM ticket WHERE state = 'solved' ORDER BY id DESC LIMIT 1"
 _AFTER_LATIN = "\u0250"
 """The first character after the letters of Latin scripts with their accents."""
 _PLANNED = (
@@ -36,7 +42,7 @@ _PLANNED = (
     (3, "call", "Call the purchasing department"),
     (-12, "meeting", "Visit to their workshop"),
 )
-"""The activities of the lead at the top of the list: day from today, kind and subject."""
+"""The activities of the lead that much has happened to: day from today, kind and subject."""
 _WITH_ACTIVITIES = (
     "SELECT lead.id, lead.title FROM lead JOIN activity ON activity.lead = lead.id WHERE lead.stage = $1 "
     "GROUP BY lead.id, lead.title ORDER BY count(*) DESC, lead.id"
@@ -81,11 +87,12 @@ async def add_activity(engine: Engine) -> None:
                 await activity.tickets()
             with past.ago(DAY_MINUTES):
                 await activity.invoices()
-            await agents.change()
+            lead = await activity.busy_lead()
+            await agents.change(lead)
             await agents.propose_all()
             await agents.log_calls()
             await activity.latest()
-            await demo_pages.add_pages(run, people, past.now)
+            await demo_pages.add_pages(run, people, past.now, lead)
 
 
 class _Past:
@@ -132,7 +139,7 @@ class _Activity:
         declared = self._run.engine.registry.models[model]
         await workflow.EffectContext(self._run, declared, "", {}, f"{model}.create").create(model, **values)
 
-    async def _act(self, model: str, record_id: str, name: str, **inputs: str) -> None:
+    async def _act(self, model: str, record_id: str, name: str, **inputs: object) -> None:
         declared = self._run.engine.registry.models[model]
         record = await record_writer.find(self._run, declared, None, record_id)
         given = {field: FieldInput(declared.fields[field].read(value)) for field, value in inputs.items()}
@@ -190,6 +197,23 @@ class _Activity:
                 if number % 3 == 2:
                     await self._act("ticket", ticket, "wait")
 
+    async def busy_lead(self) -> str:
+        """Let much happen to one lead: activities, notes, a ticket of its party, and an offer. Return its id."""
+        leads = await self._run.transaction.fetch(_COMPLETE)
+        lead, _, party, amount = next(each for each in leads if max(each[1]) < _AFTER_LATIN)
+        ((ticket,),) = await self._run.transaction.fetch(_LAST_TICKET)
+        bob = self._by("bob")
+        with self._past.ago(13 * DAY_MINUTES):
+            for day, kind, subject in _PLANNED:
+                due, state = self._past.day(day), "done" if day < 0 else "planned"
+                await bob._create("activity", lead=lead, kind=kind, subject=subject, due=due, state=state)
+            await bob.set_values("ticket", ticket, party=party)
+        with self._past.ago(12 * DAY_MINUTES):
+            await bob.set_values("lead", lead, notes=_NOTES)
+        with self._past.ago(2 * DAY_MINUTES):
+            await bob._act("lead", lead, "propose", expected_revenue_minor=amount)
+        return str(lead)
+
     async def latest(self) -> None:
         """Let people do what the first pages show as the newest activity."""
         fetch = self._run.transaction.fetch
@@ -198,11 +222,6 @@ class _Activity:
         offered = [row[0] for row in await fetch(_IN_STAGE, "qualified")][-1]
         tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
         alice, bob = self._by("alice"), self._by("bob")
-        with self._past.ago(13 * DAY_MINUTES):
-            top = (await fetch(_IN_STAGE, "new"))[3][0]
-            for day, kind, subject in _PLANNED:
-                due, state = self._past.day(day), "done" if day < 0 else "planned"
-                await bob._create("activity", lead=top, kind=kind, subject=subject, due=due, state=state)
         with self._past.ago(19 * HOUR_MINUTES):
             await alice._act("lead", won, "win")
             await alice.set_values("lead", won, expected_close=self._past.day(-1))
@@ -283,11 +302,11 @@ class _Agents:
         at = self._past.minutes(ago)
         self._calls.append(AgentCall(agent.credential_id, at, tool, record, result, elapsed_us))
 
-    async def change(self) -> None:
-        """Change records with two agents, as their permissions allow."""
+    async def change(self, lead: str) -> None:
+        """Change records with two agents, as their permissions allow; one of them is this lead."""
         leads = [row[0] for row in await self._run.transaction.fetch(_IN_STAGE, "new")]
         tickets = [row[0] for row in await self._run.transaction.fetch(_OPEN_TICKETS)]
-        await self._set("crm-sync", 27 * HOUR_MINUTES, "lead", leads[3], expected_close=self._past.day(81))
+        await self._set("crm-sync", 27 * HOUR_MINUTES, "lead", lead, expected_close=self._past.day(1))
         await self._set("inbox-triage", 5 * HOUR_MINUTES, "ticket", tickets[2], resolution="A technician visits.")
         await self._set("crm-sync", 95, "lead", leads[4], expected_close=self._past.day(80))
 

@@ -25,7 +25,7 @@ class _View(NamedTuple):
 
 
 class _Comment(NamedTuple):
-    """A comment on an open lead, by its place among the three that close first and the one that closes last."""
+    """A comment on an open lead, by its place among the three that close first and the one that much happens to."""
 
     author: str
     place: int
@@ -33,11 +33,10 @@ class _Comment(NamedTuple):
     text: str
 
 
-LAST = 3
-"""The place of the open lead that closes last: the first one in the list of leads."""
+BUSY = 3
+"""The place of the lead that much happens to."""
 _OPEN = ("stage", "in", ["new", "qualified", "proposed"])
 _VIEWS = (
-    _View("alice", "lead", "All open", (_OPEN,), ("expected_close",)),
     _View("alice", "lead", "Offers", (("stage", "eq", "proposed"),), ("-expected_revenue_minor",), shared=False),
     _View("bob", "lead", "Without a party", (_OPEN, ("party", "is_null", True)), ("expected_close",)),
     _View("bob", "lead", "Won", (("stage", "eq", "won"),), ("-expected_close",)),
@@ -58,22 +57,18 @@ _COMMENTS = (
     _Comment("alice", 0, 21, "Thank you. I will call on the day before it closes."),
     _Comment("bob", 1, 26, "Their purchasing department needs two weeks for a signature."),
     _Comment("alice", 2, 5, "Please keep the price of the last offer."),
-    _Comment("bob", LAST, 27, "Budget approved by the board; the order goes through purchasing."),
-    _Comment("alice", LAST, 4, "I will send the revised offer on Monday."),
+    _Comment("bob", BUSY, 27, "Budget approved by the board; the order goes through purchasing."),
+    _Comment("alice", BUSY, 4, "I will send the revised offer on Monday."),
 )
 _LEADS = (
     "SELECT id FROM lead WHERE stage IN ('new', 'qualified', 'proposed') AND expected_close >= $1 "
     "ORDER BY expected_close, id LIMIT 3"
 )
-_LAST_LEAD = (
-    "SELECT id FROM lead WHERE stage IN ('new', 'qualified', 'proposed') AND expected_close IS NOT NULL "
-    "ORDER BY expected_close DESC, id LIMIT 1"
-)
 
 
-async def add_pages(run: Run, people: Mapping[str, str], now: Instant) -> None:
-    """Add the views, a favourite of one of them, a dashboard, the currency and the comments. `people` has the ids by
-    user name."""
+async def add_pages(run: Run, people: Mapping[str, str], now: Instant, lead: str) -> None:
+    """Add the views, a favourite of one of them, a dashboard, the currency and the comments, some of them on this lead.
+    `people` has the ids by user name."""
     for view in _VIEWS:
         order = [{"field": each.removeprefix("-"), "dir": "desc" if each[0] == "-" else "asc"} for each in view.order]
         filters = [{"field": field, "op": operator, "value": value} for field, operator, value in view.conditions]
@@ -87,7 +82,7 @@ async def add_pages(run: Run, people: Mapping[str, str], now: Instant) -> None:
     await _create(run, people["alice"], "dashboard", owner=people["alice"], name="Week", shared=True, tiles=tiles)
     await _create(run, people["root"], "setting", title=CURRENCY.name, value=json.dumps("EUR"))
     leads = [row[0] for row in await run.transaction.fetch(_LEADS, clock.rfc3339(now)[:10])]
-    leads += [row[0] for row in await run.transaction.fetch(_LAST_LEAD)]
+    leads.append(lead)
     for comment in _COMMENTS:
         at = clock.later(now, seconds=-comment.hours * 3_600)
         author = people[comment.author]

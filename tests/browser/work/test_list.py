@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk, filtered
 
 
@@ -35,7 +36,7 @@ async def test_a_list_is_walked_sorted_and_opened_by_keyboard_alone(
 ) -> None:
     total = count(alice)
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead")
+        await desk.sign_in(page, "alice", "/models/lead?view=all")
         await expect(page.locator("[role=grid]")).to_have_attribute("aria-rowcount", str(total + 1))
         while not await page.evaluate("document.activeElement.matches('[role=grid]')"):
             await page.keyboard.press("Tab")
@@ -47,7 +48,7 @@ async def test_a_list_is_walked_sorted_and_opened_by_keyboard_alone(
         await page.wait_for_selector(f"#cell-{total - 1}-0 a")
         await press(page, "Control+Home", "ArrowUp", "Enter")
         await page.wait_for_selector("[role=columnheader][aria-sort=ascending]")
-        assert page.url.endswith("?order=title")
+        assert page.url.endswith("?view=all&order=title")
         assert await cell(page) == "cell--1-0"
         await page.wait_for_selector("#cell-0-0 a")
         first = await page.inner_text("#cell-0-0")
@@ -64,7 +65,7 @@ async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: 
         await page.goto("about:blank")
         asked: list[str] = []
         page.on("request", lambda each: asked.append(urlsplit(each.url).path))
-        await page.goto("/models/lead")
+        await page.goto("/models/lead?view=all")
         await expect(page.locator(".count")).to_have_text(f"{count(alice)} records")
 
         assert asked.index("/api/lead/list") < asked.index("/api/lead/search")
@@ -98,7 +99,7 @@ async def test_a_filter_is_built_told_in_the_address_and_taken_away(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead")
+        await desk.sign_in(page, "alice", "/models/lead?view=all")
         await page.wait_for_selector("#cell-0-0 a")
         await page.keyboard.press("f")
         await page.select_option("#filter-field", "expected_revenue_minor")
@@ -216,7 +217,7 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
     browser: Browser, desk: Desk
 ) -> None:
     async with desk.page(browser, width=900) as page:
-        await desk.sign_in(page, "alice", "/models/lead")
+        await desk.sign_in(page, "alice", "/models/lead?view=all")
         await page.wait_for_selector("#cell-0-0 a")
         first = await width(page, "Title")
         await page.focus("[role=grid]")
@@ -432,12 +433,12 @@ async def test_favourites_are_marked_by_the_star_and_are_ones_own(browser: Brows
 
 async def test_a_list_begins_with_the_newest_of_its_date_and_shows_so(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead")
+        await desk.sign_in(page, "alice", "/models/lead?view=all")
         head = page.locator("[role=columnheader]:has-text('Expected close')")
         await expect(head).to_have_attribute("aria-sort", "descending")
         await head.click()
         await expect(head).to_have_attribute("aria-sort", "ascending")
-        assert page.url.endswith("?order=expected_close")
+        assert page.url.endswith("?view=all&order=expected_close")
         await head.click()
         await expect(head).to_have_attribute("aria-sort", "descending")
         assert "order=" not in page.url
@@ -486,3 +487,79 @@ async def test_on_a_phone_both_lines_of_a_row_start_at_the_same_place(
         assert title is not None
         assert fact is not None
         assert abs(title["x"] - fact["x"]) < 1
+
+
+async def test_a_list_opens_with_its_first_view_and_the_tabs_have_counts(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    view = next(each for each in alice.meta()["models"] if each["name"] == "lead")["views"][0]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        current = page.locator(".views [aria-current]")
+        await expect(current).to_contain_text("Closing this quarter")
+        found = alice.run("lead.search", filter=view["filter"], limit=1)["total"]
+        await expect(current.locator(".count-of")).to_have_text(str(found))
+        first = alice.run("lead.list", filter=view["filter"], order=view["order"], limit=1)[0]
+        await expect(page.locator("#cell-0-0")).to_have_text(first["title"])
+        await expect(page.locator(".filter-token")).to_have_count(2)
+        mine = page.locator(".views a", has_text="Mine")
+        await expect(mine.locator(".count-of")).to_have_text(re.compile(r"\d+"))
+        await mine.click()
+        await expect(page.locator(".filter-token").first).to_contain_text("Owneris")
+        await page.click(".views a:has-text('All')")
+        await expect(page.locator(".filter-token")).to_have_count(0)
+        await expect(page.locator(".count")).to_have_text(f"{count(alice)} records")
+        # A declared view is not changed: what one changes is saved as another view.
+        await mine.click()
+        await page.click("[role=columnheader]:has-text('Title')")
+        await page.wait_for_selector(".view-changed")
+        await expect(page.locator(".tool-bar button:text-is('Save')")).to_have_count(0)
+
+
+async def test_a_record_leads_to_the_next_one_of_the_list_it_was_opened_from(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    ids = [str(alice.run("lead.create", title=f"Row of three {number}")["id"]) for number in range(3)]
+    async with desk.page(browser) as page:
+        where = filtered(("title", "contains", "Row of three"))
+        await desk.sign_in(page, "alice", f"/models/lead?order=-title&{where}")
+        await page.click("#cell-0-0 a")
+        await page.wait_for_selector("h1:text-is('Row of three 2')")
+        place = page.locator(".record-place")
+        await expect(place).to_have_text("1 of 3")
+        # The address has the list, so that it is the same after loading, and for others.
+        await page.reload()
+        await expect(place).to_have_text("1 of 3")
+        await expect(page.get_by_role("button", name="Previous record")).to_be_disabled()
+        await page.keyboard.press("j")
+        await page.wait_for_selector("h1:text-is('Row of three 1')")
+        await page.get_by_role("button", name="Next record").click()
+        await page.wait_for_selector("h1:text-is('Row of three 0')")
+        assert urlsplit(page.url).path.endswith(ids[0])
+        await page.keyboard.press("k")
+        await page.wait_for_selector("h1:text-is('Row of three 1')")
+        await page.click(".crumbs a")
+        await expect(page.locator(".count")).to_have_text("3 records")
+
+
+async def test_on_a_phone_a_new_record_is_below_the_list_and_the_filters_of_a_view_are_folded(
+    browser: Browser, desk: Desk, axe: str
+) -> None:
+    async with desk.page(browser, width=390) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        new = page.locator(".list-page .button.strong")
+        await expect(new).to_have_text(re.compile("New lead"))
+        grid, button = await page.locator("[role=grid]").bounding_box(), await new.bounding_box()
+        bar = await page.locator(".bottom-bar").bounding_box()
+        assert grid is not None
+        assert button is not None
+        assert bar is not None
+        assert grid["y"] + grid["height"] <= button["y"]
+        assert button["y"] + button["height"] <= bar["y"]
+        assert button["height"] >= 44
+        await expect(page.locator(".filter-token")).to_have_count(0)
+        await page.click("button:text-is('2 filters')")
+        await expect(page.locator(".filter-token")).to_have_count(2)
+        await assert_accessible(page, axe)
+        await new.click()
+        await page.wait_for_selector("h1:text-is('New: Lead')")

@@ -108,7 +108,12 @@ async def test_a_reference_is_made_in_place_shown_before_it_is_chosen_and_rememb
         await expect(page.locator("#party-list-card")).to_contain_text("Company")
         assert "party-list-card" in str(await page.get_attribute("#party", "aria-describedby"))
         await assert_accessible(page, axe)
+        # Checking moves the focus, which closes the list: Enter would create the lead.
+        await page.fill("#party", "")
+        await page.keyboard.press("ArrowDown")
+        await page.wait_for_selector("#party-list-0:has-text('Recent')[aria-selected=true]")
         await page.keyboard.press("Enter")
+        await expect(page.locator("#party")).to_have_value("Brand New & Sons")
         await page.press("#title", "Enter")
         await page.wait_for_selector("h1:text-is('With a new party')")
 
@@ -127,6 +132,7 @@ async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
         await page.click("[aria-label='Edit: Notes']")
         await expect(page.locator("#notes")).to_be_focused()
         await page.fill("#notes", "Two hours of writing")
+        await page.wait_for_function("() => JSON.stringify(sessionStorage).includes('Two hours of writing')")
         await page.reload()
         await expect(page.locator("#notes")).to_have_value("Two hours of writing")
         await page.context.clear_cookies()
@@ -163,7 +169,7 @@ async def test_what_was_typed_is_not_there_for_whoever_signs_in_next(
         await page.wait_for_selector("h1:text-is('Private words')")
         await page.keyboard.press("e")
         await page.fill("#notes", "For alice alone")
-        assert "For alice alone" in await page.evaluate("JSON.stringify(sessionStorage)")
+        await page.wait_for_function("() => JSON.stringify(sessionStorage).includes('For alice alone')")
         await page.context.clear_cookies()
         await page.click("main button:text-is('Save')")
         await page.fill("#session-username", "root")
@@ -401,3 +407,81 @@ async def test_on_a_phone_the_dates_of_related_records_stay_on_one_line(
         await expect(day).to_have_text("2 Dec 2031")
 
         assert len(await day.evaluate("it => [...it.getClientRects()]")) == 1
+
+
+async def test_the_actions_are_beside_the_title_and_on_a_phone_above_the_bar_of_pages(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="A lead whose title is long enough for more than one line")["id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead}")
+        action = page.locator("[data-action='lead.qualify']")
+        beside = await action.bounding_box()
+        title = await page.locator("h1").bounding_box()
+        await page.set_viewport_size({"width": 390, "height": 844})
+        await expect(page.get_by_label("More actions")).to_be_visible()
+        above = await action.bounding_box()
+        bar = await page.locator(".bottom-bar").bounding_box()
+
+        assert beside is not None
+        assert title is not None
+        assert above is not None
+        assert bar is not None
+        assert beside["x"] >= title["x"] + title["width"]
+        assert beside["y"] < title["y"] + title["height"]
+        assert 0 < bar["y"] - (above["y"] + above["height"]) < 16
+        assert above["height"] >= 44
+        await page.get_by_label("More actions").click()
+        await page.click("[role=menuitem]:text-is('Convert to party')")
+        await expect(page.locator("dialog[open]")).to_contain_text("Convert to party")
+        # What is last on the page is not under the actions.
+        await page.keyboard.press("Escape")
+        last = page.locator(".timeline li").last
+        await last.scroll_into_view_if_needed()
+        await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        end = await last.bounding_box()
+        assert end is not None
+        assert end["y"] + end["height"] <= above["y"]
+
+
+async def test_comments_have_a_tab_with_their_count(browser: Browser, desk: Desk, alice: Caller) -> None:
+    lead = str(alice.run("lead.create", title="Commented twice")["id"])
+    for text in ("First words.", "Second words."):
+        alice.run("comment.create", model="lead", record=lead, text=text)
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead}")
+        await expect(page.locator(".timeline li")).to_have_count(3)
+        tab = page.get_by_role("tab", name="Comments")
+        await expect(tab.locator(".count")).to_have_text("2")
+        await tab.click()
+        await expect(page.locator(".timeline li")).to_have_count(2)
+        await expect(page.locator(".timeline")).not_to_contain_text("created this lead")
+        await page.fill("#new-comment", "Third words.")
+        await page.keyboard.press("Control+Enter")
+
+        await expect(tab.locator(".count")).to_have_text("3")
+
+
+async def test_a_record_shows_the_records_of_its_party_with_their_number(
+    browser: Browser, desk: Desk, alice: Caller, axe: str
+) -> None:
+    party = alice.run("party.create", name="Shared by three")["id"]
+    lead = alice.run("lead.create", title="Beside another", party=party)["id"]
+    alice.run("lead.create", title="Sister of it", party=party)
+    alice.run("ticket.create", subject="Asked by the party", party=party)
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead}")
+        tabs = page.locator(".related [role=tab]")
+        await expect(tabs).to_have_text(["Activities0", "Tickets1", "Other leads of this party1"])
+        await tabs.nth(2).click()
+        await expect(page.locator(".related tbody th")).to_have_text(["Sister of it"])
+        await page.click(".related button:has-text('New lead')")
+        await page.fill(".related .panel-box [id$='title']", "Third of it")
+        await page.press(".related .panel-box [id$='title']", "Enter")
+        await expect(tabs.nth(2)).to_have_text("Other leads of this party2")
+        await assert_accessible(page, axe)
+        await page.click(".related a:text-is('Open all')")
+        await expect(page.locator(".count")).to_have_text("2 records")
+
+    made = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "Third of it"}])
+    assert [each["party"] for each in made] == [party]

@@ -4,11 +4,13 @@ from typing import Any, cast
 
 from countersign.declare import (
     CALLER,
+    NEXT_QUARTER,
     TODAY,
     Date,
     Field,
     FieldOf,
     Grant,
+    ListView,
     Measure,
     Model,
     Module,
@@ -90,6 +92,11 @@ def measure(fn: str, of: str) -> Measure:
     return Measure(cast("Any", fn), of)
 
 
+def viewed(remedy: str, *views: ListView) -> Case:
+    """Wrong views of a list."""
+    return broken(presentations.views_fit, "plant.views", remedy, plant(views=views))
+
+
 def risk(level: str) -> Risk:
     """A rule with a level that may not exist."""
     return Risk(cast("Any", level), "unclear")
@@ -123,6 +130,15 @@ CASES: list[Case] = [
     broken(presentations.measures_fit, "plant.measures", "take it out", plant(measures=(Measure(among=WRONG),))),
     broken(presentations.measures_fit, "plant.measures", "no such field", plant(measures=(Measure(when=WRONG),))),
     broken(presentations.measures_fit, "plant.measures", "no TODAY", plant(measures=(Measure(when=NOW),))),
+    viewed("rename it", ListView("All of it", "All of it")),
+    viewed("rename it", ListView("all", "All")),
+    viewed("rename one", ListView("tall", "Tall"), ListView("tall", "Tall")),
+    viewed("no such field", ListView("tall", "Tall", filter=(where("colour", eq="red"),))),
+    viewed("use one of them", ListView("tall", "Tall", filter=(where("height", contains="1"),))),
+    viewed("compared with a Date", ListView("tall", "Tall", filter=(where("height", gt=NEXT_QUARTER),))),
+    viewed("take it out", ListView("tall", "Tall", filter=(where("height", eq=CALLER),))),
+    viewed("can be ordered by", ListView("tall", "Tall", order=("-colour",))),
+    viewed("at most", ListView("tall", "Tall", order=("height",) * 6)),
     broken(presentations.tones_are_known, "plant.state", "use one of info", toned("pink")),
     broken(presentations.risks_fit, "plant.risks", "use one of low", plant(risks=(risk("severe"),))),
     broken(presentations.risks_fit, "plant.risks", "rename it", plant(risks=(Risk("high", "It is risky"),))),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from countersign.kernel import clock
 from tests.records.office import Office
 
 CALLS = ["/api/auth/agent-token", "/api/lead/list", "/api/approve/0123456789abcdef01234567"]
@@ -154,6 +155,25 @@ async def test_get_meta_says_what_dashboards_measure(office: Office) -> None:
     assert (rate["field"], rate["filter"]) == (None, [_WON])
     assert rate["among"] == [{"field": "stage", "op": "in", "value": ["won", "lost"]}]
     assert [each["label"]["en"] for each in lead["measures"] if each["ahead"]] == ["Open pipeline"]
+
+
+async def test_get_meta_has_the_views_of_a_list_as_search_takes_them(office: Office) -> None:
+    closing, mine = (await _models(office, "alice"))["lead"]["views"]
+
+    assert (closing["name"], closing["label"]["de"]) == ("closing", "Abschluss im Quartal")
+    assert closing["filter"][0]["value"] > clock.rfc3339(clock.now())[:10]
+    assert closing["order"] == [{"field": "expected_close", "dir": "asc"}]
+    assert mine["filter"][0]["value"] == (await office.first("user", "alice", username="alice"))["id"]
+    for view in (closing, mine):
+        found = await office.value("alice", "lead.search", filter=view["filter"], order=view["order"])
+        assert {each["stage"] for each in found["rows"]} <= {"new", "qualified", "proposed"}
+        assert found["total"] > 0
+
+
+async def test_get_meta_omits_views_that_use_a_field_that_the_caller_does_not_read(office: Office) -> None:
+    agent = await office.agent("alice", "lead.*")
+
+    assert [each["name"] for each in (await _models(office, agent))["lead"]["views"]] == ["closing"]
 
 
 async def test_get_meta_names_only_referring_models_that_the_caller_sees(office: Office) -> None:

@@ -63,7 +63,7 @@ async def test_people_of_the_demonstration_have_views_a_favourite_and_comments(o
     (favourite,) = await office.all("favourite", "alice")
     comments = await office.all("comment", "bob")
 
-    assert set(views) == {"All open", "Offers", "Without a party", "Won", "Waiting", "Not paid"}
+    assert set(views) == {"Offers", "Without a party", "Won", "Waiting", "Not paid"}
     assert favourite["path"] == f"/models/lead?view={views['Offers']['id']}"
     assert {each["model"] for each in comments} == {"lead"}
     assert len({each["written_at"] for each in comments}) == len(comments) == 6

@@ -81,9 +81,10 @@ _IS_IDLE = """() => new Promise(done => {
 """Resolves when the page waits for no response and has not changed for a moment. Both are measured in the page itself,
 so a slow machine extends the moment and does not end it early."""
 _HAS_COUNTS = """() => [...document.querySelectorAll('.side-nav a[href^="/models/"]')]
-  .every(each => each.querySelector('.side-count'))"""
-"""The sidebar shows the numbers of records some time after the page. Whether it shows them already is not a difference
-between the worlds."""
+  .every(each => each.querySelector('.side-count'))
+  && [...document.querySelectorAll('.list-page .views > a')].every(each => each.querySelector('.count-of'))"""
+"""The sidebar and the tabs of views count the records a while after the page is there: whether they already have the
+numbers is no difference."""
 
 
 class Counted:

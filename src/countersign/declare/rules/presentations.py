@@ -1,9 +1,10 @@
-"""Rules about how a model is presented: icon, title, subtitle, measures, tones, and the risk of proposals."""
+"""Rules about how a model is presented: icon, title, subtitle, measures, views, tones, and the risk of proposals."""
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from countersign.declare.condition import TODAY, Where
+from countersign.declare.condition import CALLER, NEXT_QUARTER, TODAY, Where
 from countersign.declare.fields.kinds import Date, Number, Select
 from countersign.declare.model import Declared
 from countersign.declare.presentation import (
@@ -11,6 +12,7 @@ from countersign.declare.presentation import (
     MEASURE_FUNCTIONS,
     RISK_LEVELS,
     TONES,
+    ListView,
     Measure,
     Risk,
 )
@@ -18,6 +20,9 @@ from countersign.declare.rules.conditions import condition_error
 from countersign.declare.rules.declarations import Declarations, of_field
 
 MAX_SUBTITLE_FIELDS = 3
+MAX_ORDER_FIELDS = 5
+ALL_RECORDS = "all"
+"""The key of the view of all records, which no model declares."""
 _ICON = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 
@@ -79,6 +84,39 @@ def _error_of_condition(model: Declared, condition: Where) -> str | None:
     if condition.value is TODAY:
         return f"the condition {condition.field} {condition.operator} TODAY: a measure has no TODAY: take it out"
     return condition_error(model, condition, is_row_rule=False)
+
+
+def views_fit(declarations: Declarations) -> Iterator[str]:
+    """Require that a view of a list has a key of its own, valid conditions, and an order by fields of its model."""
+    for model in declarations.models.values():
+        names = [view.name for view in model.views]
+        for view in model.views:
+            text = _error_of_view(model, view) if names.count(view.name) == 1 else "it is declared twice: rename one"
+            if text:
+                yield of_field(model, "views", f"the view {view.name!r}: {text}")
+
+
+def _error_of_view(model: Declared, view: ListView) -> str | None:
+    if not _NAME.fullmatch(view.name) or view.name == ALL_RECORDS:
+        return f"its name must be lower-case letters, digits and _, and not {ALL_RECORDS}: rename it"
+    errors = (_error_of_view_condition(model, condition) for condition in view.filter)
+    return next((text for text in errors if text), None) or _error_of_order(model, view)
+
+
+def _error_of_order(model: Declared, view: ListView) -> str | None:
+    if len(view.order) > MAX_ORDER_FIELDS:
+        return f"name {MAX_ORDER_FIELDS} fields in order at most"
+    for name in (each.removeprefix("-") for each in view.order):
+        if name not in model.fields or not model.fields[name].operators:
+            return f"it is ordered by {name!r}: name a field that can be ordered by"
+    return None
+
+
+def _error_of_view_condition(model: Declared, condition: Where) -> str | None:
+    """Return the error in a condition of a view, or None."""
+    if condition.value is NEXT_QUARTER:
+        return condition_error(model, replace(condition, value=TODAY), is_row_rule=False)
+    return condition_error(model, condition, is_row_rule=condition.value is CALLER)
 
 
 def tones_are_known(declarations: Declarations) -> Iterator[str]:

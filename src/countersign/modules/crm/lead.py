@@ -2,7 +2,9 @@
 
 from countersign.declare import (
     CALLER,
+    NEXT_QUARTER,
     Date,
+    ListView,
     LongText,
     Measure,
     Model,
@@ -60,6 +62,16 @@ class Lead(
         Measure(
             "sum", "expected_revenue_minor", date="expected_close", en="Expected revenue", de="Erwarteter Umsatz"
         ),
+    ),
+    views=(
+        ListView(
+            "closing",
+            en="Closing this quarter",
+            de="Abschluss im Quartal",
+            filter=(where("expected_close", lt=NEXT_QUARTER), OPEN),
+            order=("expected_close",),
+        ),
+        ListView("mine", en="Mine", de="Meine", filter=(where("owner", eq=CALLER), OPEN), order=("expected_close",)),
     ),
 ):
     """A possible sale, from the first contact to won or lost."""

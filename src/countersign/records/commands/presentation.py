@@ -1,12 +1,14 @@
-"""Describes models, fields and commands for a caller in `GET /api/meta`, and chooses the title fields of records."""
+"""Describes models, views, fields and commands for a caller in `GET /api/meta`, and chooses the title fields of
+records."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from countersign.declare import Field, Measure, Module, Ref, Select
+from countersign.declare import CALLER, NEXT_QUARTER, TODAY, Field, ListView, Measure, Module, Ref, Select
 from countersign.declare.condition import Where
 from countersign.declare.presentation import DEFAULT_RISKS, LABELS, RISK_LEVELS, RiskLevel, Words
 from countersign.declare.registry import Registry
+from countersign.kernel import clock
 from countersign.records.access.view import ModelView
 
 _OWN_LABELS: Mapping[str, tuple[str, str]] = {
@@ -142,6 +144,47 @@ def _measure(view: ModelView, measure: Measure) -> dict[str, Any]:
 def _filter_of(condition: Where | None) -> list[dict[str, object]]:
     """Return a condition as the filter of a command."""
     return [] if condition is None else [{"field": condition.field, "op": condition.operator, "value": condition.value}]
+
+
+def views_of(view: ModelView, person: str) -> list[dict[str, Any]]:
+    """Return the views that the model declares, without those that use a field that the caller does not see in clear.
+    `person` is the id of the caller's person. Filters and orders are as `list` and `search` take them."""
+    return [
+        {
+            "name": each.name,
+            "label": {"en": each.en, "de": each.de or each.en},
+            "filter": [
+                {"field": one.field, "op": one.operator, "value": _value_now(one.value, person)} for one in each.filter
+            ],
+            "order": [
+                {"field": name.removeprefix("-"), "dir": "desc" if name.startswith("-") else "asc"}
+                for name in each.order
+            ],
+        }
+        for each in view.model.views
+        if all(view.sees_in_clear(name) for name in _fields_of(each))
+    ]
+
+
+def _fields_of(view: ListView) -> list[str]:
+    return [*(each.field for each in view.filter), *(name.removeprefix("-") for name in view.order)]
+
+
+def _value_now(value: object, person: str) -> object:
+    """Return the value with which a condition compares at this moment."""
+    if value is CALLER:
+        return person
+    today = clock.rfc3339(clock.now())[:10]
+    if value is NEXT_QUARTER:
+        return next_quarter(today)
+    return today if value is TODAY else value
+
+
+def next_quarter(day: str) -> str:
+    """Return the first day of the quarter after the quarter of a day."""
+    year, month = int(day[:4]), int(day[5:7])
+    first = (month - 1) // 3 * 3 + 4
+    return f"{year + first // 12:04d}-{first % 12:02d}-01"
 
 
 def _incoming(view: ModelView, views: Mapping[str, ModelView], registry: Registry) -> list[dict[str, Any]]:
