@@ -1,6 +1,7 @@
 // An error response of the API: problem details (RFC 9457), or the records service's {"error": …}.
 import { reportUnreachable } from "./connectivity";
 import { translator } from "./i18n";
+import { signInAddress } from "./sign_in_page";
 
 const t = translator("common");
 
@@ -12,6 +13,7 @@ export interface Fault {
 
 const OFFLINE = "offline";
 const FAULT = "fault";
+const SIGNED_OUT = "signed_out";
 
 export class Problem extends Error {
   readonly status: number;
@@ -34,6 +36,10 @@ export class Problem extends Error {
 
   /** The problem in an error response. */
   static async of(answer: Response): Promise<Problem> {
+    if (answer.status === 401 && signInAddress()) {
+      // The server's text is for programs, which send a token.
+      return new Problem(401, { code: SIGNED_OUT, title: t("signed.out.title"), detail: t("signed.out") });
+    }
     const wait = Number(answer.headers.get("retry-after"));
     const members: unknown = await answer.json().catch(() => ({}));
     const known = typeof members === "object" && members !== null ? (members as Record<string, unknown>) : {};
@@ -53,7 +59,7 @@ export class Problem extends Error {
 
   /** Whether the message comes from the server, and so is English. */
   get isFromServer(): boolean {
-    return this.status > 0;
+    return this.status > 0 && this.code !== SIGNED_OUT;
   }
 
   /** Whether the request got no answer. */
@@ -63,7 +69,7 @@ export class Problem extends Error {
 
   /** Whether different input could succeed. Not true for errors of the network or the server, or missing permissions. */
   get isCorrectable(): boolean {
-    const isElsewhere = [OFFLINE, FAULT].includes(this.code) || [403, 404, 429].includes(this.status) || this.status >= 500;
+    const isElsewhere = [OFFLINE, FAULT, SIGNED_OUT].includes(this.code) || [403, 404, 429].includes(this.status) || this.status >= 500;
     return this.faults.length > 0 || !isElsewhere;
   }
 }

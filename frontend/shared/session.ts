@@ -6,18 +6,6 @@ import { Problem } from "./problem";
 
 export const isSignedIn = signal<boolean | null>(null);
 
-let signInPage = "";
-
-/** Tell where people sign in. A service without such a page asks for the sign-in in its own way. */
-export function setSignInPage(path: string): void {
-  signInPage = path;
-}
-
-/** The address of the page to sign in, which leads back to `returnTo`; empty if the service has no such page. */
-export function signInAddress(returnTo = location.pathname + location.search): string {
-  return signInPage && `${signInPage}?return_to=${encodeURIComponent(returnTo)}`;
-}
-
 /** Ask the server again whether the visitor is signed in. */
 export async function loadSession(): Promise<void> {
   const answer = await send("GET", "/session");

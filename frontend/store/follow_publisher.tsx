@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
 import { Problem } from "../shared/problem";
-import { signInAddress } from "../shared/session";
+import { signInAddress } from "../shared/sign_in_page";
 import { showToast } from "../shared/toast";
 import { translator } from "../shared/i18n";
 import { api } from "./api";

@@ -2,7 +2,8 @@
 import { addReply, send } from "../shared/client";
 import { addIcons } from "../shared/components/icon";
 import { mount } from "../shared/mount";
-import { loadSession, loadWhenReachable, setSignInPage } from "../shared/session";
+import { loadSession, loadWhenReachable } from "../shared/session";
+import { setSignInPage } from "../shared/sign_in_page";
 import { ICONS } from "./icons";
 import { LazyPage } from "./lazy_page";
 import { Browse } from "./pages/browse";

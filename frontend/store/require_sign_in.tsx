@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { LinkButton } from "../shared/components/button";
 import { Empty, Loading } from "../shared/components/states";
-import { signInAddress } from "../shared/session";
+import { signInAddress } from "../shared/sign_in_page";
 import { me } from "./me";
 import { translator } from "../shared/i18n";
 

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { RequestState } from "../request";
 import type { Problem } from "../problem";
 import { isServerUnreachable } from "../connectivity";
-import { signInAddress } from "../session";
+import { signInAddress } from "../sign_in_page";
 import { Button } from "./button";
 import { Icon, type IconName } from "./icon";
 import { translator } from "../i18n";

@@ -1,7 +1,7 @@
 // The buttons that follow a product in the account, and link to its feed.
 import { Icon } from "../../shared/components/icon";
 import { Problem } from "../../shared/problem";
-import { signInAddress } from "../../shared/session";
+import { signInAddress } from "../../shared/sign_in_page";
 import { showToast } from "../../shared/toast";
 import { translator } from "../../shared/i18n";
 import { api } from "../api";

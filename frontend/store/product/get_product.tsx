@@ -5,7 +5,7 @@ import { Icon } from "../../shared/components/icon";
 import { SignInAgain } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { useRequest } from "../../shared/request";
-import { signInAddress } from "../../shared/session";
+import { signInAddress } from "../../shared/sign_in_page";
 import { showToast } from "../../shared/toast";
 import { size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";

@@ -2,7 +2,8 @@
 import { LinkButton } from "../../shared/components/button";
 import { Menu } from "../../shared/components/menu";
 import { path, query } from "../../shared/router";
-import { isSignedIn, signInAddress } from "../../shared/session";
+import { isSignedIn } from "../../shared/session";
+import { signInAddress } from "../../shared/sign_in_page";
 import { setTheme, theme } from "../../shared/theme";
 import { language, LANGUAGES, setLanguage, translator, type Language } from "../../shared/i18n";
 import { isPublisher, me } from "../me";
