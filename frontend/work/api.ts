@@ -3,7 +3,15 @@ import { send } from "../shared/client";
 import { language } from "../shared/i18n";
 import { Problem } from "../shared/problem";
 import { isSignedIn } from "../shared/session";
-import type { Condition } from "./values/operators";
+
+/** The operators of the API's filters. */
+export type Operator = "eq" | "ne" | "contains" | "in" | "gt" | "gte" | "lt" | "lte" | "is_null";
+
+export interface Condition {
+  field: string;
+  op: Operator;
+  value: unknown;
+}
 
 /** A text by language. Earlier versions of the service do not send these, nor the optional members below. */
 export type Words = Record<string, string>;

@@ -1,14 +1,8 @@
 // The operators of the API's filters, by kind of field.
-import type { Field } from "../api";
+import type { Condition, Field, Operator } from "../api";
 import { parseText } from "./field_text";
 
-export type Operator = "eq" | "ne" | "contains" | "in" | "gt" | "gte" | "lt" | "lte" | "is_null";
-
-export interface Condition {
-  field: string;
-  op: Operator;
-  value: unknown;
-}
+export type { Condition, Operator };
 
 const EQUALITY: readonly Operator[] = ["eq", "ne", "in", "is_null"];
 const RANGES: readonly Operator[] = ["gt", "gte", "lt", "lte"];
