@@ -8,9 +8,11 @@ import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { number, shortDate, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
-import { addressOf, may, nounOf, titleOf, defaultColumns } from "../models";
+import { addressOf, may, nounOf, titleOf, defaultColumns, workflowField } from "../models";
+import { defaultOrder } from "../list/query";
 import { isNarrow } from "../narrow";
 import { cacheRecords } from "../referenced_records";
+import { optionLabel } from "../values/options";
 import { Value } from "../values/value";
 import { EditForm } from "./edit_form";
 import { ProposedNotice } from "./proposed_notice";
@@ -116,7 +118,7 @@ function captionOf(model: Model, count: number): string {
 
 /** The first parts, one more than is shown if there are more. */
 async function rowsOf(model: Model, filter: readonly object[], signal: AbortSignal): Promise<Row[]> {
-  const input = { filter, limit: MAX_ROWS + 1 };
+  const input = { filter, order: defaultOrder(model), limit: MAX_ROWS + 1 };
   return may(model, "list")
     ? (await run<Row[]>(model.name, "list", input, signal)).value
     : (await run<{ rows: Row[] }>(model.name, "search", input, signal)).value.rows;
@@ -130,15 +132,18 @@ export function columnsOf(meta: Meta, model: Model, parentField: Field) {
     label: field.label,
     isNumber: ["number", "money"].includes(field.kind) && !field.masked,
     cell: (row: Row) => {
-      const value = cellOf(meta, field, row[field.name]);
+      const value = cellOf(meta, model, field, row[field.name]);
       const isLinked = index === 0 && field.kind !== "ref" && may(model, "get");
       return isLinked ? <a href={addressOf(model.name, row.id)}>{row[field.name] ? value : titleOf(model, row)}</a> : value;
     },
   }));
 }
 
-/** The value in a table. A date stays on one line, and is short on a phone. */
-function cellOf(meta: Meta, field: Field, value: unknown) {
+/** The value in a table. A date stays on one line, and is short on a phone. Only the state is a chip. */
+function cellOf(meta: Meta, model: Model, field: Field, value: unknown) {
+  if (field.kind === "select" && !field.masked && value && workflowField(model) !== field) {
+    return optionLabel(field, String(value));
+  }
   const isDay = field.kind === "date" && !field.masked && value;
   const shown = isDay && isNarrow.value ? shortDate(String(value)) : <Value meta={meta} field={field} value={value} isCell />;
   return isDay ? <span class="day">{shown}</span> : shown;

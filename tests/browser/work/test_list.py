@@ -557,6 +557,11 @@ async def test_on_a_phone_a_new_record_is_below_the_list_and_the_filters_of_a_vi
         assert grid["y"] + grid["height"] <= button["y"]
         assert button["y"] + button["height"] <= bar["y"]
         assert button["height"] >= 44
+        title, tabs = await page.locator("h1").bounding_box(), await page.locator("nav.views").bounding_box()
+        assert title is not None
+        assert tabs is not None
+        assert title["y"] + title["height"] <= tabs["y"]
+        assert tabs["y"] + tabs["height"] <= grid["y"]
         await expect(page.locator(".filter-token")).to_have_count(0)
         await page.click("button:text-is('2 filters')")
         await expect(page.locator(".filter-token")).to_have_count(2)
