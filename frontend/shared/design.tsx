@@ -31,7 +31,7 @@ export function Design() {
       <Heading title={t("design")} />
       <p class="lead">
         Neutral surfaces, meaningful colours. Green is what can be pressed or what is chosen; each state has a colour,
-        a dot and a word; solid amber stands only where a person’s signature is due. All values come from tokens.css.
+        a dot and a word; solid amber marks only what a person must approve. All values come from tokens.css.
       </p>
       <Colours />
       <Pressed />
@@ -183,10 +183,10 @@ function Shown() {
 function Standing() {
   return (
     <section class="stack" aria-labelledby="design-states">
-      <h2 id="design-states">In place of something</h2>
+      <h2 id="design-states">Loading, empty and failed</h2>
       <Loading />
       <Empty>
-        <p>Redeem a code, and what it opens is here.</p>
+        <p>Redeem a code, and its products appear here.</p>
       </Empty>
       <Failed problem={PROBLEM} onRetry={() => showToast("Again.")} />
       <p class="notice">A notice that stays.</p>

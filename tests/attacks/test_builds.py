@@ -75,7 +75,7 @@ async def built(works: Works, data: bytes) -> tuple[str, Build]:
 
 
 async def test_a_build_whose_manifest_is_lost_is_made_again(works: Works) -> None:
-    """The remedy that verification names works."""
+    """The repair that `artifact.verify` suggests succeeds."""
     artifact_id, lost = await built(works, tar({"a": SHARED}))
     (await stored_file(works.store, lost.envelope_sha256)).unlink()
     found = await works.done("artifact.verify", artifact_id)
@@ -119,7 +119,7 @@ async def test_a_file_that_says_nonsense_of_its_parts_says_nothing(works: Works,
 
 
 async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: Works) -> None:
-    """The process that works on everybody's jobs reads them: two hundred of a mebibyte would use up its memory."""
+    """The process that does the jobs of all organisations reads them. 200 files of 1 MiB would use up its memory."""
     files = {f"{number}/package.json": _package(number, 1 << 20) for number in range(20)}
 
     done = await works.built(zipped(files), filename="game.zip")
@@ -151,8 +151,7 @@ def test_no_more_parts_are_gathered_than_are_reported() -> None:
 
 
 async def test_a_listing_is_no_larger_than_an_answer_may_be(works: Works) -> None:
-    """Results are stored and listed many at a time, so the size of each is bounded, whatever the names in an archive
-    are."""
+    """A result has a maximum size, whatever names an archive has, since many results are listed together."""
     path = "/".join(["n" * 250] * 4)[:1000]
     files = {f"{path}/{number:05}": b"" for number in range(2500)}
     artifact_id = await works.upload(zipped(files), filename="game.zip")
@@ -168,7 +167,7 @@ async def test_a_listing_is_no_larger_than_an_answer_may_be(works: Works) -> Non
 
 
 async def test_a_number_that_is_given_after_a_change_says_the_change(works: Works) -> None:
-    """The highest number has the channel's current state, even when its request was slow."""
+    """The statement with the highest number shows the channel's current state, even if its request was slow."""
     for version in ("1.1.0", "1.2.0"):
         await works.built(tar({"version": version.encode()}), version)
     await works.publish("1.1.0")

@@ -20,7 +20,7 @@ ALL_SCOPES = "read:products write:products read:releases write:releases read:lib
 
 @asynccontextmanager
 async def opened(lives: Lives, database_url: str = "") -> AsyncIterator[Store]:
-    """The store that the lives serve, opened in this process."""
+    """Open, in this process, the store that the server process serves."""
     url = database_url if database_url.startswith("postgres") else ""
     settings = Settings(data=str(lives.data), database_url=url, database_pool=3, master_key=MASTER_KEY, reserve_mib=0)
     if url:
@@ -30,7 +30,7 @@ async def opened(lives: Lives, database_url: str = "") -> AsyncIterator[Store]:
 
 
 async def organisation(store: Store) -> str:
-    """The id of the only organisation."""
+    """Create the organisation, and return its id."""
     async with store.database.transaction() as transaction:
         return (await organisations.create_organisation(transaction, ORG, ORG.title())).id
 

@@ -22,11 +22,11 @@ from tests.figures import Figures
 
 HANDS = 12
 STOPS, STINTS_FULL, STOPS_A_STINT = 1, 5, 5
-"""25 of each service in all; more at one place would leave too many unfinished plans for one agent."""
+"""5 × 5 stops are 25 of each service. More stops of one data directory would leave too many plans for one agent."""
 ANSWERED_FIRST = 60
 WAIT_S = 25
 LATER = 4 * 10**15
-"""A time before any change of a plan, in microseconds since 1970."""
+"""A time after every change of a plan (in 2096), in microseconds since 1970."""
 
 
 class Site:
@@ -80,7 +80,8 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
 
 
 async def waiting(site: Site) -> list[asyncio.Task[Answer]]:
-    """Requests that wait for an event that never comes: by REST and MCP, or for a job that no worker takes."""
+    """Requests that wait for an event that never comes: in records a plan, by REST and by MCP; in the store a job that
+    no worker takes."""
     person, agent = site.place.tokens
     port = site.lives.port
     if site.place.service == "records":

@@ -1,4 +1,4 @@
-"""Fixtures for peers: a records service started as users start it, with revision 2026-07-28 off and on."""
+"""Fixtures for peers: a records service started as users start it, with revision 2026-07-28 of MCP off and on."""
 
 import asyncio
 import shutil

@@ -1,4 +1,7 @@
-"""Pulls one build into a folder, in a process of its own that may be killed: FOLDER VERSION [two-steps]."""
+"""Pulls one build into a folder, in a process of its own that may be killed.
+
+Usage: victim.py FOLDER VERSION [two-steps]
+"""
 
 import sys
 from pathlib import Path

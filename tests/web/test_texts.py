@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 LOCALES = ROOT / "frontend/locales"
 FILES = ("common", "store", "work")
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
-# Word list of the house rules; `holds` and `stands for` must not occur in short texts of a page.
+# Words that texts of a page must not contain.
 BANNED = re.compile(
     r"\b(nobody|whoever|told|tells|is none|lets go|let go|stands for|holds|is no \w+ of)\b"
     r"|\b(yank\w*|plans?\b(?! to)|pick(?:ed)?\b|take away|taken away|meanwhile|of it\b|who does not)",
@@ -85,7 +85,7 @@ def test_german_texts_of_several_words_are_translated() -> None:
     same = {key: text for key, text in catalogue("de").items() if text == english[key]}
     words = {key: re.sub(r"\{\w+\}|\(\w+\)|\W", " ", text).split() for key, text in same.items()}
 
-    # Questions to the catalog are read in English.
+    # Offered questions are in English, since the catalog understands only English questions.
     assert not {key for key, each in words.items() if len(each) > 1 and not key.startswith("ask.offer.")}
 
 

@@ -1,5 +1,5 @@
-// The person's library in the account: products, notes, collections, hidden products. A change is shown at once, and
-// undone if it is refused.
+// The person's library in the account: products, notes, collections, hidden products. Hiding a product, and changing the
+// collections of a product, are shown at once and undone if they are refused.
 import { effect, signal } from "@preact/signals";
 import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";

@@ -150,8 +150,8 @@ def wait_until(holds: Callable[[], bool]) -> None:
 def is_refused(server: Served) -> bool:
     """Return whether the system refuses a new connection at once.
 
-    A connection that was made in the moment in which the port was closed is reset. This says nothing about the next
-    one.
+    A connection that was made in the moment in which the port was closed is reset. The next connection may still be
+    accepted.
     """
     try:
         with server.connect():

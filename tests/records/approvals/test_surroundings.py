@@ -1,4 +1,5 @@
-"""The records on which the steps of a plan depend are looked up together for all steps, and up to a limit."""
+"""The records on which the steps of a plan depend are looked up once for all steps, in parts of a limited
+size."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -22,7 +23,7 @@ class Depot(Model):
 
 
 class Shelf(Model):
-    """Refers to the depot to which a crate refers."""
+    """Is in the same depot as a crate."""
 
     title = Text(required=True)
     depot = Ref("depot", required=True)
@@ -65,7 +66,7 @@ async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
 
 
 async def made(yard: Inside, model: str, /, **values: object) -> str:
-    """Create a record as a person, and return it."""
+    """Create a record as a person, and return its id."""
     return str((await yard.value(yard.administrator(), model, "create", **values))["id"])
 
 

@@ -22,8 +22,8 @@ from countersign.records.masking.placeholder_tokens import PlaceholderToken
 MAX_GROWN_LENGTH = 8 * MAX_LONGTEXT_LENGTH
 """The number of characters up to which a masked caller can always append to a long text.
 
-A longer text is refused at random, and a text longer than twice this number always. A fixed limit would reveal the
-length of the existing text.
+Above this length, the probability of a refusal grows, and a text of twice this length is always refused. A fixed limit
+would reveal the length of the existing text.
 """
 
 
@@ -33,8 +33,8 @@ def require_fitting(
     """Require that the text fits the field, before its tokens are replaced.
 
     A text that consists of one token always fits, because the token's value was checked when it was written. In any
-    other text, each token counts as the longest single-line text. One token in a long text may stand for another long
-    text; the value of this token does not count. An agent can therefore append to notes without learning their length.
+    other text, each token counts as the longest single-line text. One token of a long text is an exception: its own
+    length counts. An agent can therefore append to notes without learning their length.
 
     Raises:
         BadValue: the text does not fit.
@@ -143,8 +143,8 @@ def _stored(field: Field, value: object, given: FieldInput) -> Stored:
 
 
 def _is_plain_text(run: Run, field: Field, given: FieldInput, *, is_masked: bool) -> bool:
-    """Return whether a masked caller wrote the value in clear. This includes linked fields that the caller reads in
-    clear, because fields computed from them may be masked."""
+    """Return whether a masked caller wrote the value in clear. This includes linked fields (which keep a value id) that
+    the caller reads in clear, because fields computed from them may be masked."""
     return given.value_id is None and (is_masked or (field.linked and run.caller.view.is_masked))
 
 
@@ -193,7 +193,8 @@ def _is_unchanged(view: ModelView, seen: StoredRecord, name: str, given: FieldIn
 
 
 async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
-    """Return the ids of those records that exist for the caller."""
+    """Return the ids of the records that the caller may see. The ids are not checked if the caller sees all records of
+    the model."""
     view = run.caller.view.models.get(model)
     if view is None or not view.is_readable:
         return frozenset()
@@ -269,8 +270,8 @@ def _refuse_near_miss(run: Run, text: str) -> None:
 
 
 def _link(text: str, found: Sequence[PlaceholderToken], field: Field, origins: Sequence[int]) -> int | None:
-    """Return the value id of the token if the text consists of this one token, and the token has the label of the
-    field, which must be linked. The stored value then keeps the value id."""
+    """Return the value id of the token if the field is linked and the text is exactly one token with the label of the
+    field. The stored value then keeps the value id."""
     own = [token.text for token in found if token.label == field.personal]
     return origins[0] if field.linked and own == [text] else None
 
@@ -377,9 +378,9 @@ async def _occurring_in(run: Run, value_ids: Sequence[int], among_fields: Sequen
 
 
 def _shows_own(run: Run, view: ModelView, field: str, parameters: Parameters) -> str:
-    """Return the SQL condition that the caller's token of the field comes from the record's own value id, not from an
-    alias (a value id of one domain). A field with an alias contains text that the caller wrote in clear. If it counted
-    as an occurrence, an old token could become valid again and confirm a guess."""
+    """Return an SQL condition that excludes records whose field has an alias (a value id of one domain) in the caller's
+    domain. Such a field contains text that the caller wrote in clear. If such a record counted as an occurrence, an old
+    token could become valid again and confirm a guess."""
     if run.caller.domain is None or view.fields[field] != "masked" or not view.model.fields[field].linked:
         return ""
     names = (view.model.name, field, run.caller.domain.id)

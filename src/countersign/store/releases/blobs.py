@@ -5,8 +5,8 @@ removed by the collector. A blob is sealed when all of its bytes are in the blob
 
 No transaction waits for the blob store. To reference a blob, a caller reserves it in one transaction, asks the blob
 store whether the bytes are there, and then references it in another transaction, in which `keep` checks that no
-removal has begun since (decision 0022). A removal is claimed in one transaction and forgotten in another, and the bytes
-are deleted in between. A claim expires, so that another collector can finish the removal of a process that died.
+removal has begun since (decision 0022). A removal is claimed in one transaction, its row is deleted in another, and the
+bytes are deleted in between. A claim expires, so that another collector can finish the removal of a process that died.
 """
 
 import hashlib
@@ -103,7 +103,7 @@ DUE = """
     ORDER BY i.sha256
     LIMIT $3
 """
-# A claim that ends later than a new one would is ignored: the clock was set back since.
+# Ignore a claim that ends later than a new claim would end: the clock was set back after it was made.
 _UNCLAIMED = "state = 'condemned' AND (claimed_until <= $1 OR claimed_until > $2)"
 CONDEMNED = f"SELECT sha256, size FROM blob WHERE {_UNCLAIMED} ORDER BY touched_at LIMIT $3"
 CLAIM = f"UPDATE blob SET token = $4, claimed_until = $2 WHERE {_UNCLAIMED} AND sha256 = $3"
@@ -157,7 +157,7 @@ async def _give_up(database: Database, store: BlobStore, sha256: str) -> None:
 
 
 async def touch(transaction: Transaction, sha256: str, size: int) -> Reservation:
-    """Reserve a blob without asking the blob store, or reserve it for another day.
+    """Reserve a blob without asking the blob store, or extend its reservation by a day.
 
     Raises:
         Unavailable: the blob is being removed. The staged parts still exist, and the caller can repeat the call.
@@ -199,8 +199,8 @@ async def is_live(reader: Reader, sha256: str) -> bool:
 
 async def note_new(database: Database, store: BlobStore, sha256: str) -> None:
     """Record a blob that is about to be sealed, so that the collector can tell this blob from blobs that the database
-    never knew. If the bytes are already stored but the database does not know them, the blob is not recorded. Otherwise
-    an upload of the same content would make the collector remove the stored bytes.
+    never knew. If the bytes are already stored but the database does not know them, the blob is not recorded, because
+    the collector would later remove these bytes as unreferenced.
     """
     if await is_known(database, sha256) or await store.size(sha256) is None:
         await note_idle(database, sha256)
@@ -289,12 +289,12 @@ async def remove_condemned(
     """Claim a condemned blob, delete its bytes, then its row. Return False if the blob is not condemned, or another
     collector has claimed it.
 
-    The database still knows the blob afterwards, unless it has been idle since `idle_since`: an upload of the same
-    content may have recorded the blob, and may seal it just after the bytes were deleted.
+    The row of `idle_blob` is kept unless it is older than `idle_since`, because an upload of the same content may have
+    written it, and may seal the blob just after the bytes were deleted.
 
     Raises:
-        Unavailable: the blob store or the database is unavailable. The claim is not given up, because the blob store
-            may still carry out the request: it expires.
+        Unavailable: the blob store or the database is unavailable. The claim is kept until it expires, because the blob
+            store may still delete the bytes.
     """
     claimed_at, token = clock.now(), ids.new_uuid()
     until = clock.later(claimed_at, seconds=CLAIM_S)
