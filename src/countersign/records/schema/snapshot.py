@@ -41,7 +41,8 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     kind         the field's kind; empty for an additional column of the engine
     options      the options of a select
     is_required  whether every record must have a value
-    indirect_sources    the fields (`model.field`) from which a computed field or a total is derived
+    indirect_sources    the fields (`model.field`) from which a computed field or a total is derived; stored databases
+                 have them as `made_from`
     former_name  the name of the column before it was renamed
     label        for value ids, the label of their values in the vault; `is_linked` is the option of the field
     """
@@ -52,7 +53,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: str = ""
     options: tuple[str, ...] = ()
     is_required: bool = False
-    indirect_sources: tuple[str, ...] = ()
+    indirect_sources: tuple[str, ...] = msgspec.field(default=(), name="made_from")
     label: str | None = None
     is_linked: bool = False
     former_name: str = ""

@@ -1,0 +1,36 @@
+"""The tables that a database was installed with are stored in it: every version reads what earlier ones stored."""
+
+import msgspec
+
+from countersign.records.schema.snapshot import Column, Index, Snapshot, Table
+
+STORED = b"""
+{"tables": {"invoice": {"columns": [
+    {"name": "id", "type": "TEXT"},
+    {"name": "party", "type": "TEXT", "references": "party", "kind": "ref", "is_required": true},
+    {"name": "net_minor", "type": "BIGINT", "kind": "money", "made_from": ["invoice_line.net_minor"]},
+    {"name": "note", "type": "TEXT", "kind": "longtext", "label": "NOTES", "is_linked": true, "former_name": "notes"}
+]}}}
+"""
+
+
+def test_a_stored_column_is_read_with_all_that_it_says() -> None:
+    columns = msgspec.json.decode(STORED)["tables"]["invoice"]["columns"]
+
+    read = [msgspec.convert(each, Column) for each in columns]
+
+    assert read[1].references == "party"
+    assert read[2].indirect_sources == ("invoice_line.net_minor",)
+    assert (read[3].label, read[3].is_linked, read[3].former_name) == ("NOTES", True, "notes")
+    assert [msgspec.json.decode(msgspec.json.encode(each)) for each in read] == columns
+
+
+def test_the_stored_names_stay() -> None:
+    stored = {each.__name__: " ".join(each.__struct_encode_fields__) for each in (Snapshot, Table, Column, Index)}
+
+    assert stored == {
+        "Snapshot": "tables versions",
+        "Table": "name module columns indexes bits used_bits unfilled",
+        "Column": "name type references kind options is_required made_from label is_linked former_name",
+        "Index": "name terms is_unique holding",
+    }
