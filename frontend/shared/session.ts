@@ -21,8 +21,7 @@ export async function loadWhenReachable<Value>(load: () => Promise<Value>): Prom
     try {
       return await load();
     } catch (error) {
-      const problem = Problem.from(error);
-      if (!problem.isOffline && problem.status < 500) {
+      if (!Problem.from(error).isOffline) {
         throw error;
       }
       reportUnreachable();

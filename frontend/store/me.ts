@@ -1,7 +1,10 @@
 // The signed-in person and their permissions. Loaded once, if a person is signed in.
 import { computed, effect, signal } from "@preact/signals";
 import { send } from "../shared/client";
+import { clearStoredInput } from "./stored_input";
 import { isSignedIn, loadWhenReachable } from "../shared/session";
+
+const PERSON = "person";
 
 export interface Me {
   email: string;
@@ -30,10 +33,19 @@ effect(() => {
   }
 });
 
+/** Delete what another person typed in this tab, such as notes and codes. */
+function clearInputOfOthers(email: string): void {
+  if ((sessionStorage.getItem(PERSON) ?? email) !== email) {
+    clearStoredInput();
+  }
+  sessionStorage.setItem(PERSON, email);
+}
+
 async function fetchMe(): Promise<void> {
   try {
     const answer = await loadWhenReachable(() => send("GET", "/api/v1/auth/me"));
     const told = (await answer.json()) as Partial<Me>;
+    clearInputOfOthers(told.email ?? "");
     me.value = { email: told.email ?? "", scope: told.scope ?? "", orgs: told.orgs ?? [], roles: told.roles ?? {} };
   } catch {
     // The pages then show public content. Parts that need a sign-in show their own message.

@@ -1,5 +1,6 @@
 // Stores the input of a form in the tab until it is sent, so that it survives a reload, the end of the session or a lost network.
-import { useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
 
 interface StoredInput<Value> {
   value: Value;
@@ -20,11 +21,26 @@ function stored<Value>(name: string): Value | null {
   }
 }
 
+const clearedCount = signal(0);
+
+/** Delete all stored input of this tab, and empty the forms that show it. */
+export function clearStoredInput(): void {
+  sessionStorage.clear();
+  clearedCount.value++;
+}
+
 /** The stored value of the form with this name. Signing out clears the storage. */
 export function useStoredInput<Value>(name: string, initial: Value): StoredInput<Value> {
   const [before] = useState(() => stored<Value>(name));
   const [value, setValue] = useState<Value>(before ?? initial);
   const [isRestored, setRestored] = useState(before !== null);
+  const [clearedBefore] = useState(clearedCount.peek());
+  useEffect(() => {
+    if (clearedCount.value !== clearedBefore) {
+      setValue(initial);
+      setRestored(false);
+    }
+  }, [clearedCount.value]);
   const forget = () => {
     sessionStorage.removeItem(PREFIX + name);
     setRestored(false);

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, Route, expect
 
 from tests.browser.store.goods import new, published
-from tests.browser.store.people import PLAYER, call, sign_in
+from tests.browser.store.people import PLAYER, call, new_person, sign_in
 from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
 
@@ -167,3 +167,23 @@ async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, 
         await page.click("text=Sign out")
         await page.goto("/library")
         await page.wait_for_selector("h2:text-is('Sign in')")
+
+
+async def test_a_code_that_one_person_typed_is_not_shown_to_the_next_one(
+    browser: Browser, demo_store: Running
+) -> None:
+    first = await asyncio.to_thread(new_person, demo_store)
+    second = await asyncio.to_thread(new_person, demo_store)
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, first, "/products/awl")
+        await page.fill("#get-code", "ABCDE-12345-FGHIJ")
+        await page.reload()
+        await expect(page.locator("#get-code")).to_have_value("ABCDE-12345-FGHIJ")
+
+        # The session ends elsewhere, so that nothing clears this tab.
+        await page.context.clear_cookies()
+        await sign_in(page, second, "/products/awl")
+
+        await expect(page.locator("#get-code")).to_have_value("")
+        stored = await page.evaluate("Object.values(sessionStorage).join()")
+        assert "ABCDE" not in stored
