@@ -334,7 +334,8 @@ async def test_pages_of_a_common_word_are_the_parts_of_one_long_page(
         monkeypatch.setattr(search, "COMMON", 5_000)
         whole = await walk(world, token, q="whale", sort=sort, limit="100")
         monkeypatch.setattr(search, "COMMON", 3)
-        for limit in ("1", "2", "7", "11"):
+        for limit, window in (("1", 2_000), ("2", 2_000), ("2", 4), ("7", 2_000), ("7", 9), ("11", 2_000)):
+            monkeypatch.setattr(search, "WINDOW", window)
             assert await walk(world, token, q="whale", sort=sort, limit=limit) == whole
         assert len(whole) == (30 if token else 26)
 

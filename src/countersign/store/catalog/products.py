@@ -75,24 +75,23 @@ class Card(NamedTuple):
 
 async def page(database: Database, query: search.PageQuery) -> list[Row]:
     """One page of products, in order; each row has the members of a `Card`."""
-    titles = search.page_of_titles(query)
-    if titles is not None:
-        rows = await database.scan(titles[0], *titles[1])
+    first = search.page_of_titles(query) or await _page_of_common_word(database, query)
+    if first is not None:
+        rows = await database.scan(first[0], *first[1])
         if len(rows) == query.limit:
             return rows
-    text, values = await _statement(database, query)
-    return await (database.fetch(text, *values) if query.is_bounded else database.scan(text, *values))
-
-
-async def _statement(database: Database, query: search.PageQuery) -> tuple[str, list[Value]]:
-    """The statement of the page that reads the fewest rows, with its values."""
-    word = query.only_word
-    if word is not None and query.sort == "title" and await _is_common(database, search.is_common_word(word)):
-        return search.page_of_common_word(query, word)
     rare = query.rare_in_order
     if rare is not None and await _is_common(database, search.is_common_facet(rare)):
         rare = None
-    return search.page(query, rare)
+    text, values = search.page(query, rare)
+    return await (database.fetch(text, *values) if query.is_bounded else database.scan(text, *values))
+
+
+async def _page_of_common_word(database: Database, query: search.PageQuery) -> tuple[str, list[Value]] | None:
+    word = query.only_word
+    if word is None or query.sort != "title" or query.orgs:
+        return None
+    return search.page_of_common_word(query, word) if await _is_common(database, search.is_common_word(word)) else None
 
 
 async def _is_common(database: Database, statement: tuple[str, list[Value]]) -> bool:

@@ -92,7 +92,7 @@ CORRECTIONS = """(
             FROM catalog_typo
             WHERE shortened IN ({typos}) AND NOT (term >= {word} AND term < {end})
             ORDER BY shortened, term
-            LIMIT 100
+            LIMIT 300
         )"""
 # The score of one search word for one product. An exact match scores highest, then a prefix, then a typing error.
 WORD_HITS = f"""
@@ -126,6 +126,8 @@ HAS_WORD = f"""
 """
 COMMON = 5_000
 """If more products than this have a word or a facet, a page is read by testing products in the order of the page."""
+WINDOW = 2_000
+"""The maximum number of products that are read to fill a page in the order of titles."""
 SCORE_OF_TITLE = 32
 """The score of a product with the searched word in its title, which is the highest score of one word."""
 
@@ -226,18 +228,16 @@ def page_of_titles(query: PageQuery) -> tuple[str, list[Value]] | None:
     if word is None or query.sort != "relevance" or (query.after and query.after[0] != -SCORE_OF_TITLE):
         return None
     statement = SqlBuilder()
-    conditions = [
-        f"t.term = {statement.value(word)}",
-        "t.weight >= 8",
-        "e.product_id = t.product_id",
-        _visible(statement, query.orgs),
-    ]
+    of_word = f"term = {statement.value(word)} AND weight >= 8"
     if query.after:
-        conditions.append(f"(t.title, t.product_id) > ({statement.list(query.after[1:])})")
+        of_word += f" AND (title, product_id) > ({statement.list(query.after[1:])})"
     text = f"""
         SELECT e.title, e.product_id, e.published_at, {SCORE_OF_TITLE} AS score, e.card, e.status, e.etag
-        FROM catalog_term t CROSS JOIN catalog_entry e
-        WHERE {" AND ".join(conditions)}
+        FROM (
+            SELECT title, product_id FROM catalog_term WHERE {of_word} ORDER BY title, product_id LIMIT {WINDOW}
+        ) AS t
+        CROSS JOIN catalog_entry e
+        WHERE e.product_id = t.product_id AND {_visible(statement, query.orgs)}
         ORDER BY t.title, t.product_id
         LIMIT {statement.value(query.limit)}
     """
@@ -256,21 +256,33 @@ def is_common_facet(facet: str) -> tuple[str, list[Value]]:
 
 
 def page_of_common_word(query: PageQuery, word: str) -> tuple[str, list[Value]]:
-    """The statement of a page in the order of titles that tests product after product for its only search word. It is
-    quick if many products have the word. The score of its rows is 0."""
+    """The statement of a page in the order of titles that tests the next `WINDOW` public products for its only search
+    word, and its values. Its rows are the first of `page`, with the score 0. It fills the page if many products have
+    the word."""
     statement = SqlBuilder()
+    position = f" AND (title, product_id) > ({statement.list(query.after)})" if query.after else ""
     matches = HAS_WORD.format(
         word=statement.value(word),
         end=statement.value(prefix_end(word)),
         typos=statement.list(sorted(deletion_variants(word)) or [word]),
     )
-    order, position = _order(statement, query, walks_facet=False)
     text = f"""
-        SELECT e.title, e.product_id, e.published_at, 0 AS score, e.card, e.status, e.etag
-        FROM catalog_entry e
-        WHERE {" AND ".join([_visible(statement, query.orgs), *position, matches])}
-        ORDER BY {order}
-        LIMIT {statement.value(query.limit)}
+        SELECT c.title, c.product_id, c.published_at, 0 AS score, c.card, c.status, c.etag
+        FROM (
+            SELECT e.title, e.product_id
+            FROM (
+                SELECT title, product_id
+                FROM catalog_entry
+                WHERE status = 'public'{position}
+                ORDER BY title, product_id
+                LIMIT {WINDOW}
+            ) AS e
+            WHERE {matches}
+            ORDER BY e.title, e.product_id
+            LIMIT {statement.value(query.limit)}
+        ) AS f
+        JOIN catalog_entry c ON c.product_id = f.product_id
+        ORDER BY c.title, c.product_id
     """
     return text, statement.values
 
