@@ -33,3 +33,9 @@ export function flagOf({ latest }: Pick<CatalogItem, "latest">, days = COVER_DAY
 export function tagLabel(tag: string): string {
   return tag.charAt(0).toLocaleUpperCase() + tag.slice(1);
 }
+
+/** The first sentence of a summary, shown below the title, and the others, shown above the description. */
+export function leadOf(summary: string | null | undefined): readonly [lead: string, rest: string] {
+  const [, lead, rest] = /^(.{20,}?[.!?]) +(\p{Lu}.*)$/su.exec(summary ?? "") ?? [];
+  return lead && rest ? [lead, rest] : [summary ?? "", ""];
+}

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
 import { translator } from "../shared/i18n";
 import { CoverImage, publisherOf } from "./card";
-import { coverOf, flagOf, type CatalogItem } from "./catalog_item";
+import { coverOf, flagOf, leadOf, type CatalogItem } from "./catalog_item";
 import { useNews } from "./news";
 import { PlatformMarks } from "./platform_marks";
 import { FollowButton } from "./product/follow";
@@ -80,7 +80,7 @@ function Feature({ product }: { product: CatalogItem }) {
           {[t(`kind.${product.kind}`), publisherOf(product)].filter(Boolean).join(" · ")}
         </p>
         <h2>{product.title}</h2>
-        {product.summary && <p>{product.summary}</p>}
+        {product.summary && <p>{leadOf(product.summary)[0]}</p>}
         <div class="row">
           <a class="button large light" href={`/products/${product.slug}`}>
             {t(`view.${product.kind}`)}

@@ -8,7 +8,7 @@ import { RequestResult } from "../../shared/components/states";
 import { query } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { CoverImage } from "../card";
-import { tagLabel } from "../catalog_item";
+import { leadOf, tagLabel } from "../catalog_item";
 import { Markdown } from "../markdown";
 import { AboutBuild } from "../product/about_build";
 import { Facts } from "../product/facts";
@@ -104,12 +104,6 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
       <GetBar product={product} offer={offer} />
     </article>
   );
-}
-
-/** The first sentence of a summary, shown below the title, and the others, shown above the description. */
-function leadOf(summary: string | null | undefined): readonly [lead: string, rest: string] {
-  const [, lead, rest] = /^(.{20,}?[.!?]) +(\p{Lu}.*)$/su.exec(summary ?? "") ?? [];
-  return lead && rest ? [lead, rest] : [summary ?? "", ""];
 }
 
 function Breadcrumb({ product }: { product: Detail }) {

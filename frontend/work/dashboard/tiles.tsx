@@ -10,7 +10,8 @@ import { useRequest } from "../../shared/request";
 import { go } from "../../shared/router";
 import { type Field, type Measure, type Meta, type Model, type Row, run } from "../api";
 import { isOpen } from "../home/own_records";
-import { addressOf, fieldOf, may, nounOf, titleOf, workflowField } from "../models";
+import { addressOf, fieldOf, may, modelOf, nounOf, titleOf, workflowField } from "../models";
+import { referencedRecord } from "../referenced_records";
 import { formatShortAmount, formatWholeAmount } from "../values/money";
 import { optionLabel, optionTone, StateChip } from "../values/options";
 import type { Condition } from "../values/operators";
@@ -230,6 +231,13 @@ export function PartBar({ part, tone = "" }: { part: number; tone?: string }) {
 
 const ROWS = 6;
 
+/** The title of the record to which the field refers; empty while it is loading, or if this person may not see it. */
+function nameOfReferenced(meta: Meta, field: Field, id: string): string {
+  const model = modelOf(meta, field.ref ?? "");
+  const record = model ? referencedRecord(model, id).value : null;
+  return model && record ? titleOf(model, record) : "";
+}
+
 /** The open records with the largest amounts, or those that are due next. */
 export function Largest({ meta, model, filter, ...given }: TileProps) {
   const money = model.fields.find((each) => each.kind === "money" && !each.masked);
@@ -240,7 +248,10 @@ export function Largest({ meta, model, filter, ...given }: TileProps) {
   const input = { filter: conditions, order: by ? [{ field: by.name, dir: money ? "desc" : "asc" }] : [], limit: ROWS };
   const recordsRequest = useRequest(async (signal) => (await run<Row[]>(model.name, "list", input, signal)).value, [model.name, JSON.stringify(filter)], { keepsPrevious: true });
   const title = given.title ?? t(money ? "largest" : "next", { models: nounOf(model.plural) });
-  const name = fieldOf(model, model.shown_as);
+  // Of records with amounts, the party is shorter and more telling than the title.
+  const party = money && model.fields.find((each) => each.ref && modelOf(meta, each.ref)?.module !== "base" && !each.masked && !each.is_part);
+  const nameOf = (row: Row) => (party && row[party.name] && nameOfReferenced(meta, party, String(row[party.name]))) || titleOf(model, row);
+  const name = party ?? fieldOf(model, model.shown_as);
   return (
     <Widget title={title} link={{ href: listAddress(model, conditions, by ? `${money ? "-" : ""}${by.name}` : ""), label: model.plural }}>
       <RequestResult of={recordsRequest}>
@@ -265,7 +276,7 @@ export function Largest({ meta, model, filter, ...given }: TileProps) {
                   {rows.map((row) => (
                     <tr key={row.id}>
                       <th scope="row" class="cut" title={titleOf(model, row)}>
-                        {may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row)}
+                        {may(model, "get") ? <a href={addressOf(model.name, row.id)}>{nameOf(row)}</a> : nameOf(row)}
                       </th>
                       {by && <td class="number">{money ? typeof row[by.name] === "number" && formatWholeAmount(Number(row[by.name]), by.currency) : <Value {...{ meta }} field={by} value={row[by.name]} isCell />}</td>}
                       {state && <td>{row[state.name] ? <StateChip field={state} value={String(row[state.name])} /> : <Chip>{t("none")}</Chip>}</td>}

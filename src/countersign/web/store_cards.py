@@ -1,6 +1,7 @@
 """Cards, shelves and the large product of the store's pages, as HTML for the first view. The script draws the same
 again, with what only it knows: what is new to the visitor, and what they own."""
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -11,6 +12,19 @@ MONOGRAM_COLOURS = 6
 MAX_IN_BANNER, MAX_COLUMNS = 5, 5
 FIRST_CARDS = 10
 """Covers of so many cards are loaded at once, and those of the others when they are scrolled to."""
+
+MIN_LEAD_LENGTH = 20
+"""The minimum length of the sentence below a product's title, without its last character."""
+_SENTENCE_END = re.compile(r"[.!?] +")
+
+
+def lead_of(summary: str) -> tuple[str, str]:
+    """The first sentence of a summary, which is shown below the title, and the others, which are shown above the
+    description; as the script has them."""
+    for end in _SENTENCE_END.finditer(summary, MIN_LEAD_LENGTH):
+        if summary[end.end() : end.end() + 1].isupper():
+            return summary[: end.start() + 1], summary[end.end() :]
+    return summary, ""
 
 
 def card(product: Mapping[str, Any], words: Mapping[str, str], level: int, *, is_first: bool) -> str:
@@ -46,7 +60,7 @@ def hero(products: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> str
     first = products[0]
     cover = first["cover"]
     turned = " turned" if cover["placeholder"] and cover["focus"] == "left" else ""
-    summary = f"<p>{escape(first['summary'])}</p>" if first["summary"] else ""
+    summary = f"<p>{escape(lead_of(first['summary'])[0])}</p>" if first["summary"] else ""
     queue = "".join(
         f'<li><button type="button"{" aria-current=true" if place == 0 else ""}>{image(each, is_first=True)}'
         f'<span class="grow"><span class="name">{escape(each["title"])}</span></span></button></li>'

@@ -1,7 +1,6 @@
 """The site of the store: its configuration, and the pages that are rendered on the server, readable without scripts."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple, cast
@@ -18,9 +17,6 @@ PAGE_SIZE = 24
 MAX_FIELDS = 20
 COUNTED = "kind,platform,access,since,tag"
 FIRST_SHELF = 6
-MIN_LEAD_LENGTH = 20
-"""The minimum length of the sentence below a product's title, without its last character."""
-_SENTENCE_END = re.compile(r"[.!?] +")
 PUBLISHER_PAGE_SIZE = 60
 FACETS = ("q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort")
 """The parameters of the list that are passed to the API, in the order in which the script sends them."""
@@ -184,7 +180,7 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
     head = _meta(product, url, store, request.address.root_url) + _linked_data(product, releases, url)
     head += _data({address: product, listed_at: releases})
     head += store_cards.preload(product)
-    lead, rest = _lead_of(product["summary"] or "")
+    lead, rest = store_cards.lead_of(product["summary"] or "")
     summary = f'<p class="subtitle">{escape(lead)}</p>' if lead else ""
     others = f'<p class="prose about-lead">{escape(rest)}</p>' if rest else ""
     listed = "".join(_release(each, page) for each in releases)
@@ -198,15 +194,6 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
         f'<aside class="product-side">{_facts(product, page)}</aside></div></article></div>'
     )
     return RenderedPage(f"{product['title']} · {store}", head, _framed(page, body))
-
-
-def _lead_of(summary: str) -> tuple[str, str]:
-    """The first sentence of a summary, which is shown below the title, and the others, which are shown above the
-    description; as the script has them."""
-    for end in _SENTENCE_END.finditer(summary, MIN_LEAD_LENGTH):
-        if summary[end.end() : end.end() + 1].isupper():
-            return summary[: end.start() + 1], summary[end.end() :]
-    return summary, ""
 
 
 async def render_publisher(request: PageRequest, store: str) -> RenderedPage | None:

@@ -116,7 +116,11 @@ async def test_the_front_page_repeats_no_product_in_its_shelves_and_shows_downlo
         await page.locator(".list-panel .access").nth(3).wait_for()
         shelves = await evaluated(page, SHELVES)
         ranking = await evaluated(page, RANKING)
+        about = await page.locator(".feature h2 + p").first.inner_text()
 
+    summary = home["hero"][0]["summary"]
+    assert summary.startswith(about)
+    assert len(about) < len(summary)
     large = {f"/products/{each['slug']}" for each in home["hero"]}
     at_once = [path for shelf in shelves[:3] for path in shelf]
     assert len(at_once) == 15
