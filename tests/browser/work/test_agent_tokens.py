@@ -90,6 +90,8 @@ async def test_an_agent_is_shown_with_what_it_did_and_may_do_as_it_happens(
 async def test_an_agents_permissions_agree_in_table_and_words_and_all_clients_are_reached(
     browser: Browser, desk: Desk, alice: Caller, axe: str
 ) -> None:
+    # A phone has the list of agents in a menu if there are several.
+    alice.agent("another-bot", "lead.list")
     agent = alice.agent("worded-bot", "lead.list", "activity.delete", "plan.*")
     agent.run("lead.list", limit=1)
     async with desk.page(browser) as page:
