@@ -13,7 +13,7 @@ from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store import demo
 from countersign.store.catalog.covers.primitives import PALETTES
-from countersign.store.demo import player, processing
+from countersign.store.demo import player, signed_builds
 from countersign.store.demo.catalog import products
 from countersign.store.demo.downloads import POPULAR
 from countersign.store.jobs.job_types import JobContext
@@ -191,7 +191,7 @@ async def test_jobs_sign_the_newest_build_of_a_product(demo_world: World, tmp_pa
     channel = f"/products/{product['id']}/channels/stable"
     before = await demo_world.call("GET", channel)
 
-    assert await processing.request_builds(demo_world.store) == 3
+    assert await signed_builds.request_builds(demo_world.store) == 3
     await run_jobs(demo_world, tmp_path)
 
     signed = (await demo_world.call("GET", channel)).json()
@@ -208,7 +208,7 @@ async def test_jobs_sign_the_newest_build_of_a_product(demo_world: World, tmp_pa
 async def test_no_job_waits_where_no_worker_runs_jobs(demo_world: World) -> None:
     store = replace(demo_world.store, settings=with_settings(demo_world.store.settings, job_workers=0))
 
-    assert await processing.request_builds(store) == 0
+    assert await signed_builds.request_builds(store) == 0
     assert await store.database.fetch("SELECT id FROM job") == []
 
 

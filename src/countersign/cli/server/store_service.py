@@ -12,7 +12,7 @@ from countersign.store import app, demo, health_checks, lifespan
 from countersign.store.apidocs.health import DOCUMENT_LINKS
 from countersign.store.auth import people, queries, sessions
 from countersign.store.context import Store
-from countersign.store.demo import player, processing
+from countersign.store.demo import player, signed_builds
 from countersign.web import store_site
 from countersign.web.assets import Assets
 from countersign.web.origin import PublicAddress
@@ -63,7 +63,7 @@ async def prepare(store: Store, is_demo: bool) -> str:
     """
     if is_demo and await demo.seed(store) and store.settings.demo_activity:
         await player.add_activity(store)
-        await processing.request_builds(store)
+        await signed_builds.request_builds(store)
     if not store.is_loopback and await demo.is_open(store.database):
         raise BadSetting(
             "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "

@@ -28,8 +28,8 @@ from countersign.store.catalog.schemas import Platform
 from countersign.store.context import Store
 from countersign.store.demo import downloads
 from countersign.store.demo.catalog import DAYS_BEFORE_RELEASE, DemoProduct, DemoRelease, moment, products
-from countersign.store.demo.processing import component_list, processed_release
 from countersign.store.demo.profiles import PROFILES
+from countersign.store.demo.signed_builds import component_list, processed_release
 from countersign.store.redeem import codes
 from countersign.store.releases import artifacts, blobs, lifecycle, media
 from countersign.store.releases.permissions import OwnedProduct
