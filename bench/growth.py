@@ -190,6 +190,20 @@ def measure_all(bench: Bench, server: Worker, operations: Operations) -> Iterato
         yield name, figures
 
 
+def figures_of(
+    bench: Bench, contender: str, seeded: seed.Seeded | records_seed.Seeded, operations: Operations
+) -> dict[str, Figures]:
+    """The figures of each operation, on a server of its own."""
+    place = {"contender": contender, "database_url": seeded.database_url, "data": str(seeded.data), "writes": True}
+    with worker(place, bench.folder, bench.cores) as server:
+        return dict(measure_all(bench, server, operations))
+
+
+def next_calls(operations: Operations) -> dict[str, Call]:
+    """The next request of each operation."""
+    return {name: operation() for name, operation in operations.items()}
+
+
 def measure_store(bench: Bench, database: str, size: int) -> dict[str, object]:
     """A store of this size: the figures, the indexes and the disk of each row."""
     amount = seed.Size(products=size, persons=size // 10, owned=10, codes=min(size, MAX_CODES))
@@ -200,11 +214,8 @@ def measure_store(bench: Bench, database: str, size: int) -> dict[str, object]:
         growth_plans.run(bench, seeded.database_url, "DROP INDEX bench_product_by_title")
         growth_plans.run(bench, seeded.database_url, "ANALYZE")
         operations = store_operations(seeded)
-        place = {"contender": "ours", "database_url": seeded.database_url, "data": str(seeded.data), "writes": True}
-        with worker(place, bench.folder, bench.cores) as server:
-            figures = dict(measure_all(bench, server, operations))
-        calls = {name: operation() for name, operation in operations.items()}
-        plans = growth_plans.of_store(seeded, calls)
+        figures = figures_of(bench, "ours", seeded, operations)
+        plans = growth_plans.of_store(seeded, next_calls(operations))
         disk = growth_plans.disk(bench, seeded.database_url)
     return {"figures": figures, "indexes": plans, "bytes_per_row": round(disk / size)}
 
@@ -221,11 +232,8 @@ def measure_records(bench: Bench, database: str, size: int) -> dict[str, object]
         records_seed.add_audit(seeded, size)
         growth_plans.run(bench, seeded.database_url, "ANALYZE")
         operations = records_operations(seeded, size)
-        place = {"contender": "records", "database_url": seeded.database_url, "data": str(seeded.data)}
-        with worker(place, bench.folder, bench.cores) as server:
-            figures = dict(measure_all(bench, server, operations))
-        calls = {name: operation() for name, operation in operations.items()}
-        plans = growth_plans.of_records(seeded, calls)
+        figures = figures_of(bench, "records", seeded, operations)
+        plans = growth_plans.of_records(seeded, next_calls(operations))
         disk = growth_plans.disk(bench, seeded.database_url)
     return {"figures": figures, "indexes": plans, "bytes_per_row": round(disk / size)}
 
