@@ -94,7 +94,7 @@ export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
     setFocusedControl(part);
     onEdit(edited === index ? null : index);
   };
-  // On a phone, the conditions of a view that nobody has changed are one button.
+  // On a phone, one button opens the conditions of an unchanged view.
   const isOfView = view !== undefined && !isViewChanged(model, view);
   if (isNarrow.value && isFolded && edited === null && filter.length > 0 && isOfView) {
     return (
