@@ -21,10 +21,15 @@ expect.set_options(timeout=ENOUGH_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of this folder on one event loop, that of the browser which they share."""
+    """Run the tests of this folder on one event loop, that of the browser which they share.
+
+    A test that fails runs once more, because a browser on a busy machine may lose a connection or a frame. The summary
+    shows it as rerun.
+    """
     for item in items:
         if HERE in item.path.parents and "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
