@@ -1,5 +1,6 @@
 """The `countersign` command, with the list of its subcommands and the modules that define them."""
 
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -86,7 +87,10 @@ class Commands(click.Group):
         if entry is None:
             return None
         module, _, name = entry.place.partition(":")
+        # Imported modules stay in memory, so the garbage collector would find nothing.
+        gc.disable()
         found: object = getattr(import_module(f"countersign.cli.{module}"), name)
+        gc.enable()
         if not isinstance(found, click.Command):
             raise TypeError(f"{entry.place} is no command")
         return found

@@ -10,7 +10,13 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Protocol, TextIO, TypeAlias, cast
 
+# structlog imports rich for coloured tracebacks, which these logs do not have. While rich is hidden, the import takes
+# half of the time.
+_IS_RICH_HIDDEN = sys.modules.setdefault("rich", cast("Any", None)) is None
 import structlog
+
+if _IS_RICH_HIDDEN:
+    del sys.modules["rich"]
 
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
