@@ -28,8 +28,11 @@ CAN_ANSWER = (
     "I answer from the catalog: which products and releases there are, or how many, by kind, platform, channel, tag, "
     "license and date; what a product is, who publishes it and what changed."
 )
+MANY_UNUSED = 3
 _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
 """The weights of conditions. Their sum decides whether an answer that ignores some words is useful."""
+_EXCLUDING = frozenset(["kind", "platform", "access", "tag", "org", "license", "text"])
+"""The conditions that can exclude a named product."""
 _REVERSING = frozenset(["only", "or", "first", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
 """Words that a list must not ignore: negations, choices, and fields that are requested instead of products."""
 
@@ -70,6 +73,8 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
     reason = _reason(reading, unused)
     found = QuestionAnswer("") if reason else await of_filter(store, filter)
+    if not reason and not found.total:
+        reason = _contradiction(filter)
     if not reason and (not unused or found.status == "refused"):
         return await _with_candidates(store, reading, found)
     suggestions = await _suggestions(store, filter, at)
@@ -101,7 +106,7 @@ def _reason(reading: Reading, unused: Sequence[str]) -> str:
         return f"the catalog has nothing about {join_words(list(dict.fromkeys(reading.beyond)), 'or')}"
     if reading.unknown:
         return f'the catalog has nothing called "{reading.unknown}"'
-    if unused and (_may_be_reversed(reading) or not _is_useful(reading)):
+    if unused and (_may_be_reversed(reading) or not _is_useful(reading, unused)):
         return _unknown_reason(unused)
     is_empty = replace(with_slots(reading.filter, version=Values()), limit=None) == Filter()
     return error_in(reading.filter) or ("I do not understand what is asked for" if is_empty else "")
@@ -136,7 +141,17 @@ def _may_be_reversed(reading: Reading) -> bool:
     return bool(reading.guards) and (not is_list or not _REVERSING.isdisjoint(reading.guards))
 
 
-def _is_useful(reading: Reading) -> bool:
+def _contradiction(filter: Filter) -> str:
+    """Return the reason why no row matches a question about one product by name: the product does not match another
+    condition of the question, as in "For a photo caption: what is Keyturn?", where "photo" is a tag. Return an empty
+    text if the question is another one."""
+    excluding = [values for name, values in conditions(filter) if name in _EXCLUDING]
+    words = [each for values in excluding for each in (*values.any, *values.all)]
+    is_about_one = filter.answer == "fields" and len(filter.where.product.any) == 1
+    return f"{filter.where.product.any[0]} does not match {quoted(words)}" if is_about_one and words else ""
+
+
+def _is_useful(reading: Reading, unused: Sequence[str]) -> bool:
     """Return whether an answer that ignores some words is useful. The question must have two or more conditions. The
     answer must not describe one product if the question asks for something else about the product."""
     filter = reading.filter
@@ -144,7 +159,8 @@ def _is_useful(reading: Reading) -> bool:
     weight = sum(weights) + bool(filter.since or filter.until) + (filter.find != "products")
     is_list = filter.answer == "list" and (len(filter.where.product.any) != 1 or filter.order in ("newest", "oldest"))
     is_of_products = filter.answer == "fields" and bool(filter.fields or reading.is_about_text)
-    return weight > 1 and (is_list or is_of_products or filter.answer == "compare")
+    is_mostly_used = len(set(unused)) < MANY_UNUSED or len(set(unused)) <= weight
+    return weight > 1 and is_mostly_used and (is_list or is_of_products or filter.answer == "compare")
 
 
 async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:

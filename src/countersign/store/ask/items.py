@@ -261,12 +261,13 @@ class _KnownItems(_Question):
     def _value(self, key: str, at: int) -> tuple[str, int]:
         """Return the first value of the key at this word, and the position of its end; empty if there is none."""
         limit = min(len(self._words), at + MAX_WORDS_OF_VALUE)
-        last = next(filter(self._ends_value, range(at, limit)), limit)
+        is_number = key == "version" and self._word(at).removeprefix("v")[:1].isdigit()
+        last = at + 1 if is_number else next(filter(self._ends_value, range(at, limit)), limit)
         found = self._known_values(key, at, last)
         if key in _ALLOWED:
             return next((each for each in found if each[0] in _ALLOWED[key]), ("", at))
         is_free = key not in ("org", "product", "version") or self._tokens[at].is_quoted
-        if at < last and (is_free or (key == "version" and self._word(at).removeprefix("v")[:1].isdigit())):
+        if at < last and (is_free or is_number):
             found.append((self._text(at, last), last))
         return next(iter(found), ("", at))
 

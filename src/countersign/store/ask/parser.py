@@ -207,7 +207,10 @@ class _Builder(Bound):
 
     def _unanswered(self, found: Filter) -> list[str]:
         """Return what the question asks about unnamed products that neither a list nor a number of products answers:
-        the question word ("who", "why"), and the names of fields."""
+        the question word ("who", "why"), and the names of fields; or what the question asks about one release that is
+        not found by its date: "Which version put the tulips in?"."""
+        if found.find == "releases" and found.limit == 1 and not (self.orders or self.pairs):
+            return self._unused
         is_of_rows = found.find == "products" and found.answer in ("list", "count", "exists")
         if self._products or self.pairs or not is_of_rows:
             return []
@@ -460,7 +463,8 @@ class _Builder(Bound):
         """Search the release notes for the unknown words of a question about changes."""
         is_whether = self._asks_whether
         is_of_releases = any((self._releases, "published_at" in self._fields)) and self._recognition.is_in_texts
-        is_question = is_of_releases and not any((is_whether, self.orders))
+        is_of_one = (self._members.get("find"), self._members.get("limit")) == ("releases", 1)
+        is_question = (is_of_releases or is_of_one) and not any((is_whether, self.orders))
         is_question |= "notes" in self._fields
         is_open = any(("version" not in self._slots, is_whether))
         if all((self._unused, is_question, is_open, len(self._products) == 1)):
