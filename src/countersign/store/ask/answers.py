@@ -75,6 +75,11 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
     found = QuestionAnswer("") if reason else await of_filter(store, filter)
     if not reason and not found.total:
         reason = _contradiction(filter)
+        if reason and filter.where.tag != Values():
+            # "For a photo caption: what is Keyturn?", where "photo" is a tag.
+            unused = (*unused, *filter.where.tag.any, *filter.where.tag.all)
+            filter = with_slots(filter, tag=Values())
+            found = await of_filter(store, filter)
     if not reason and (not unused or found.status == "refused"):
         return await _with_candidates(store, reading, found)
     suggestions = await _suggestions(store, filter, at)
@@ -143,8 +148,7 @@ def _may_be_reversed(reading: Reading) -> bool:
 
 def _contradiction(filter: Filter) -> str:
     """Return the reason why no row matches a question about one product by name: the product does not match another
-    condition of the question, as in "For a photo caption: what is Keyturn?", where "photo" is a tag. Return an empty
-    text if the question is another one."""
+    condition of the question. Return an empty text for other questions."""
     excluding = [values for name, values in conditions(filter) if name in _EXCLUDING]
     words = [each for values in excluding for each in (*values.any, *values.all)]
     is_about_one = filter.answer == "fields" and len(filter.where.product.any) == 1
