@@ -113,8 +113,10 @@ class Bound:
             self.answer, self.has_unbound_not = "exists", False
             for item in self.values:
                 item.is_negated = False
-        is_of_future = self.words[self.sentence.start : self.sentence.start + 1] == ["will"]
-        if is_of_future and {"you", "run", "work"}.isdisjoint(self.words):
+        first, second, *_ = [*self.words[self.sentence.start :], "", ""]
+        is_date = first == "when" and second in LISTS["present tense"]
+        is_coming = is_date and not {"come", "coming"}.isdisjoint(self.words)
+        if is_coming or (first == "will" and {"you", "run", "work"}.isdisjoint(self.words)):
             self.found["beyond"].append(Item("beyond", "the future", 0, 0))
         # "Titled …" refers to the words after it or before it, as in: "rail" in the title.
         for item in self.of("text") if self.found["titled"] else ():
@@ -321,6 +323,9 @@ def _values(slot: str, items: Sequence[Item]) -> Values:
         texts = str(item.value).split("|")
         is_all = texts[0].startswith((">", "<")) if slot == "version" else is_multiple and len(texts) == 1
         lists["none" if item.is_negated else "all" if is_all else "any"] += texts
+    # "It runs on 2.7.0. What has changed since 2.7.0?"
+    compared = {text.lstrip("<>=") for text in lists["all"] if slot == "version"}
+    lists["any"] = [text for text in lists["any"] if text not in compared]
     if all((len(lists["all"]) == 1, not lists["any"], slot != "version")):
         lists["any"], lists["all"] = lists["all"], []
     unique: dict[str, Any] = {name: tuple(dict.fromkeys(texts))[:12] for name, texts in lists.items()}

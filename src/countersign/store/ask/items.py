@@ -225,7 +225,8 @@ class _KnownItems(_Question):
         """Return the key that begins at this word, and the position of the operator after it."""
         for size in (3, 2, 1):
             key = KEYS.get(tuple(self._words[at : at + size]))
-            if key and self._word(at + size) in _OPERATORS:
+            is_operator = self._word(at + size) in (_OPERATORS | {"not"} if "=" in self._words else _OPERATORS)
+            if key and is_operator:
                 return key, at + size
         return "", at
 
@@ -246,7 +247,8 @@ class _KnownItems(_Question):
         values = self._values(key, begin) if key == "version" or sign not in _COMPARISONS else []
         joint = _JOINTS[self._word(values[0][1])] if len(values) > 1 else ""
         compared = sign if sign in _COMPARISONS else ""
-        self.items += [Item(key, compared + value, at, end, sign == "!=", joint, is_pair=True) for value, end in values]
+        is_negated = sign in ("!=", "not")
+        self.items += [Item(key, compared + value, at, end, is_negated, joint, is_pair=True) for value, end in values]
         end = values[-1][1] if values else 0
         return end + (end > 0 and self._word(end) in _CLOSING)
 

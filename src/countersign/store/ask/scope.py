@@ -143,7 +143,8 @@ class _Clauses:
         we can …". `last` is the position of the last condition."""
         word, following, after = self._word(at), self._word(at + 1), self._word(at + 2)
         if word in (",", ";"):
-            is_of_asker = following in _ASKERS | LISTS["reasons"] or (last < at and after == "you")
+            is_purpose = last < at and (following in LISTS["needs"] or after == "you")
+            is_of_asker = following in _ASKERS | LISTS["reasons"] or is_purpose
             return is_of_asker and LISTS["wishes"].isdisjoint([after, self._word(at + 3)])
         if word in LISTS["contrasts"]:
             return last < at and not self._starts({"not", "only"}, at, at + 3)
@@ -176,7 +177,8 @@ class Scope(_Clauses):
         self._whole = Sentence(0, len(tokens)) if has_pairs else asking
         self.question = self._whole if has_pairs else self._request(self._whole)
         self._slots = self._slots_of(self.question)
-        self._states_request = bool(self._slots or self._starts(_REQUEST_SLOTS, *self.question))
+        self._requests = self._starts(_REQUEST_SLOTS, *self.question)
+        self._states_request = bool(self._slots or self._requests)
         self._is_marked = self._is_request() or self._word(self._whole.end - 1) == "?"
         self._preface = Sentence(self._whole.start, self.question.start)
         is_context = bool(self._slots_of(self._preface) - self._slots - {"time"})
@@ -264,7 +266,9 @@ class Scope(_Clauses):
             is_of_preface = is_preface and item.slot in _CONDITIONS - {"time"}
             return is_of_preface or item.slot in _OF_PRODUCT or item.value == "org"
         if self._slots:
-            return item.slot not in _ABOUT_ANSWER
+            # "The newest version of each: Keyturn; Inkwell" asks only by its context.
+            is_asked_here = bool(self._slots - {"product"} or self._requests)
+            return item.slot not in _ABOUT_ANSWER or not (is_asked_here or item.slot == "beyond")
         return item.slot not in ("tag", "text") or not self._is_label()
 
     def _is_label(self) -> bool:
