@@ -9,12 +9,12 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from tests.browser.watched import ENOUGH_MS
 from tests.peers.node import prepared
 from tests.servers.chromium import launched
 from tests.servers.countersign import Running, served
 
 HERE = Path(__file__).parent
-ENOUGH_MS = 60_000
 
 expect.set_options(timeout=ENOUGH_MS)
 # The default is five seconds; a busy machine may need more.

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from playwright.async_api import Browser, BrowserContext, Page
 
 from tests.browser.rules import LOOKS, broken
+from tests.browser.watched import ENOUGH_MS
 from tests.servers.countersign import COMMAND, Running, environment
 
 NARROW, WIDE = 360, 1440
@@ -23,6 +24,7 @@ Faults = dict[tuple[Scheme, int], list[str]]
 async def opened(browser: Browser, store: Running, **options: Any) -> AsyncIterator[tuple[BrowserContext, Page]]:
     """A new page in a new browser context; a request to another site fails the test."""
     context = await browser.new_context(**options)
+    context.set_default_timeout(ENOUGH_MS)
     page = await context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -63,10 +65,11 @@ def no_faults() -> Faults:
 
 
 async def send(page: Page, **fields: str) -> None:
-    """Fill the form's fields by their names and press its first button."""
+    """Fill the form's fields by their names, press its first button, and wait for the page it leads to."""
     for name, value in fields.items():
         await page.fill(f"#{name}", value)
-    await page.click("button")
+    async with page.expect_navigation():
+        await page.click("button")
 
 
 async def heading(page: Page) -> str:
@@ -78,7 +81,7 @@ def mailed_link(store: Running, to: str, *, other_than: str = "") -> str:
     """The link in the newest letter, as the operator finds it."""
     command = [*COMMAND, "mail", "--last", "--to", to, "--json", "--data", str(store.data)]
     for _ in range(100):
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=120)
         if done.returncode == 0 and (link := str(json.loads(done.stdout)["letters"][0]["links"][0])) != other_than:
             return link
     raise AssertionError(done.stdout + done.stderr)

@@ -13,11 +13,14 @@ LOOKS = ("color-contrast", "link-in-text-block", "target-size", "scrollable-regi
 _SETTLED = """(async () => {
   for (let frame = 0; frame < 3; frame++) {
     await Promise.race([new Promise(requestAnimationFrame), new Promise(late => setTimeout(late, 500))]);
+    await new Promise(next => setTimeout(next));
   }
-  const transitions = document.getAnimations().filter(each => each instanceof CSSTransition);
-  await Promise.all(transitions.map(each => each.finished.catch(() => undefined)));
+  await document.fonts.ready;
+  const isEnding = each => each.playState === "running" && each.effect.getComputedTiming().endTime !== Infinity;
+  await Promise.all(document.getAnimations().filter(isEnding).map(each => each.finished.catch(() => undefined)));
 })()"""
-"""Waits until the layout and all colour transitions have ended after a change of the width."""
+"""Waits until the effects of all that is shown have run, the fonts are loaded, and all animations have ended that
+end."""
 _MORE = (Path(__file__).parent / "rules.js").read_text()
 
 _SESSIONS: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
@@ -27,9 +30,14 @@ _SESSIONS: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
 async def broken(page: Page, axe: str, *, only: Sequence[str] = ()) -> list[str]:
     """The broken rules of the page in its current state, each with its elements. Without the source of axe-core only
     our own rules are checked; with `only`, of axe-core's rules only those."""
-    await evaluated(page, _SETTLED)
+    await settle(page)
     found = await _axe(page, axe, only) if axe else []
     return [f"{page.url}: {each}" for each in (*found, *await _more(page))]
+
+
+async def settle(page: Page) -> None:
+    """Wait until the page has painted what it shows, and nothing moves."""
+    await evaluated(page, _SETTLED)
 
 
 async def evaluated(page: Page, expression: str) -> Any:

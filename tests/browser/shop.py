@@ -70,6 +70,7 @@ def set_up(running: Running) -> Shop:
 def command(running: Running, *arguments: str, stdin: str = "") -> dict[str, Any]:
     """The output of a command on the store's data directory."""
     line = [*COMMAND, *arguments, "--data", str(running.data), "--json"]
-    done = subprocess.run(line, env=environment(), input=stdin, capture_output=True, text=True, check=False, timeout=60)
+    options: dict[str, Any] = {"capture_output": True, "text": True, "check": False, "timeout": 120}
+    done = subprocess.run(line, env=environment(), input=stdin, **options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -2,7 +2,7 @@
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext
+from playwright.async_api import Browser, BrowserContext, expect
 
 from tests.browser.conftest import Site
 from tests.browser.pages import (
@@ -31,39 +31,41 @@ async def is_signed_in(site: Site, context: BrowserContext) -> bool:
 async def test_the_whole_walk_works_without_scripts(browser: Browser, site: Site) -> None:
     async with opened(browser, site.running, java_script_enabled=False) as (context, page):
         await page.goto(f"{site.url}/auth/signin?return_to=/healthz")
-        await page.click("text=Create an account")
+        async with page.expect_navigation():
+            await page.click("text=Create an account")
         await send(page, email=ANN)
-        assert await page.inner_text("h1") == "Check your e-mail"
+        await expect(page.locator("h1")).to_have_text("Check your e-mail")
 
         await page.goto(mailed_link(site.running, ANN))
-        assert await page.input_value("#email") == ANN
+        await expect(page.locator("#email")).to_have_value(ANN)
         await send(page, password="short")
-        assert "at least 10" in await page.inner_text("[role=alert]")
+        await expect(page.locator("[role=alert]")).to_contain_text("at least 10")
         await send(page, password="the first password")
-        assert page.url == f"{site.url}/healthz"
+        await expect(page).to_have_url(f"{site.url}/healthz")
         assert await is_signed_in(site, context)
 
         await context.request.post(f"{site.url}/auth/signout", form={}, headers={"Origin": site.url}, max_redirects=0)
         assert not await is_signed_in(site, context)
 
         await page.goto(f"{site.url}/auth/signin?return_to=/healthz")
-        await page.click("text=Forgot your password?")
+        async with page.expect_navigation():
+            await page.click("text=Forgot your password?")
         before = mailed_link(site.running, ANN)
         await send(page, email=ANN)
         await page.goto(mailed_link(site.running, ANN, other_than=before))
         await send(page, password="the second password")
-        assert page.url == f"{site.url}/healthz"
+        await expect(page).to_have_url(f"{site.url}/healthz")
 
         await context.clear_cookies()
         await page.goto(f"{site.url}/auth/signin?return_to=/healthz")
         await send(page, email=ANN, password="the first password")
-        assert await page.inner_text("[role=alert]") == "E-mail or password is wrong"
-        assert await page.input_value("#email") == ANN
+        await expect(page.locator("[role=alert]")).to_have_text("E-mail or password is wrong")
+        await expect(page.locator("#email")).to_have_value(ANN)
         await send(page, password="the second password")
-        assert page.url == f"{site.url}/healthz"
+        await expect(page).to_have_url(f"{site.url}/healthz")
         assert await is_signed_in(site, context)
         await page.goto(before)
-        assert await page.inner_text("h1") == "This link does not work"
+        await expect(page.locator("h1")).to_have_text("This link does not work")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -90,7 +92,7 @@ async def faults(
             await looks.add(page)
             members = {"slug": "north", "name": "North", "email": "owner@example.com", "password": "a long password"}
             await send(page, **members)
-            assert await page.inner_text("h1") == "Ready"
+            await expect(page.locator("h1")).to_have_text("Ready")
             await looks.add(page)
     return looks.faults
 
@@ -104,15 +106,12 @@ def test_every_page_holds_the_rules_of_accessibility(faults: Faults, scheme: Sch
 async def test_the_keyboard_alone_is_enough_and_shows_where_it_is(browser: Browser, site: Site) -> None:
     async with opened(browser, site.running) as (_, page):
         await page.goto(f"{site.url}/auth/signin")
+        await expect(page.locator("#email")).to_be_focused()
         reached: list[str] = []
         for tabs in range(5):
             if tabs:
                 await page.keyboard.press("Tab")
-            where, outline = await page.evaluate(
-                "[document.activeElement.id || document.activeElement.textContent,"
-                " getComputedStyle(document.activeElement).outlineWidth]"
-            )
-            assert outline == "2px"
-            reached.append(where)
+            await expect(page.locator(":focus")).to_have_css("outline-width", "2px")
+            reached.append(await page.evaluate("document.activeElement.id || document.activeElement.textContent"))
 
     assert reached == ["email", "password", "Sign in", "Create an account", "Forgot your password?"]

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser, Page, expect
 
 from tests.browser import shop as shops
 from tests.browser.pages import (
@@ -18,7 +18,6 @@ from tests.browser.pages import (
     Faults,
     Looks,
     Scheme,
-    heading,
     no_faults,
     opened,
     send,
@@ -68,7 +67,7 @@ async def faults(
             async def look(title: str, path: str = "") -> None:
                 if path:
                     await page.goto(path)
-                assert await heading(page) == title
+                await expect(page.locator("h1")).to_have_text(title)
                 await looks.add(page)
 
             await page.goto(first["claim"]["verification_uri"])
@@ -77,7 +76,7 @@ async def faults(
             await look("Allow this agent?")
             await page.fill("#user_code", "BBBB-BBBB")
             await press(page, "Allow")
-            assert "not the code" in await page.inner_text("[role=alert]")
+            await expect(page.locator("[role=alert]")).to_contain_text("not the code")
             await look("Allow this agent?")
             await page.fill("#user_code", first["claim"]["user_code"])
             await press(page, "Allow")
@@ -98,7 +97,7 @@ async def faults(
             await look("This link does not work", wrong_request(shop, await registered_itself(shop)))
             await look("Connected agents", f"{shop.url}/auth/agents")
             await press(page, "Disconnect")
-            assert "No agents are connected" in await page.inner_text("main")
+            await expect(page.locator("main")).to_contain_text("No agents are connected")
             await look("Connected agents")
     return looks.faults
 

@@ -19,7 +19,7 @@ async def a_customer_signs_in_and_searches(page: Page, desk: Desk) -> None:
     await page.type("not the password")
     await page.press("Enter")
     await page.wait("document.querySelector('[role=alert]')")
-    assert await page.evaluate("document.querySelector('#email').value") == "player@example.com"
+    await page.wait("document.querySelector('#email')?.value === 'player@example.com'")
     await page.wait_focus("#password")
     await page.type(PASSWORD)
     await page.press("Enter")

@@ -1,12 +1,14 @@
 """The pages of both services in a real browser: one journey each, partly by keyboard, and the rules."""
 
-import json
+import re
 from collections.abc import Iterator
 
 import pytest
 from playwright.async_api import Browser, expect
 
 from countersign.web.assets import Assets
+from tests.browser.rules import evaluated, settle
+from tests.browser.waiting import eventually, press, until_equal
 from tests.browser.watched import watched
 from tests.servers.countersign import Running, served
 
@@ -34,7 +36,8 @@ async def test_a_product_is_found_while_one_types_and_opened_by_keyboard(browser
     async with watched(browser, store(demo)) as page:
         await page.goto("/")
         await page.wait_for_selector("#q")
-        await page.keyboard.press("/")
+        await press(page, "/")
+        await expect(page.locator("#q")).to_be_focused()
         await page.keyboard.type("auror")
         await page.wait_for_selector("[role=option]:has-text('Aurora Freight')")
         await page.keyboard.press("Enter")
@@ -43,11 +46,11 @@ async def test_a_product_is_found_while_one_types_and_opened_by_keyboard(browser
         await page.press(".card a", "Enter")
         await page.wait_for_selector("h1:text-is('Aurora Freight')")
 
-        assert await page.title() == "Aurora Freight · Countersign"
-        assert await page.evaluate("document.activeElement.tagName") == "H1"
+        await expect(page).to_have_title("Aurora Freight · Countersign")
+        await expect(page.locator("h1")).to_be_focused()
         await page.go_back()
         await page.wait_for_selector("h1:has-text('Results for')")
-        assert await page.input_value("#q") == "auror"
+        await expect(page.locator("#q")).to_have_value("auror")
 
 
 async def test_all_products_come_page_after_page(browser: Browser, demo: Running) -> None:
@@ -58,7 +61,7 @@ async def test_all_products_come_page_after_page(browser: Browser, demo: Running
             await page.click("text=/^Show .* more$/")
 
         await expect(page.locator(".card")).to_have_count(60)
-        assert await page.locator("text=/^Show .* more$/").count() == 0
+        await expect(page.locator("text=/^Show .* more$/")).to_have_count(0)
 
 
 async def test_a_product_is_read_without_scripts(browser: Browser, demo: Running) -> None:
@@ -66,8 +69,8 @@ async def test_a_product_is_read_without_scripts(browser: Browser, demo: Running
         await page.goto("/browse")
         await page.click("text=Aurora Freight")
 
-        assert await page.inner_text("h1") == "Aurora Freight"
-        assert await page.locator("a[href^='/api/v1/artifacts/']").count() >= 1
+        await expect(page.locator("h1")).to_have_text("Aurora Freight")
+        await expect(page.locator("a[href^='/api/v1/artifacts/']").first).to_be_attached()
 
 
 async def test_a_customer_signs_in_and_out_of_the_store(browser: Browser, demo: Running) -> None:
@@ -78,7 +81,7 @@ async def test_a_customer_signs_in_and_out_of_the_store(browser: Browser, demo: 
         await page.fill("#password", PASSWORD)
         await page.press("#password", "Enter")
         await page.wait_for_selector("header .avatar")
-        assert page.url.endswith("/products/aurora-freight")
+        await expect(page).to_have_url(re.compile("/products/aurora-freight$"))
         owned = await page.evaluate("fetch('/api/v1/library').then(answer => answer.status)")
         assert owned == 200
         assert "csk" not in await page.evaluate("document.cookie + JSON.stringify(localStorage)")
@@ -95,36 +98,41 @@ async def test_a_clerk_signs_in_reads_records_and_signs_out(browser: Browser, de
         await page.fill("#password", "not the password")
         await page.press("#password", "Enter")
         await page.wait_for_selector("[role=alert]")
-        assert await page.evaluate("document.activeElement.getAttribute('role')") == "alert"
+        await expect(page.locator("[role=alert]")).to_be_focused()
         await page.fill("#password", PASSWORD)
         await page.press("#password", "Enter")
         await page.wait_for_selector("h1:text-is('Leads')")
         await page.click("[role=columnheader]:text('Title')")
         await page.wait_for_selector("[role=columnheader][aria-sort=ascending]")
-        assert "order=title" in page.url
+        await expect(page).to_have_url(re.compile("order=title"))
         assert not await page.evaluate("document.cookie")
         assert (await page.context.cookies())[0]["httpOnly"]
 
         await page.click(".side-person button")
         await page.click("text=Sign out")
         await page.wait_for_selector("h1:text-is('Sign in')")
-        assert not await page.context.cookies()
+
+        async def is_signed_out() -> None:
+            assert not await page.context.cookies()
+
+        await eventually(is_signed_out)
 
 
 async def test_keys_can_be_shown_and_switched_off(browser: Browser, demo: Running) -> None:
     async with watched(browser, store(demo)) as page:
         await page.goto("/")
         await page.wait_for_selector("#q")
-        await page.keyboard.press("?")
+        await press(page, "?")
         await page.wait_for_selector("dialog[open]")
         await page.check("dialog input[type=checkbox]")
         await page.keyboard.press("Escape")
         await page.wait_for_selector("dialog:not([open])", state="attached")
-        await page.keyboard.press("?")
-        await page.keyboard.press("/")
+        await press(page, "?", "/")
 
-        assert await page.locator("dialog[open]").count() == 0
-        assert await page.evaluate("document.activeElement.id") != "q"
+        # What the keys do without the switch is shown then.
+        await settle(page)
+        await expect(page.locator("dialog[open]")).to_have_count(0)
+        assert await evaluated(page, "document.activeElement.id") != "q"
 
 
 async def test_the_language_and_colours_stay_chosen(browser: Browser, demo: Running) -> None:
@@ -134,8 +142,8 @@ async def test_the_language_and_colours_stay_chosen(browser: Browser, demo: Runn
         await page.select_option("footer label:nth-of-type(2) select", "de")
         await page.wait_for_selector("h1:text-is('Gestaltung')")
 
-        root = await page.evaluate("JSON.stringify([document.documentElement.lang, document.documentElement.dataset])")
-        assert json.loads(root) == ["de", {"theme": "dark"}]
+        root = "[document.documentElement.lang, {...document.documentElement.dataset}]"
+        await until_equal(page, root, ["de", {"theme": "dark"}])
 
 
 async def go_astray(browser: Browser, site: str) -> None:

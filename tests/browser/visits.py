@@ -15,7 +15,7 @@ from typing import Any
 from playwright.async_api import Browser, Page, Route
 
 from countersign.web.site_config import PageRoutes
-from tests.browser.rules import broken
+from tests.browser.rules import broken, settle
 from tests.browser.watched import picture, watched
 from tests.figures import ROOT, Figures
 
@@ -87,7 +87,6 @@ async def visiting(browser: Browser, site: str, visitor: Visitor) -> AsyncIterat
     expected = (*REFUSALS, *(("503", "net::ERR_FAILED") if visitor.api == "fails" else ()))
     options: dict[str, Any] = {"locale": visitor.locale, "reduced_motion": "reduce"}
     async with watched(browser, site, expected=expected, **options) as page:
-        page.context.set_default_timeout(60_000)
         yield page
 
 
@@ -159,6 +158,7 @@ async def arrive(page: Page, visitor: Visitor, place: Place, ids: Mapping[str, s
     await page.wait_for_selector("main h1")
     await settled(page, visitor)
     for each in place.presses:
+        await settle(page)
         if await page.locator(each).count():
             await page.click(each)
     await settled(page, visitor)

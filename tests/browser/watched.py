@@ -13,6 +13,9 @@ from tests.browser.rules import broken
 PICTURES = "COUNTERSIGN_PICTURES"
 """The variable that names a folder for `picture`."""
 
+ENOUGH_MS = 60_000
+"""How long an element of a page may take to appear on a busy machine."""
+
 _REPORT = """
 addEventListener("securitypolicyviolation", event =>
   console.error(`policy: ${event.violatedDirective} refused ${event.blockedURI} ${event.sample}`))
@@ -35,6 +38,8 @@ async def watched(
     context = await browser.new_context(
         base_url=site, viewport=viewport, color_scheme=scheme, **{"locale": "en-GB", **options}
     )
+    # The default of 30 seconds is too short for a busy machine.
+    context.set_default_timeout(ENOUGH_MS)
     found: list[str] = []
 
     def said(message: ConsoleMessage) -> None:

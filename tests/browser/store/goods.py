@@ -27,7 +27,7 @@ def drafted(store: Running, slug: str, content: bytes, version: str = "1.0.0") -
     call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": "stable"})
     about = {"filename": "lighthouse.zip", "size": len(content), "platform": "linux"}
     announced = call(store, "POST", f"/products/{slug}/releases/{version}/artifacts", about)
-    assert httpx.put(announced["upload_url"], content=content).status_code == 201
+    assert httpx.put(announced["upload_url"], content=content, timeout=60).status_code == 201
     return announced["artifact_id"]
 
 
@@ -93,7 +93,7 @@ def updated(store: Running) -> str:
     published_with_a_file(store, slug, "1.0.0", archived({"game/data.bin": data}))
     newer = archived({"game/data.bin": changed, "game/bom.json": json.dumps(bill).encode()})
     published_with_a_file(store, slug, "1.1.0", newer)
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while call(store, "GET", f"/products/{slug}/releases/1.1.0/delta?from=1.0.0&platform=linux")["status"] != "ready":
         assert time.monotonic() < until, "no worker made the delta"
         time.sleep(0.2)

@@ -33,6 +33,8 @@ async def sign_in(page: Page, email: str, to: str) -> None:
         await page.goto(to)
     else:
         await type_sign_in(page, email, to)
+        # The browser has the cookie of the session when the next page is there.
+        await page.wait_for_selector("header.top-bar .avatar")
         _SESSIONS[store, email] = await page.context.cookies()
     await page.wait_for_selector("header.top-bar .avatar")
 
@@ -42,7 +44,8 @@ async def type_sign_in(page: Page, email: str, to: str) -> None:
     await page.goto(f"/auth/signin?return_to={to}")
     await page.fill("#email", email)
     await page.fill("#password", PASSWORD)
-    await page.click("button")
+    async with page.expect_navigation():
+        await page.click("button")
 
 
 def new_person(store: Running) -> str:

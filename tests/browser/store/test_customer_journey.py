@@ -10,6 +10,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.browser.store.conftest import require_pages
 from tests.browser.store.input_devices import Keyboard, Mouse
 from tests.browser.store.people import PASSWORD, PLAYER, call
+from tests.browser.waiting import press
 from tests.browser.watched import watched
 from tests.servers.countersign import Running, served
 from tests.servers.process import free_port
@@ -36,7 +37,7 @@ async def find_the_product(page: Page, hand: Keyboard) -> None:
     """Search on the front page, reload the results, and open the product."""
     await page.goto("/")
     await page.wait_for_selector("header [role=combobox]")
-    await page.keyboard.press("/")
+    await press(page, "/")
     await hand.type("#q", TITLE)
     await expect(page.locator(".search-panel [role=option]").first).to_contain_text(TITLE)
     await page.keyboard.press("Enter")
@@ -88,7 +89,7 @@ async def note_and_download_after_a_lost_network(page: Page, hand: Keyboard) -> 
     await expect(note).to_have_value(NOTE)
     await page.keyboard.press("Escape")
     await expect(page.locator(card)).to_contain_text(NOTE)
-    async with page.expect_download() as started:
+    async with page.expect_response("**/api/v1/library/*"), page.expect_download() as started:
         await hand.press(f"{card} .get-now")
     assert await (await started.value).failure() is None
 

@@ -6,6 +6,8 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Route, expect
 
+from tests.browser.rules import settle
+from tests.browser.waiting import press, press_together
 from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
@@ -23,7 +25,7 @@ async def test_a_sandbox_key_is_had_and_works_in_the_sandbox_alone(
 
     headers = {"Authorization": f"Bearer {key}"}
     within = await asyncio.to_thread(httpx.get, f"{demo_store.url}/sandbox/api/v1/library", headers=headers, timeout=60)
-    outside = await asyncio.to_thread(httpx.get, f"{demo_store.url}/api/v1/library", headers=headers)
+    outside = await asyncio.to_thread(httpx.get, f"{demo_store.url}/api/v1/library", headers=headers, timeout=60)
     assert (within.status_code, outside.status_code) == (200, 403)
 
 
@@ -31,17 +33,20 @@ async def test_a_sandbox_key_is_had_and_works_in_the_sandbox_alone(
 async def test_the_keyboard_goes_everywhere_and_says_how(browser: Browser, demo_store: Running, axe: str) -> None:
     async with watched(browser, demo_store.url) as page:
         await page.goto("/")
+        # The server sends cards, but not the field for the search.
+        await page.wait_for_selector("#q")
         await page.wait_for_selector(".card")
-        await page.keyboard.press("?")
+        await press(page, "?")
         await page.wait_for_selector("dialog >> text=Redeem a code")
         await assert_accessible(page, axe)
         await page.keyboard.press("Escape")
+        await expect(page.locator("dialog[open]")).to_have_count(0)
         for key, title in (("a", "Ask"), ("k", "API keys"), ("l", "Library"), ("p", "Discover")):
-            await page.keyboard.press("g")
-            await page.keyboard.press(key)
+            await press_together(page, "g", key)
             await expect(page.locator("h1")).to_have_text(title)
             await expect(page.locator("h1")).to_be_focused()
         await page.keyboard.type("lark")
+        await settle(page)
         await expect(page.locator("h1")).to_have_text("Discover")
 
 

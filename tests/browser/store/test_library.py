@@ -11,6 +11,7 @@ from tests.browser.rules import evaluated
 from tests.browser.store.goods import free_product, owned_with_a_file, published, published_with_a_file
 from tests.browser.store.people import PLAYER, PUBLISHER, call, new_person, sign_in
 from tests.browser.visits import REFUSALS
+from tests.browser.waiting import eventually, press_together, until_equal
 from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
@@ -42,8 +43,7 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
         # Another browser of the same person shows it as well.
         await page.evaluate("localStorage.clear()")
         await page.click("h1")
-        await page.keyboard.press("g")
-        await page.keyboard.press("f")
+        await press_together(page, "g", "f")
         entry = page.locator(".feed-entry", has_text=slug.title())
         await expect(entry).to_contain_text("1.1.0")
         await expect(entry.locator(".chip")).to_have_text("New")
@@ -91,9 +91,15 @@ async def test_notes_collections_and_what_is_hidden_stay_with_the_account(
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/library?order=title")
         await page.wait_for_selector(".card")
-        assert await evaluated(page, LINES) == 1
-        titles = await page.locator(".card h3").all_inner_texts()
-        assert titles == sorted(titles, key=str.lower)
+        await until_equal(page, LINES, 1)
+
+        async def are_sorted() -> list[str]:
+            titles = await page.locator(".card h3").all_inner_texts()
+            assert titles
+            assert titles == sorted(titles, key=str.lower)
+            return titles
+
+        titles = await eventually(are_sorted)
         first = page.locator(".card").first
         await first.locator(".get-more").click()
         await page.fill("dialog label:text('New collection') ~ input", cosy)
@@ -169,11 +175,8 @@ async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_acc
         await evaluated(page, f"localStorage.setItem('countersign-shelf {PLAYER}', {json.dumps(json.dumps(kept))})")
         await page.goto("/library")
         await page.locator(".side-nav", has_text=collection).wait_for()
-        left: list[str] = []
-        async with asyncio.timeout(60):
-            while left != ["none"]:
-                await asyncio.sleep(0.1)
-                left = [*json.loads(await evaluated(page, f"localStorage['countersign-shelf {PLAYER}'] ?? '{{}}'"))]
+        left = f"Object.keys(JSON.parse(localStorage['countersign-shelf {PLAYER}'] ?? '{{}}'))"
+        await until_equal(page, left, ["none"])
 
     items = await asyncio.to_thread(call, demo_store, "GET", "/library?limit=100", email=PLAYER)
     state = await asyncio.to_thread(call, demo_store, "GET", f"/me/owned?ids={followed['id']}", email=PLAYER)
@@ -205,9 +208,11 @@ async def test_all_updates_are_downloaded_with_one_press(browser: Browser, demo_
         await expect(page.locator(".updates")).to_have_count(0)
         await page.wait_for_selector("[role=status] >> text=2 downloads started.")
         await expect(page.locator("#products")).to_be_focused()
-        async with asyncio.timeout(60):
-            while len(downloads) < 2:
-                await asyncio.sleep(0.1)
+
+        async def are_downloaded() -> None:
+            assert len(downloads) == 2
+
+        await eventually(are_downloaded)
 
     items = await asyncio.to_thread(call, demo_store, "GET", "/library", email=email)
     assert {each["slug"]: each["installed_version"] for each in items} == dict.fromkeys(slugs, "1.1.0")
@@ -254,7 +259,7 @@ async def test_at_phone_width_the_places_of_the_library_are_one_line_and_its_sea
     async with watched(browser, demo_store.url, width=390) as page:
         await sign_in(page, PLAYER, "/library")
         await page.wait_for_selector(".card")
-        assert await evaluated(page, PLACE_LINES) == 1
+        await until_equal(page, PLACE_LINES, 1)
         await page.click(".place-line button:text('More')")
         await assert_accessible(page, axe)
         await page.click(".place-line button:text('More')")

@@ -13,6 +13,7 @@ from playwright.async_api import Browser, Page, Route, expect
 from tests.browser.rules import evaluated
 from tests.browser.store.goods import built
 from tests.browser.store.people import PLAYER, PUBLISHER, call, sign_in
+from tests.browser.waiting import until_equal
 from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
@@ -54,7 +55,7 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/publisher/new")
         await page.fill("#title", title)
-        assert await page.input_value("#slug") == slug
+        await expect(page.locator("#slug")).to_have_value(slug)
         await page.check("text=Linux")
         await page.select_option("#access", "free")
         await page.click("text=Create draft")
@@ -229,7 +230,7 @@ async def test_whoever_changes_the_same_product_is_shown_both_versions(
         await asyncio.to_thread(call, demo_store, "PUT", f"/products/{slug}", theirs)
         await page.click("button:text('Save')")
         await page.wait_for_selector("text=Someone else changed this")
-        assert await page.locator("tr:has-text('Mine') >> td").all_inner_texts() == ["Mine", "Theirs"]
+        await expect(page.locator("tr:has-text('Mine') >> td")).to_have_text(["Mine", "Theirs"])
         await assert_accessible(page, axe)
         assert (await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}"))["title"] == "Theirs"
 
@@ -287,7 +288,7 @@ async def test_the_team_gets_a_program_whose_secret_is_shown_once(browser: Brows
         await page.wait_for_selector("text=Copy it now")
         await page.reload()
         await page.wait_for_selector(f"tr:has-text('{name}')")
-        assert await page.locator("text=Copy it now").count() == 0
+        await expect(page.locator("text=Copy it now")).to_have_count(0)
         await page.click(f"tr:has-text('{name}') >> button")
 
         await expect(page.locator(f"tr:has-text('{name}')")).to_have_count(0)
@@ -314,7 +315,7 @@ async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, d
         await asyncio.to_thread(call, demo_store, "POST", f"{releases}/1.1.0/publish", {})
         await page.reload()
         await page.wait_for_selector("button:text('Promote')")
-        assert await page.locator("button:text('Roll back')").count() == 0
+        await expect(page.locator("button:text('Roll back')")).to_have_count(0)
 
         await page.goto(f"/publisher/products/{slug}")
         await page.click("tr:has-text('1.1.0') >> a:text('Roll back to 1.0.0')")
@@ -371,7 +372,7 @@ async def test_an_upload_tells_how_long_it_takes_and_is_paused_by_keyboard(
         await expect(page.locator("label:has(progress)")).to_contain_text("/s, ")
         await expect(page.locator("label:has(progress)")).to_contain_text(" left")
         # An upload's line is as wide as the text above it.
-        assert await evaluated(page, WIDTHS) == []
+        await until_equal(page, WIDTHS, [])
         await held.wait()
         await page.focus("button:text('Pause')")
         await page.keyboard.press("Enter")
@@ -393,7 +394,7 @@ async def test_whoever_is_no_owner_finds_a_publishers_pages_without_the_owners_o
             await sign_in(page, PLAYER, "/publisher")
             await page.wait_for_selector(".side-org >> text=Publisher")
 
-            assert await page.locator(".side-nav a > .cut").all_inner_texts() == ["Products", "Public profile"]
+            await expect(page.locator(".side-nav a > .cut")).to_have_text(["Products", "Public profile"])
     finally:
         await asyncio.to_thread(call, demo_store, "DELETE", f"/org/members?email={PLAYER}")
 

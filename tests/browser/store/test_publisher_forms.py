@@ -42,7 +42,7 @@ async def test_what_is_typed_into_a_product_survives_a_reload_and_is_shown_as_bu
         await page.wait_for_selector("text=Saved")
         await page.reload()
         await expect(page.locator("#summary")).to_have_value("A calm sea.")
-        assert await page.locator("text=Your unsaved changes are back.").count() == 0
+        await expect(page.locator("text=Your unsaved changes are back.")).to_have_count(0)
     saved = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
     assert (saved["title"], saved["summary"]) == ("Slow Tide", "A calm sea.")
 
@@ -134,7 +134,8 @@ async def test_a_refused_file_says_why_and_leads_to_where_another_is_uploaded(
         await page.click("button:text('Upload a corrected file')")
 
         await expect(page.locator("h2:text-is('Files')")).to_be_focused()
-        assert await page.locator(".steps li.done").count() == 1 + 1, "files and the saved notes, not the checks"
+        # Files and the saved notes, not the checks.
+        await expect(page.locator(".steps li.done")).to_have_count(1 + 1)
 
 
 @pytest.mark.full
@@ -156,7 +157,7 @@ async def test_a_webhook_is_added_with_a_secret_shown_once_and_removed(
         await assert_accessible(page, axe)
         await page.reload()
         await expect(row).to_have_count(1)
-        assert await page.locator("text=Copy the secret now.").count() == 0
+        await expect(page.locator("text=Copy the secret now.")).to_have_count(0)
         await row.locator("button:has-text('Remove')").click()
         await page.wait_for_selector("dialog[open] >> text=Queued events are dropped")
         await page.click("dialog >> button.risky")

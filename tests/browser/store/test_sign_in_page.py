@@ -1,12 +1,12 @@
 """The sign-in page beside the covers of the store's products."""
 
-import asyncio
-
 import httpx
 import pytest
-from playwright.async_api import Browser, Page, Request
+from playwright.async_api import Browser, Page, Request, expect
 
+from tests.browser.rules import evaluated
 from tests.browser.store.goods import free_product, new
+from tests.browser.waiting import eventually, until_equal
 from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
@@ -16,10 +16,12 @@ SHOWN = 9
 
 
 async def covers_are_there(page: Page) -> None:
-    """Wait until covers are shown by polling, because the page's policy forbids an injected script."""
-    async with asyncio.timeout(60):
-        while await page.evaluate(LOADED) < SHOWN:
-            await asyncio.sleep(0.1)
+    """Wait until covers are shown."""
+
+    async def are_loaded() -> None:
+        assert await evaluated(page, LOADED) >= SHOWN
+
+    await eventually(are_loaded)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -29,8 +31,9 @@ async def test_the_form_stands_beside_covers_that_are_loaded(
     async with watched(browser, demo_store.url, scheme=scheme) as page:
         await page.goto("/auth/signin")
         await covers_are_there(page)
-        assert await page.evaluate(f"{FORM}.right <= document.querySelector('.pictures').getBoundingClientRect().left")
-        assert await page.evaluate("document.activeElement.id") == "email"
+        is_beside = f"{FORM}.right <= document.querySelector('.pictures').getBoundingClientRect().left"
+        await until_equal(page, is_beside, expected=True)
+        await expect(page.locator("#email")).to_be_focused()
         await assert_accessible(page, axe)
         await picture(page, f"sign-in-1440-{scheme}")
 
@@ -46,7 +49,7 @@ async def test_on_a_phone_the_form_is_alone_and_no_cover_is_loaded(
     async with watched(browser, demo_store.url, width=390) as page:
         page.on("request", note)
         await page.goto("/auth/signin", wait_until="networkidle")
-        assert await page.evaluate(f"{FORM}.top") < 200
+        await until_equal(page, f"{FORM}.top < 200", expected=True)
         assert not [each for each in asked if "cover" in each]
         await assert_accessible(page, axe)
 
@@ -60,7 +63,7 @@ async def test_the_other_forms_have_covers_too(browser: Browser, demo_store: Run
 
 def test_the_cover_of_a_draft_is_not_shown(demo_store: Running) -> None:
     public, draft = free_product(demo_store), new(demo_store)
-    page = httpx.get(f"{demo_store.url}/auth/signin").text
+    page = httpx.get(f"{demo_store.url}/auth/signin", timeout=60).text
 
     assert f"/products/{public}/cover.svg" in page
     assert f"/products/{draft}/cover.svg" not in page

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.rules import settle
 from tests.browser.store.people import PUBLISHER, call, sign_in
 from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
@@ -95,6 +96,8 @@ async def test_marks_name_their_product_or_list_the_releases_of_one_place(
         await page.goto(f"/publisher?tab=usage&org={ORG}&step=day&{period}")
         places = page.locator(".chart-tags > li")
         await places.first.wait_for()
+        # The width of the chart says which marks share a place.
+        await settle(page)
         listed: list[str] = []
         for place in await places.all():
             several = place.locator(".menu > button")
@@ -102,6 +105,7 @@ async def test_marks_name_their_product_or_list_the_releases_of_one_place(
                 name = await several.inner_text()
                 await several.focus()
                 await page.keyboard.press("Enter")
+                await place.locator("[role=menuitem]:focus").wait_for()
                 entries = await place.locator("[role=menuitem]").all_inner_texts()
                 assert name.strip() == f"{len(entries)} releases"
                 listed += entries
@@ -148,6 +152,7 @@ async def test_the_area_of_a_publisher_is_a_menu_at_phone_width(browser: Browser
         await expect(page.locator(".side-nav")).to_be_hidden()
         await page.focus(".side-org .menu > button")
         await page.keyboard.press("Enter")
+        await page.wait_for_selector("[role=menuitem]:focus")
         await page.keyboard.press("End")
         await page.keyboard.press("Enter")
 

@@ -16,6 +16,8 @@ from tests.browser.watched import watched
 from tests.servers.countersign import Running, served
 
 PASSWORD = "countersign-demo"
+ANSWER_S = 120
+"""How long an answer may take on a busy machine."""
 
 
 @dataclass
@@ -28,12 +30,17 @@ class Caller:
     def post(self, path: str, body: object) -> httpx.Response:
         """The answer of the API."""
         return httpx.post(
-            f"{self.url}/api/{path}", json=body, headers={"Authorization": f"Bearer {self.token}"}, verify=TLS
+            f"{self.url}/api/{path}",
+            json=body,
+            headers={"Authorization": f"Bearer {self.token}"},
+            timeout=ANSWER_S,
+            verify=TLS,
         )
 
     def meta(self) -> Any:
         """The models and commands that the caller may use."""
-        return httpx.get(f"{self.url}/api/meta", headers={"Authorization": f"Bearer {self.token}"}, verify=TLS).json()
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx.get(f"{self.url}/api/meta", headers=headers, timeout=ANSWER_S, verify=TLS).json()
 
     def run(self, command: str, /, **body: object) -> Any:
         """The result of a command, or the proposal that it became."""
@@ -60,7 +67,8 @@ class Desk:
 
     def caller(self, name: str) -> Caller:
         """A person of the demonstration at the API."""
-        answer = httpx.post(f"{self.url}/api/auth/login", json={"username": name, "password": PASSWORD}, verify=TLS)
+        sent = {"username": name, "password": PASSWORD}
+        answer = httpx.post(f"{self.url}/api/auth/login", json=sent, timeout=ANSWER_S, verify=TLS)
         return Caller(self.url, answer.json()["token"])
 
     def page(self, browser: Browser, **options: Any) -> Any:
@@ -69,7 +77,6 @@ class Desk:
 
     async def sign_in(self, page: Page, name: str, path: str = "/") -> None:
         """Sign in as that person, and open that page."""
-        page.set_default_timeout(30_000)
         await page.goto("/signin")
         await page.fill("#username", name)
         await page.fill("#password", PASSWORD)

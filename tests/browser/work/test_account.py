@@ -8,7 +8,6 @@ from tests.browser.work.conftest import Desk
 async def test_a_person_sets_theme_and_density_for_this_browser(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice")
-        await page.wait_for_selector("main h1")
         await page.click(".side-person button")
         await page.click("[role=menuitem]:has-text('Account')")
         await page.wait_for_selector("h1:text-is('Account')")

@@ -3,7 +3,8 @@
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.watched import assert_accessible
+from tests.browser.waiting import copied, eventually
+from tests.browser.watched import ENOUGH_MS, assert_accessible
 from tests.browser.work.conftest import Caller, Desk
 
 
@@ -24,9 +25,13 @@ async def test_a_token_is_made_shown_once_works_and_is_revoked(browser: Browser,
         await page.click("button:text-is('Create token')")
         token = await page.inner_text(".secret")
         await page.click("[aria-label='Copy: the settings']")
-        settings = await page.evaluate("navigator.clipboard.readText()")
-        assert token in settings
-        assert f"{desk.url}/mcp" in settings
+
+        async def are_copied() -> None:
+            settings = await copied(page)
+            assert token in settings
+            assert f"{desk.url}/mcp" in settings
+
+        await eventually(are_copied)
         await page.wait_for_selector("text=Live answer from the API")
         leads = page.locator(".signed tr:has(th:text-is('Leads'))")
         await expect(leads.locator("td").nth(2)).to_contain_text("Contact email")
@@ -53,11 +58,12 @@ async def test_a_token_without_a_scope_is_not_made(browser: Browser, desk: Desk)
         await page.fill("#label", "idle")
         await page.press("#label", "Enter")
         await page.check("label:has-text('Custom') input")
-        for summary in await page.query_selector_all(".scope-model summary"):
+        await page.locator(".scope-model summary").first.wait_for()
+        for summary in await page.locator(".scope-model summary").all():
             await summary.click()
-        for ticked in await page.query_selector_all(".scope-model input:checked"):
-            if await ticked.is_checked():
-                await ticked.uncheck()
+        ticked = page.locator(".scope-model input:checked")
+        while await ticked.count():
+            await ticked.first.uncheck()
         await page.click("button:text-is('Create token')")
 
         await page.wait_for_selector("[role=alert] >> text=Select at least one permission")
@@ -75,7 +81,7 @@ async def test_an_agent_is_shown_with_what_it_did_and_may_do_as_it_happens(
         await page.wait_for_selector("h2:text-is('watched-bot')")
         log = page.locator(".log tbody tr")
         # A call that is recorded during the page's first request appears with its next one.
-        await expect(log).to_have_count(1, timeout=30_000)
+        await expect(log).to_have_count(1, timeout=ENOUGH_MS)
         await expect(log.first).to_contain_text("Watched 0")
         of_leads = page.locator(".matrix tr:has(th:text-is('Leads')) td")
         await expect(of_leads.nth(1)).to_contain_text("not allowed")
@@ -83,7 +89,7 @@ async def test_an_agent_is_shown_with_what_it_did_and_may_do_as_it_happens(
         await page.mouse.move(0, 0)
 
         agent.run("lead.delete", id=leads[1]["id"])
-        await expect(log).to_have_count(2, timeout=30_000)
+        await expect(log).to_have_count(2, timeout=ENOUGH_MS)
         await expect(log.first).to_contain_text("Watched 1")
 
 
@@ -103,7 +109,7 @@ async def test_an_agents_permissions_agree_in_table_and_words_and_all_clients_ar
         await page.click("summary:text-is('In words')")
         await expect(page.locator(".may-words")).to_be_visible()
         await expect(page.locator(".may-words")).not_to_contain_text("plans")
-        await expect(page.locator(".log .log-on").first).to_have_text("–", timeout=30_000)
+        await expect(page.locator(".log .log-on").first).to_have_text("–", timeout=ENOUGH_MS)
         await page.click(".setup [role=tab]:text-is('More')")
         await page.click(".setup [role=tab]:text-is('Cursor')")
         await expect(page.locator(".setup [data-client=Cursor]")).to_be_visible()

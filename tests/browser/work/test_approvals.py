@@ -7,6 +7,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from countersign.kernel import clock
+from tests.browser.waiting import eventually, press
 from tests.browser.work.conftest import Caller, Desk
 from tests.figures import Figures
 
@@ -15,7 +16,7 @@ SHOWN_MS = 300
 
 async def sign(page: Page) -> None:
     """Approve the shown proposal by key, and confirm this if records are lost."""
-    await page.keyboard.press("a")
+    await press(page, "a")
     await page.locator("dialog[open] .button:focus:text-is('Cancel')").wait_for()
     await page.press("dialog[open] .ink", "Enter")
 
@@ -41,12 +42,13 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(browser: Brow
         await page.wait_for_selector(".plan:has-text('Delete lead')")
         await expect(page.locator("h2#plan-title")).to_have_text("Delete lead “Old 0”")
         await expect(page.locator(".plan-page .irreversible")).to_contain_text("This can’t be undone.")
-        assert "scout on behalf of alice" in await page.inner_text(".plan-page")
+        shown = page.locator(".plan-page")
+        await expect(shown).to_contain_text("scout on behalf of alice", use_inner_text=True)
         await expect(page.locator(".plan .about")).to_have_text("Old 0")
         before = waiting(alice)
         badge = page.locator(".side-link:has-text('Approvals') .badge")
         await expect(badge).to_have_text(f"{before} waiting")
-        assert await page.title() == f"({before}) Approvals · Countersign"
+        await expect(page).to_have_title(f"({before}) Approvals · Countersign")
         sent: list[str] = []
         page.on("request", lambda each: sent.append(each.post_data or "") if "/api/approve/" in each.url else None)
         await sign(page)
@@ -97,7 +99,11 @@ async def test_a_deletion_shows_all_fields_where_they_fit_and_else_the_most_tell
         shown = page.locator(".plan-page table.changes")
         await expect(shown).to_contain_text("Asked for a second offer")
         await expect(page.locator(".more-fields")).to_have_count(0)
-        assert await rows.count() > 6
+
+        async def are_more() -> None:
+            assert await rows.count() > 6
+
+        await eventually(are_more)
 
         await page.set_viewport_size({"width": 1440, "height": 500})
         await expect(rows).to_have_count(6)
@@ -126,10 +132,10 @@ async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
         await sign(page)
 
         await page.wait_for_selector(".plan-page .notice:has-text('has changed since this was proposed')")
+        await expect(page.locator("#approve")).to_have_count(0)
+        await expect(page.locator(".plan-page")).not_to_contain_text("Expires", use_inner_text=True)
         said = await page.inner_text(".plan-page")
-        assert "Expires" not in said
         assert each not in said.split("Exact command")[0]
-        assert await page.locator("#approve").count() == 0
         assert alice.run("lead.get", id=each)["title"] == "Changed meanwhile"
 
 
@@ -146,9 +152,9 @@ async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?agent=both ways&plan={moving}")
         await page.wait_for_selector("#plan-title:has-text('Qualify: “Sold and gone”')")
-        await page.keyboard.press("k")
+        await press(page, "k")
         await expect(page.locator(".plan[data-command='lead.delete']")).to_be_focused()
-        await page.keyboard.press("j")
+        await press(page, "j")
         await expect(page.locator(".plan[data-command='lead.qualify']")).to_be_focused()
         await page.click(".plan[data-command='lead.delete']")
         await page.wait_for_selector("#plan-title:has-text('Delete lead')")
@@ -160,9 +166,9 @@ async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_
         await page.wait_for_selector(".plan[data-command='lead.update'] .chip:has-text('Out of date')")
         await page.wait_for_selector("#plan-title:has-text('Qualify')")
         await page.wait_for_selector(".plan-page .notice:has-text('has changed since this was proposed')")
-        assert "Sold and gone" in await page.inner_text("#plan-title")
-        assert "Expires" not in await page.inner_text(".plan-page")
-        assert await page.locator("#approve").count() == 0
+        await expect(page.locator("#plan-title")).to_contain_text("Sold and gone")
+        await expect(page.locator(".plan-page")).not_to_contain_text("Expires", use_inner_text=True)
+        await expect(page.locator("#approve")).to_have_count(0)
         await expect(page.locator("#reject")).to_be_visible()
         await expect(page.locator("#reject")).to_be_enabled()
         assert [alice.run("plan.get", id=plan)["state"] for plan in (deleting, moving)] == ["executed", "pending"]
@@ -203,9 +209,9 @@ async def test_a_rejection_needs_a_reason_which_the_agent_reads(browser: Browser
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
         await page.wait_for_selector(".plan-page:has-text('Kept')")
-        await page.keyboard.press("r")
+        await press(page, "r")
         await page.click("dialog[open] .risky")
-        assert await page.get_attribute("#reject-reason", "aria-invalid") == "true"
+        await expect(page.locator("#reject-reason")).to_have_attribute("aria-invalid", "true")
         await page.fill("#reject-reason", "Still needed")
         await page.click("dialog[open] .risky")
         await page.wait_for_selector(".toast:has-text('Rejected')")
@@ -231,7 +237,7 @@ async def test_who_signs_in_haste_is_shown_it_again_and_told(browser: Browser, d
         await page.wait_for_selector("[data-seconds='0']")
         await page.keyboard.press("a")
         await page.wait_for_selector("dialog[open] .changes")
-        assert "Hurried" in await page.inner_text("dialog[open] .changes .before")
+        await expect(page.locator("dialog[open] .changes .before")).to_contain_text("Hurried")
         await page.keyboard.press("Escape")
         await expect(page.locator(".plan")).to_have_count(2)
         await page.wait_for_selector("[data-seconds='4']")
@@ -250,7 +256,7 @@ async def test_what_was_proposed_is_done_otherwise_by_the_person(browser: Browse
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
         await page.wait_for_selector("#redo")
-        await page.keyboard.press("e")
+        await press(page, "e")
         await expect(page.locator("#reject-reason")).to_have_value("A person made this change differently.")
         await page.click("dialog[open] .risky")
         await page.wait_for_selector("h1:text-is('As it was')")
@@ -280,7 +286,7 @@ async def test_proposals_are_filtered_by_agent_model_and_age(browser: Browser, d
         await expect(page.locator(".plan strong")).to_have_text(["Delete ticket"])
         await page.select_option("#age", "hour")
         await page.wait_for_selector("h2:text-is('You’re all caught up')")
-        assert "age=hour" in page.url
+        await expect(page).to_have_url(re.compile("age=hour"))
         await page.select_option("#age", "")
 
         await expect(page.locator(".plan")).to_have_count(1)
@@ -317,12 +323,10 @@ async def test_an_agents_words_stay_text_and_are_marked(browser: Browser, desk: 
     plan = writer.run("plan.propose", steps=steps, why=words)["plan_id"]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
-        await page.wait_for_selector(".untrusted")
-
-        assert words in await page.inner_text(".untrusted")
-        assert words in await page.inner_text(".changes .after")
-        assert "Before" in await page.inner_text(".changes .before")
-        assert await page.locator(".plan-page img, .plan-page b").count() == 0
+        await expect(page.locator(".untrusted").first).to_contain_text(words)
+        await expect(page.locator(".changes .after").first).to_contain_text(words)
+        await expect(page.locator(".changes .before").first).to_contain_text("Before")
+        await expect(page.locator(".plan-page img, .plan-page b")).to_have_count(0)
 
 
 @pytest.mark.full
@@ -422,8 +426,12 @@ async def test_who_approves_the_posting_of_an_invoice_sees_the_invoice_and_its_l
         await expect(subject).to_contain_text("Showing the first 20 of 22.")
         await expect(subject).to_contain_text("Payments: none")
         await expect(page.locator(".plan-page")).to_contain_text("If this record or a record it affects changes")
-        above = await page.locator(".plan-page").inner_text()
-        assert above.index("Posted blind") < above.index("What changes")
+
+        async def is_above() -> None:
+            above = await page.locator(".plan-page").inner_text()
+            assert above.find("Posted blind") in range(above.find("What changes"))
+
+        await eventually(is_above)
 
         carol.run("invoice_line.create", invoice=invoice, description="Later", unit_price_minor=1, tax_bp=0)
         await sign(page)
@@ -485,7 +493,7 @@ async def test_a_person_who_does_not_want_a_deletion_rejects_it_and_is_led_to_th
         await page.click("dialog[open] .risky")
         await page.wait_for_selector("h1:text-is('To be kept open')")
 
-        assert each in page.url
+        await expect(page).to_have_url(re.compile(each))
         assert alice.run("plan.get", id=plan)["state"] == "rejected"
         assert alice.run("lead.get", id=each)["title"] == "To be kept open"
 
@@ -524,6 +532,8 @@ async def test_no_dialog_of_an_action_has_two_buttons_of_one_name(browser: Brows
                 seen.add(state)
                 await page.goto(f"/models/{model['name']}/records/{row['id']}")
                 await page.wait_for_selector("main h1")
+                # The page has all its actions when it has its history.
+                await page.locator(".timeline li").first.wait_for()
                 for each in await page.locator("[data-action]").all():
                     await each.click()
                     buttons = page.locator("dialog[open] > .row button")
@@ -532,6 +542,7 @@ async def test_no_dialog_of_an_action_has_two_buttons_of_one_name(browser: Brows
                     assert names[0] != names[1]
                     assert not {"Cancel", "Abbrechen"} >= set(names)
                     await page.keyboard.press("Escape")
+                    await expect(page.locator("dialog[open]")).to_have_count(0)
 
 
 async def test_a_proposal_of_several_deletions_is_named_by_them_and_asks_with_the_names_once(

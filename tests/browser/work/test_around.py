@@ -5,6 +5,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.rules import settle
+from tests.browser.waiting import box, eventually, press, until_equal
 from tests.browser.work.conftest import Caller, Desk
 
 
@@ -12,7 +14,7 @@ async def test_the_palette_goes_to_a_record_by_keyboard(browser: Browser, desk: 
     alice.run("lead.create", title="Needle in the hay")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice")
-        await page.keyboard.press("Control+k")
+        await press(page, "Control+k")
         await page.wait_for_selector("#palette:focus")
         await page.keyboard.type("needle in")
         await page.wait_for_selector("[role=option][aria-selected=true]:has-text('Needle')")
@@ -25,7 +27,9 @@ async def test_a_card_is_moved_without_dragging(browser: Browser, desk: Desk, al
     ticket = alice.run("ticket.create", subject="Moved by its menu")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/ticket/board")
-        total = int((await page.inner_text("#lane-open .lane-count")).strip())
+        opened = [{"field": "state", "op": "eq", "value": "open"}]
+        total = int(alice.run("ticket.search", filter=opened, limit=1)["total"])
+        await expect(page.locator("#lane-open .lane-count")).to_have_text(str(total))
         card = page.locator(".lane:has(#lane-new) .board-card").first
         # The key of a card opens its menu.
         await card.locator("a").first.focus()
@@ -59,9 +63,14 @@ async def test_figures_are_told_apart_by_a_second_field_and_lead_to_their_record
         await page.select_option("#across-lead", label="Source")
         table = figure.locator("table")
         await expect(table.locator("caption")).to_have_text("Leads by Stage, split by Source")
-        heads = await table.locator("thead th").all_inner_texts()
-        sums = [int(each.replace(",", "")) for each in await table.locator("tbody td:last-child").all_inner_texts()]
-        assert sum(sums) == root.run("lead.search", limit=1)["total"]
+        total = root.run("lead.search", limit=1)["total"]
+
+        async def adds_up() -> list[str]:
+            sums = await table.locator("tbody td:last-child").all_inner_texts()
+            assert sum(int(each.replace(",", "")) for each in sums) == total
+            return await table.locator("thead th").all_inner_texts()
+
+        heads = await eventually(adds_up)
         column = heads.index("web")
         row = table.locator("tbody tr:has(th .chip:text-is('New'))")
         found = row.locator(f":nth-child({column + 1}) a")
@@ -69,7 +78,7 @@ async def test_figures_are_told_apart_by_a_second_field_and_lead_to_their_record
         await found.press("Enter")
 
         await expect(page.locator(".count")).to_have_text(f"{count} records")
-        assert await page.locator(".filter-token").count() == 2
+        await expect(page.locator(".filter-token")).to_have_count(2)
 
 
 @pytest.mark.full
@@ -81,17 +90,18 @@ async def test_on_paper_there_are_records_and_nothing_to_press(browser: Browser,
             await desk.sign_in(page, "alice", path)
             await page.wait_for_selector(".loading", state="detached")
             await page.emulate_media(media="print")
-            assert await page.locator("button:visible, nav:visible >> a, footer:visible").count() == 0, path
-            assert await page.inner_text("h1")
+            await expect(page.locator("button:visible, nav:visible >> a, footer:visible")).to_have_count(0)
+            await expect(page.locator("h1")).not_to_have_text("")
         await page.goto("/models/lead")
         await page.wait_for_selector("#cell-9-0 a", state="attached")
-        boxes = [await page.locator(f"#cell-{row}-0").bounding_box() for row in range(10)]
-        tops = [each["y"] for each in boxes if each]
-        assert tops == sorted(set(tops))
-        assert len(tops) == 10
+
+        async def are_below_each_other() -> None:
+            tops = [(await box(page.locator(f"#cell-{row}-0")))["y"] for row in range(10)]
+            assert tops == sorted(set(tops))
+
+        await eventually(are_below_each_other)
         second = "document.querySelector('.grid-body .grid-row:nth-child(2)')"
-        ground = await page.evaluate(f"getComputedStyle({second}).backgroundColor")
-        assert ground == "rgb(255, 255, 255)"
+        await until_equal(page, f"getComputedStyle({second}).backgroundColor", "rgb(255, 255, 255)")
 
 
 @pytest.mark.full
@@ -99,16 +109,18 @@ async def test_single_keys_switched_off_leave_the_grid_its_own(browser: Browser,
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead")
         await page.wait_for_selector("#cell-0-0 a")
-        await page.keyboard.press("?")
-        sheet = await page.inner_text("dialog[open]")
-        assert "Filter the list" in sheet
-        assert "New record" in sheet
+        await press(page, "?")
+        sheet = page.locator("dialog[open]")
+        await expect(sheet).to_contain_text("Filter the list")
+        await expect(sheet).to_contain_text("New record")
         await page.locator("dialog[open] input[type=checkbox]").press("Space")
         await page.keyboard.press("Escape")
-        for key in ("c", "f", "?"):
-            await page.keyboard.press(key)
+        await expect(page.locator("dialog[open]")).to_have_count(0)
+        await press(page, "c", "f", "?")
+        # What the keys do otherwise is shown then.
+        await settle(page)
         assert urlsplit(page.url).path == "/models/lead"
-        assert await page.locator("dialog[open], [name=filter-field]").count() == 0
+        await expect(page.locator("dialog[open], [name=filter-field]")).to_have_count(0)
         await page.focus("[role=grid]")
         await page.keyboard.press("ArrowDown")
 

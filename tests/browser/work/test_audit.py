@@ -1,6 +1,7 @@
 """The audit: filtered, linked permanently, verified and exported."""
 
 import csv
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.waiting import copied, eventually
 from tests.browser.work.conftest import Caller, Desk
 from tests.servers.countersign import served
 
@@ -26,7 +28,7 @@ async def test_an_entry_is_found_by_keyboard_and_has_an_address_that_stays(
         await page.keyboard.type(lead["id"])
         await page.keyboard.press("Enter")
         await expect(page.locator("tbody tr")).to_have_count(2)
-        assert f"record={lead['id']}" in page.url
+        await expect(page).to_have_url(re.compile(f"record={lead['id']}"))
         await page.focus("#command")
         await page.keyboard.type("lead.update")
         await page.keyboard.press("Enter")
@@ -35,11 +37,17 @@ async def test_an_entry_is_found_by_keyboard_and_has_an_address_that_stays(
         await expect(page.locator(".entry-detail .before")).to_contain_text("Watched closely")
         await page.locator("tbody th a").press("Enter")
         await page.wait_for_selector("h1:text-is('lead.update')")
-        assert "Watched closely" in await page.inner_text(".changes .before")
-        assert "Changed since" in await page.inner_text(".changes .after")
-        assert "alice" in await page.inner_text(".facts")
+        await expect(page.locator(".changes .before").first).to_contain_text("Watched closely")
+        await expect(page.locator(".changes .after").first).to_contain_text("Changed since")
+        await expect(page.locator(".facts").first).to_contain_text("alice")
         await page.click("[aria-label='Copy link: to this entry']")
-        link = await page.evaluate("navigator.clipboard.readText()")
+
+        async def is_copied() -> str:
+            link = await copied(page)
+            assert link == page.url
+            return link
+
+        link = await eventually(is_copied)
         await page.goto("/")
         await page.goto(link)
 
@@ -101,4 +109,5 @@ async def test_who_may_not_read_the_audit_finds_no_page_of_it(browser: Browser, 
         await desk.sign_in(page, "bob", "/audit")
         await page.wait_for_selector("h1:text-is('Page not found')")
 
-        assert await page.locator("nav >> text=Audit log").count() == 0
+        await expect(page.locator("nav >> text=Approvals").first).to_be_attached()
+        await expect(page.locator("nav >> text=Audit log")).to_have_count(0)

@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Page, expect
 
+from tests.browser.rules import evaluated
+from tests.browser.waiting import copied, eventually
 from tests.browser.work.conftest import Caller, Desk
 
 DOCUMENT = Path(__file__).parents[3] / "docs/how-to/connect-an-agent.md"
@@ -27,6 +29,16 @@ def squeezed(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
+async def copy_settings(page: Page, known: dict[str, str], name: str) -> None:
+    """Copy the settings of this client, and compare them with the documentation."""
+    await page.click("[role=tabpanel] button")
+
+    async def are_copied() -> None:
+        assert squeezed(await copied(page)) == squeezed(known[name]), name
+
+    await eventually(are_copied)
+
+
 async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
@@ -35,19 +47,18 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
         await desk.sign_in(page, "alice", "/connect")
         known = in_document(desk.url)
         tabs = page.locator("[role=tab]")
+        await tabs.first.wait_for()
         for number in range(await tabs.count()):
-            name = await page.inner_text("[role=tab][aria-selected=true]")
-            await page.click("[role=tabpanel] button")
-            copied = await page.evaluate("navigator.clipboard.readText()")
-            assert squeezed(copied) == squeezed(known[name]), name
+            await expect(tabs.nth(number)).to_have_attribute("aria-selected", "true")
+            await copy_settings(page, known, await tabs.nth(number).inner_text())
             await tabs.nth(number).press("ArrowRight")
         await page.fill("#token", agent.token)
         await page.press("#token", "Enter")
         deleting = page.locator("tr:has(code:text-is('lead__delete'))")
         await expect(deleting).to_contain_text("Proposes")
         await expect(page.locator("tr:has(code:text-is('lead__list'))")).to_contain_text("Reads")
-        assert await page.locator("code:text-is('lead__create')").count() == 0
-        assert agent.token not in await page.evaluate("JSON.stringify([localStorage, sessionStorage, location.href])")
+        await expect(page.locator("code:text-is('lead__create')")).to_have_count(0)
+        assert agent.token not in await evaluated(page, "JSON.stringify([localStorage, sessionStorage, location.href])")
         token = alice.run("agent_token.list", filter=[{"field": "label", "op": "eq", "value": "wired"}])[0]
         alice.run("agent_token.revoke", id=token["id"])
         await page.press("#token", "Enter")

@@ -5,6 +5,7 @@ import re
 from playwright.async_api import Browser, expect
 
 from countersign.kernel import clock
+from tests.browser.waiting import eventually
 from tests.browser.work.conftest import Caller, Desk
 
 
@@ -20,7 +21,8 @@ async def test_a_chart_is_read_by_keyboard_shown_as_a_table_and_leads_to_its_rec
         await chart.press("End")
         await expect(over_time.locator("[role=status]")).to_contain_text("Revenue won:")
         parts = page.locator(".widget:has(h2:text-is('Leads to close by source'))")
-        assert await parts.locator("svg .bar").count() > 3
+        # There are more than three.
+        await expect(parts.locator("svg .bar").nth(3)).to_be_attached()
         await over_time.get_by_text("Table").click()
         await expect(over_time.locator("tbody tr")).to_have_count(12)
         await over_time.get_by_text("Table").click()
@@ -30,7 +32,7 @@ async def test_a_chart_is_read_by_keyboard_shown_as_a_table_and_leads_to_its_rec
 
         await page.wait_for_selector("h1:text-is('Leads')")
         # The first day, the last day, and the stage that the measure counts.
-        assert await page.locator(".filter-token").count() == 3
+        await expect(page.locator(".filter-token")).to_have_count(3)
         await expect(page.locator(".filter-token:has-text('Stage')")).to_contain_text("Won")
 
 
@@ -48,10 +50,15 @@ async def test_the_win_rate_and_the_open_pipeline_are_those_of_the_leads(
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/dashboard?board=crm&period=custom&from={first}&to={last}")
         rate = page.locator(".kpi[aria-label='Win rate'] .kpi-value")
-        shown = re.findall(r"^\d+(?=%)", await rate.inner_text())
         won, lost = [count_of(alice, [stage], first, last) for stage in ("won", "lost")]
         assert min(won, lost) > 0
-        assert abs(int(shown[0]) - 100 * won / (won + lost)) <= 0.5
+
+        async def is_of_the_leads() -> None:
+            shown = re.findall(r"^\d+(?=%)", await rate.inner_text())
+            assert len(shown) == 1
+            assert abs(int(shown[0]) - 100 * won / (won + lost)) <= 0.5
+
+        await eventually(is_of_the_leads)
         await expect(page.locator(".kpi[aria-label='Open pipeline'] .kpi-value")).to_contain_text("until")
         # The bar of each stage has its number and its amount.
         amount = page.locator(".states li:has-text('Qualified') .number").last
@@ -63,6 +70,7 @@ async def test_no_two_tiles_of_a_dashboard_count_the_same(browser: Browser, desk
         await desk.sign_in(page, "alice", "/dashboard?board=crm")
         pivot = page.locator(".of-pivot:has(h2:text-is('Leads by Owner'))")
         await expect(pivot.locator("th:text-is('Qualified')")).to_have_count(1)
+        await page.wait_for_selector(".dashboard :is(.loading, .skeleton, [aria-busy=true])", state="detached")
         titles = [each.lower() for each in await page.locator(".dashboard h2").all_inner_texts()]
         assert len(titles) == len(set(titles))
 
@@ -72,10 +80,11 @@ async def test_a_dashboard_is_narrowed_to_an_owner_and_its_address_says_so(brows
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/dashboard?board=crm")
         new = page.locator(".states li:has-text('New') a")
+        await expect(new).to_have_text(re.compile(r"^\d+$"))
         everybody = int(await new.inner_text())
         await page.select_option("[aria-label='Owner']", bob)
         await expect(new).not_to_have_text(str(everybody))
-        assert f"owner={bob}" in page.url
+        await expect(page).to_have_url(re.compile(f"owner={bob}"))
         await page.select_option("[aria-label='Period']", "custom")
         await page.fill("[aria-label='From']", "2026-01-01")
         await page.press("[aria-label='From']", "Tab")
@@ -90,6 +99,9 @@ async def test_the_parts_of_bars_differ_in_forced_colours_too(browser: Browser, 
         await page.emulate_media(forced_colors="active")
         await desk.sign_in(page, "alice", "/dashboard?board=crm&period=year")
         parts = page.locator(".widget:has(h2:text-is('Leads to close by source'))")
-        await parts.locator("svg .bar").first.wait_for()
         fills = "bars => bars.map(each => getComputedStyle(each).fill)"
-        assert len(set(await parts.locator("svg .bar").evaluate_all(fills))) > 3
+
+        async def differ() -> None:
+            assert len(set(await parts.locator("svg .bar").evaluate_all(fills))) > 3
+
+        await eventually(differ)

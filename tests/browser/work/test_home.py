@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from playwright.async_api import Browser, expect
 
+from tests.browser.waiting import eventually
 from tests.browser.work.conftest import Caller, Desk
 
 
@@ -45,10 +46,15 @@ async def test_what_is_overdue_comes_first_with_its_days_and_a_move_says_to_whic
         await desk.sign_in(page, "root", "/")
         closing = page.locator(".widget:has(h2:text-is('Leads closing soon'))")
         await expect(closing.locator(".widget-row", has_text="Three days late")).to_have_count(1)
-        rows = await closing.locator(".widget-row").all_inner_texts()
-        place = next(at for at, text in enumerate(rows) if "Three days late" in text)
-        assert "3 days overdue" in rows[place]
-        assert all("overdue" in text for text in rows[:place])
+
+        async def is_overdue() -> None:
+            rows = await closing.locator(".widget-row").all_inner_texts()
+            places = [at for at, text in enumerate(rows) if "Three days late" in text]
+            assert places
+            assert "3 days overdue" in rows[places[0]]
+            assert all("overdue" in text for text in rows[: places[0]])
+
+        await eventually(is_overdue)
         moved = page.locator(".feed li:has-text('moved Three days late to')")
         await expect(moved.locator(".chip")).to_have_text("Qualified")
 
@@ -62,4 +68,4 @@ async def test_a_person_without_work_is_shown_how_to_begin(browser: Browser, des
         await desk.sign_in(page, "bob", "/")
 
         await expect(page.locator(".steps h3")).to_have_text(["Import your records", "Connect an agent"])
-        assert await page.locator(".tile").count() == 0
+        await expect(page.locator(".tile")).to_have_count(0)

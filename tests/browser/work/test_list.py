@@ -2,18 +2,21 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from tests.browser.rules import settle
+from tests.browser.waiting import box, copied, eventually, press, until_equal
 from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk, filtered
 
 
-async def cell(page: Page) -> str:
-    """The cell with the keyboard focus."""
-    return str(await page.get_attribute("[role=grid]", "aria-activedescendant"))
+async def is_at(page: Page, cell: str) -> None:
+    """Wait until this cell has the keyboard focus."""
+    await expect(page.locator("[role=grid]")).to_have_attribute("aria-activedescendant", cell)
 
 
 def count(alice: Caller) -> int:
@@ -23,12 +26,17 @@ def count(alice: Caller) -> int:
 
 async def width(page: Page, heading: str) -> int:
     """The width of a column in pixels."""
-    return round((await page.locator(f"[role=columnheader]:text-is('{heading}')").bounding_box() or {})["width"])
+    await settle(page)
+    return round((await box(page.locator(f"[role=columnheader]:text-is('{heading}')")))["width"])
 
 
-async def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        await page.keyboard.press(key)
+async def is_wide(page: Page, heading: str, expected: int) -> None:
+    """Wait until a column has this width in pixels."""
+
+    async def is_so() -> None:
+        assert await width(page, heading) == expected
+
+    await eventually(is_so)
 
 
 async def test_a_list_is_walked_sorted_and_opened_by_keyboard_alone(
@@ -40,22 +48,26 @@ async def test_a_list_is_walked_sorted_and_opened_by_keyboard_alone(
         await expect(page.locator("[role=grid]")).to_have_attribute("aria-rowcount", str(total + 1))
         while not await page.evaluate("document.activeElement.matches('[role=grid]')"):
             await page.keyboard.press("Tab")
-        assert await cell(page) == "cell-0-0"
+        await is_at(page, "cell-0-0")
         await press(page, "ArrowDown", "End")
-        assert await cell(page) == "cell-1-7"
+        await is_at(page, "cell-1-7")
         await press(page, "Control+End")
-        assert await cell(page) == f"cell-{total - 1}-7"
+        await is_at(page, f"cell-{total - 1}-7")
         await page.wait_for_selector(f"#cell-{total - 1}-0 a")
-        await press(page, "Control+Home", "ArrowUp", "Enter")
+        await press(page, "Control+Home", "ArrowUp")
+        await is_at(page, "cell--1-0")
+        await page.keyboard.press("Enter")
         await page.wait_for_selector("[role=columnheader][aria-sort=ascending]")
-        assert page.url.endswith("?view=all&order=title")
-        assert await cell(page) == "cell--1-0"
-        await page.wait_for_selector("#cell-0-0 a")
-        first = await page.inner_text("#cell-0-0")
-        await press(page, "ArrowDown", "Enter")
+        await expect(page).to_have_url(re.compile(r"\?view=all&order=title$"))
+        await is_at(page, "cell--1-0")
+        first = alice.run("lead.list", order=[{"field": "title", "dir": "asc"}], limit=1)[0]["title"]
+        await expect(page.locator("#cell-0-0")).to_have_text(first)
+        await press(page, "ArrowDown")
+        await is_at(page, "cell-0-0")
+        await page.keyboard.press("Enter")
         await page.wait_for_selector("h1:focus")
 
-        assert await page.inner_text("h1") == first
+        await expect(page.locator("h1")).to_have_text(first)
 
 
 async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: Desk, alice: Caller) -> None:
@@ -89,9 +101,12 @@ async def test_the_sheet_has_all_keys_of_the_page(browser: Browser, desk: Desk) 
         await page.wait_for_selector("text=Remove a filter")
         await press(page, "?")
         await page.wait_for_selector("dialog[open] kbd")
-        keys = await page.locator("dialog[open] kbd").all_inner_texts()
 
-        assert {"↑", "Home", "PageDown", "Enter", "F2", "Space", "Ctrl", "K", "Escape", "f", "c", "?"} <= set(keys)
+        async def has_all_keys() -> None:
+            keys = await page.locator("dialog[open] kbd").all_inner_texts()
+            assert {"↑", "Home", "PageDown", "Enter", "F2", "Space", "Ctrl", "K", "Escape", "f", "c", "?"} <= set(keys)
+
+        await eventually(has_all_keys)
 
 
 @pytest.mark.full
@@ -101,14 +116,18 @@ async def test_a_filter_is_built_told_in_the_address_and_taken_away(
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?view=all")
         await page.wait_for_selector("#cell-0-0 a")
-        await page.keyboard.press("f")
+        await press(page, "f")
         await page.select_option("#filter-field", "expected_revenue_minor")
         await page.select_option("#filter-op", "gte")
         await page.fill("#filter-value", "80,000.00")
         await page.keyboard.press("Enter")
         await page.wait_for_selector(".conditions")
-        query = parse_qs(urlsplit(page.url).query)
-        assert query["filter"] == ['[{"field":"expected_revenue_minor","op":"gte","value":8000000}]']
+
+        async def is_in_the_address() -> None:
+            query = parse_qs(urlsplit(page.url).query)
+            assert query["filter"] == ['[{"field":"expected_revenue_minor","op":"gte","value":8000000}]']
+
+        await eventually(is_in_the_address)
         await expect(page.locator("#panel-filter")).to_be_focused()
         await page.keyboard.press("Enter")
         await page.select_option("#filter-field", "stage")
@@ -117,8 +136,10 @@ async def test_a_filter_is_built_told_in_the_address_and_taken_away(
         await page.click("button:text-is('Apply')")
         tokens = page.locator(".filter-token")
         await expect(tokens).to_have_text(["Expected revenueis at least80,000.00", "Stageis one ofNew, Won"])
-        await expect(page.locator(".count")).to_contain_text("records")
-        few = await page.inner_text(".count")
+        conditions = [("expected_revenue_minor", "gte", 8_000_000), ("stage", "in", ["new", "won"])]
+        about = [{"field": field, "op": op, "value": value} for field, op, value in conditions]
+        few = f"{alice.run('lead.search', filter=about, limit=1)['total']} records"
+        await expect(page.locator(".count")).to_have_text(few)
         await page.reload()
         await expect(page.locator(".count")).to_have_text(few)
         # A click on a condition's value opens it for a change.
@@ -140,14 +161,15 @@ async def test_only_the_operators_of_the_api_are_offered(browser: Browser, desk:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead")
         await page.click("#panel-filter")
-        offered: dict[str, list[str]] = {}
-        for field in ("title", "party", "stage"):
-            await page.select_option("#filter-field", field)
-            offered[field] = await page.eval_on_selector_all("#filter-op option", "all => all.map(each => each.value)")
-
-        assert offered["title"] == ["contains", "eq", "ne", "in", "is_null", "is_null.not", "gt", "gte", "lt", "lte"]
-        assert offered["party"] == ["eq", "ne", "in", "is_null", "is_null.not"]
-        assert "contains" not in offered["stage"]
+        offered = "[...document.querySelectorAll('#filter-op option')].map(each => each.value)"
+        await page.select_option("#filter-field", "title")
+        of_title = ["contains", "eq", "ne", "in", "is_null", "is_null.not", "gt", "gte", "lt", "lte"]
+        await until_equal(page, offered, of_title)
+        await page.select_option("#filter-field", "party")
+        await until_equal(page, offered, ["eq", "ne", "in", "is_null", "is_null.not"])
+        await page.select_option("#filter-field", "stage")
+        await until_equal(page, f"{offered}.includes('eq')", expected=True)
+        await until_equal(page, f"{offered}.includes('contains')", expected=False)
 
 
 @pytest.mark.full
@@ -156,11 +178,11 @@ async def test_a_masked_field_is_neither_filtered_nor_sorted(browser: Browser, d
         await desk.sign_in(page, "bob", "/models/party?order=email&" + filtered(("email", "eq", "x")))
         await page.wait_for_selector("#cell-0-0 .masked")
         await page.click("#panel-filter")
-        offered = await page.eval_on_selector_all("#filter-field option", "all => all.map(each => each.value)")
+        await expect(page.locator("#filter-field option[value=name]")).to_have_count(1)
 
-        assert "email" not in offered
-        assert await page.locator(".conditions").count() == 0
-        assert await page.locator("[aria-sort]").count() == 0
+        await expect(page.locator("#filter-field option[value=email]")).to_have_count(0)
+        await expect(page.locator(".conditions")).to_have_count(0)
+        await expect(page.locator("[aria-sort]")).to_have_count(0)
 
 
 @pytest.mark.full
@@ -171,12 +193,23 @@ async def test_columns_are_chosen_and_kept_in_a_view(browser: Browser, desk: Des
         await page.uncheck("label:text-is('Stage') input")
         await page.check("label:text-is('Contact email') input")
         await page.click("[aria-label='Move Contact email left']")
-        heads = await page.eval_on_selector_all("[role=columnheader]", "all => all.map(each => each.textContent)")
-        assert heads[-2:] == ["Contact email", "Source"]
-        assert "Stage" not in heads
+
+        async def are_chosen() -> None:
+            heads = await page.locator("[role=columnheader]").all_text_contents()
+            assert heads[-2:] == ["Contact email", "Source"]
+            assert "Stage" not in heads
+
+        await eventually(are_chosen)
         await page.check("text=Relaxed rows")
+        narrow = await width(page, "Contact email")
         await page.click("[aria-label='Make Contact email wider']")
-        wide = await width(page, "Contact email")
+
+        async def is_wider() -> int:
+            wide = await width(page, "Contact email")
+            assert wide > narrow
+            return wide
+
+        wide = await eventually(is_wider)
         await page.keyboard.press("Escape")
         await page.click("#panel-views")
         await page.fill("#view-name", "By mail")
@@ -187,7 +220,7 @@ async def test_columns_are_chosen_and_kept_in_a_view(browser: Browser, desk: Des
 
         await expect(page.locator("[role=columnheader]:text-is('Contact email')")).to_have_count(1)
         await expect(page.locator(".grid.relaxed .cell.frozen.head")).to_have_count(1)
-        assert await width(page, "Contact email") == wide
+        await is_wide(page, "Contact email", wide)
 
 
 @pytest.mark.full
@@ -222,36 +255,47 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
         first = await width(page, "Title")
         await page.focus("[role=grid]")
         await press(page, "ArrowUp", "Shift+ArrowRight", "Shift+ArrowRight")
-        assert await width(page, "Title") == first + 32
+        await is_wide(page, "Title", first + 32)
         await press(page, "Shift+ArrowLeft")
-        assert await width(page, "Title") == first + 16
+        await is_wide(page, "Title", first + 16)
         await page.reload()
         await page.wait_for_selector("#cell-0-0 a")
-        assert await width(page, "Title") == first + 16
-        edge = await page.locator("#cell--1-1 .edge").bounding_box()
-        assert edge is not None
-        before = float((await page.locator("#cell--1-1").bounding_box() or {})["width"])
+        await is_wide(page, "Title", first + 16)
+        await settle(page)
+        edge = await box(page.locator("#cell--1-1 .edge"))
+        before = (await box(page.locator("#cell--1-1")))["width"]
         await page.mouse.move(edge["x"] + 5, edge["y"] + 5)
         await page.mouse.down()
         await page.mouse.move(edge["x"] + 85, edge["y"] + 5)
         await page.mouse.up()
-        assert abs(float((await page.locator("#cell--1-1").bounding_box() or {})["width"]) - before - 80) < 8
+
+        async def is_dragged() -> None:
+            assert abs((await box(page.locator("#cell--1-1")))["width"] - before - 80) < 8
+
+        await eventually(is_dragged)
+        await settle(page)
         assert "order=" not in page.url
         await page.focus("[role=grid]")
         await press(page, "ArrowDown", "End")
 
         title, last = page.locator("#cell-0-0"), page.locator("#cell-0-7")
         await expect(last).to_be_in_viewport()
-        grid, seen = await page.locator("[role=grid]").bounding_box(), await title.bounding_box()
-        assert grid is not None
-        assert seen is not None
-        assert abs(seen["x"] - grid["x"]) <= 2
-        for _ in range(4):
+
+        async def stays_in_sight() -> None:
+            grid, seen = await box(page.locator("[role=grid]")), await box(title)
+            assert abs(seen["x"] - grid["x"]) <= 2
+
+        await eventually(stays_in_sight)
+        for column in (6, 5, 4, 3):
             await press(page, "ArrowLeft")
-        at = await page.locator(f"#{await cell(page)}").bounding_box()
-        assert at is not None
-        assert at["x"] >= seen["x"] + seen["width"] - 1
-        assert await page.evaluate("document.querySelector('.grid-body .grid-row').offsetHeight") == 30
+            await is_at(page, f"cell-0-{column}")
+
+        async def is_beside_the_first() -> None:
+            at, seen = await box(page.locator("#cell-0-3")), await box(title)
+            assert at["x"] >= seen["x"] + seen["width"] - 1
+
+        await eventually(is_beside_the_first)
+        await until_equal(page, "document.querySelector('.grid-body .grid-row').offsetHeight", 30)
 
 
 @pytest.mark.full
@@ -261,13 +305,15 @@ async def test_a_cell_is_edited_where_it_stands_and_taken_back(browser: Browser,
         await desk.sign_in(page, "alice", "/models/lead?" + filtered(("id", "eq", lead["id"])))
         await page.wait_for_selector("#cell-0-0 a")
         await page.focus("[role=grid]")
-        await press(page, "ArrowRight", "ArrowRight", "F2")
-        await page.wait_for_selector("#cell-editor")
+        await press(page, "ArrowRight", "ArrowRight")
+        await is_at(page, "cell-0-2")
+        await press(page, "F2")
+        await expect(page.locator("#cell-editor")).to_be_focused()
         await page.keyboard.type("90071992547409.91")
         await page.keyboard.press("Enter")
         await expect(page.locator("#cell-0-2")).to_have_text("90,071,992,547,409.91")
         assert alice.run("lead.get", id=lead["id"])["expected_revenue_minor"] == 2**53 - 1
-        assert await page.evaluate("document.activeElement.getAttribute('role')") == "grid"
+        await expect(page.locator("[role=grid]")).to_be_focused()
         await page.click("text=Undo")
 
         await expect(page.locator("#cell-0-2")).to_have_text("1.00")
@@ -281,14 +327,13 @@ async def test_an_edit_that_came_too_late_asks_what_is_to_stay(browser: Browser,
         await page.wait_for_selector("#cell-0-0 a")
         alice.run("lead.update", id=lead["id"], title="Theirs")
         await page.focus("[role=grid]")
-        await page.keyboard.press("F2")
-        await page.wait_for_selector("#cell-editor")
+        await press(page, "F2")
+        await expect(page.locator("#cell-editor")).to_be_focused()
         await page.keyboard.type("Mine")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("dialog[open]")
-        said = await page.inner_text("dialog[open]")
-        assert "Contested" in said
-        assert "Theirs" in said
+        await expect(page.locator("dialog[open]")).to_contain_text("Contested")
+        await expect(page.locator("dialog[open]")).to_contain_text("Theirs")
         assert alice.run("lead.get", id=lead["id"])["title"] == "Theirs"
         await page.check("dialog[open] label:has-text('Your change') input")
         await page.click("button:text-is('Save')")
@@ -319,11 +364,14 @@ async def test_the_list_is_copied_as_a_call_of_the_api(browser: Browser, desk: D
         await page.click(".tool-bar [aria-label='Export']")
         await page.click("text=Copy as API call")
         await page.wait_for_selector(".toast:has-text('Copied')")
-        call = await page.evaluate("navigator.clipboard.readText()")
 
-        assert f"{desk.url}/api/lead/search" in call
-        assert re.search(r'"order":\[\{"field":"title","dir":"desc"\}\]', call)
-        assert "css_" not in call
+        async def is_copied() -> None:
+            call = await copied(page)
+            assert f"{desk.url}/api/lead/search" in call
+            assert re.search(r'"order":\[\{"field":"title","dir":"desc"\}\]', call)
+            assert "css_" not in call
+
+        await eventually(is_copied)
 
 
 async def test_the_tabs_are_ones_own_views_and_the_shared_ones_for_an_administrator_too(
@@ -344,6 +392,7 @@ async def test_the_tabs_are_ones_own_views_and_the_shared_ones_for_an_administra
 
         # Only its owner changes a person's view.
         await page.click(".views a:has-text('Due, from Alice')")
+        await expect(page.locator(".views [aria-current]")).to_contain_text("Due, from Alice")
         await page.click("[role=columnheader]:text-is('Subject')")
         await expect(page.locator(".view-changed")).to_have_count(1)
         await expect(page.locator(".tool-bar button:has-text('Save')")).to_have_count(0)
@@ -359,8 +408,12 @@ async def test_the_tabs_are_ones_own_views_and_the_shared_ones_for_an_administra
 
 
 async def test_a_view_is_shared_removed_and_brought_back(browser: Browser, desk: Desk, alice: Caller) -> None:
-    def saved() -> list[bool]:
-        return [each["shared"] for each in alice.run("view.list", limit=200) if each["name"] == "Parties for all"]
+    async def is_saved(expected: list[bool]) -> None:
+        async def is_so() -> None:
+            found = alice.run("view.list", limit=200)
+            assert [each["shared"] for each in found if each["name"] == "Parties for all"] == expected
+
+        await eventually(is_so)
 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/party?order=-name")
@@ -369,15 +422,15 @@ async def test_a_view_is_shared_removed_and_brought_back(browser: Browser, desk:
         await page.check("text=Share with everyone")
         await page.click("text=Save view")
         await expect(page.locator(".views [aria-current]")).to_contain_text("Parties for all")
-        assert saved() == [True]
+        await is_saved([True])
         await page.click("#panel-views")
         await page.click("text=Remove Parties for all")
         await expect(page.locator(".views a:has-text('Parties for all')")).to_have_count(0)
-        assert saved() == []
+        await is_saved([])
         await page.click("button:text-is('Undo')")
         await expect(page.locator(".views [aria-current]")).to_contain_text("Parties for all")
 
-        assert saved() == [True]
+        await is_saved([True])
 
 
 async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
@@ -391,11 +444,11 @@ async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
         await page.evaluate("localStorage.setItem('views:alice:address', JSON.stringify({'Kept here': 'order=-city'}))")
         await page.goto("/models/address")
         await expect(page.locator(".views a:has-text('Kept here')")).to_have_count(1)
-        assert await page.evaluate("localStorage.getItem('views:alice:address')") is None
+        await until_equal(page, "localStorage.getItem('views:alice:address')", None)
         await page.reload()
         await page.click(".views a:has-text('Kept here')")
 
-        assert page.url.endswith("&order=-city")
+        await expect(page).to_have_url(re.compile("&order=-city$"))
         assert moved() == ['{"order":[{"field":"city","dir":"desc"}]}']
 
 
@@ -438,16 +491,22 @@ async def test_a_list_begins_with_the_newest_of_its_date_and_shows_so(browser: B
         await expect(head).to_have_attribute("aria-sort", "descending")
         await head.click()
         await expect(head).to_have_attribute("aria-sort", "ascending")
-        assert page.url.endswith("?view=all&order=expected_close")
+        await expect(page).to_have_url(re.compile(r"\?view=all&order=expected_close$"))
         await head.click()
         await expect(head).to_have_attribute("aria-sort", "descending")
-        assert "order=" not in page.url
-        await page.locator("[role=columnheader]:has-text('Title')").click()
+        await expect(page).not_to_have_url(re.compile("order="))
+        title = page.locator("[role=columnheader]:has-text('Title')")
+        await title.click()
+        await expect(title).to_have_attribute("aria-sort", "ascending")
         await expect(head).not_to_have_attribute("aria-sort", "descending")
-        await page.locator("[role=columnheader]:has-text('Title')").click()
-        await page.locator("[role=columnheader]:has-text('Title')").click()
+        await title.click()
+        await expect(title).to_have_attribute("aria-sort", "descending")
+        await title.click()
 
         await expect(head).to_have_attribute("aria-sort", "descending")
+
+
+FOOT = "document.querySelector('.foot-bar')"
 
 
 @pytest.fixture
@@ -470,9 +529,9 @@ async def test_the_foot_shows_sums_with_their_currency_and_on_a_phone_no_average
         await expect(foot.locator("b").first).to_have_text(re.compile(r"€[\d,]+\.\d\d"))
         average = foot.get_by_text("Average")
         await expect(average).to_contain_text("€")
-        assert await average.is_visible() == (width > 760)
+        await expect(average).to_be_visible(visible=width > 760)
 
-        assert await foot.evaluate("it => it.scrollWidth <= it.clientWidth")
+        await until_equal(page, f"{FOOT}.scrollWidth <= {FOOT}.clientWidth", expected=True)
 
 
 async def test_on_a_phone_both_lines_of_a_row_start_at_the_same_place(
@@ -481,12 +540,12 @@ async def test_on_a_phone_both_lines_of_a_row_start_at_the_same_place(
     alice.run("lead.create", title="Aligned", contact_name="Noor Iyer")
     async with desk.page(browser, width=390) as page:
         await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "eq", "Aligned")))
-        title = await page.locator(".line-name a").bounding_box()
-        fact = await page.locator(".line-fact bdi").bounding_box()
 
-        assert title is not None
-        assert fact is not None
-        assert abs(title["x"] - fact["x"]) < 1
+        async def start_alike() -> None:
+            title, fact = await box(page.locator(".line-name a")), await box(page.locator(".line-fact bdi"))
+            assert abs(title["x"] - fact["x"]) < 1
+
+        await eventually(start_alike)
 
 
 async def test_a_list_opens_with_its_first_view_and_the_tabs_have_counts(
@@ -531,12 +590,14 @@ async def test_a_record_leads_to_the_next_one_of_the_list_it_was_opened_from(
         await page.reload()
         await expect(place).to_have_text("1 of 3")
         await expect(page.get_by_role("button", name="Previous record")).to_be_disabled()
-        await page.keyboard.press("j")
+        await press(page, "j")
         await page.wait_for_selector("h1:text-is('Row of three 1')")
+        await expect(place).to_have_text("2 of 3")
         await page.get_by_role("button", name="Next record").click()
         await page.wait_for_selector("h1:text-is('Row of three 0')")
-        assert urlsplit(page.url).path.endswith(ids[0])
-        await page.keyboard.press("k")
+        await expect(place).to_have_text("3 of 3")
+        await expect(page).to_have_url(re.compile(f"/{ids[0]}(\\?|$)"))
+        await press(page, "k")
         await page.wait_for_selector("h1:text-is('Row of three 1')")
         await page.click(".crumbs a")
         await expect(page.locator(".count")).to_have_text("3 records")
@@ -549,19 +610,14 @@ async def test_on_a_phone_a_new_record_is_below_the_list_and_the_filters_of_a_vi
         await desk.sign_in(page, "alice", "/models/lead")
         new = page.locator(".list-page .button.strong")
         await expect(new).to_have_text(re.compile("New lead"))
-        grid, button = await page.locator("[role=grid]").bounding_box(), await new.bounding_box()
-        bar = await page.locator(".bottom-bar").bounding_box()
-        assert grid is not None
-        assert button is not None
-        assert bar is not None
-        assert grid["y"] + grid["height"] <= button["y"]
-        assert button["y"] + button["height"] <= bar["y"]
-        assert button["height"] >= 44
-        title, tabs = await page.locator("h1").bounding_box(), await page.locator("nav.views").bounding_box()
-        assert title is not None
-        assert tabs is not None
-        assert title["y"] + title["height"] <= tabs["y"]
-        assert tabs["y"] + tabs["height"] <= grid["y"]
+
+        async def are_below_each_other() -> None:
+            parts = [page.locator(each) for each in ("h1", "nav.views", "[role=grid]")]
+            boxes = [await box(each) for each in (*parts, new, page.locator(".bottom-bar"))]
+            assert all(one["y"] + one["height"] <= next_["y"] for one, next_ in pairwise(boxes))
+            assert boxes[3]["height"] >= 44
+
+        await eventually(are_below_each_other)
         await expect(page.locator(".filter-token")).to_have_count(0)
         await page.click("button:text-is('2 filters')")
         await expect(page.locator(".filter-token")).to_have_count(2)

@@ -3,6 +3,8 @@
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
+from tests.browser.rules import settle
+from tests.browser.waiting import box, eventually, press
 from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk, filtered
 
@@ -37,38 +39,45 @@ async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?order=title&" + filtered(("title", "contains", "Bulky")))
         await page.wait_for_selector("#cell-3-0 a")
-        before = await page.locator("#cell-1-0").bounding_box()
+        await expect(page.locator(".count")).to_have_text("4 records")
+        await settle(page)
+        before = await box(page.locator("#cell-1-0"))
         await page.click("#cell-1-0 .pick")
         await page.wait_for_selector(".bulk-bar")
-        assert await page.locator("#cell-1-0").bounding_box() == before
-        tick, box, row = await page.evaluate(TICKED)
-        assert box not in (tick, row, "rgba(0, 0, 0, 0)")
+
+        async def stays_and_is_ticked() -> None:
+            assert await box(page.locator("#cell-1-0")) == before
+            tick, ground, row = await page.evaluate(TICKED)
+            assert ground not in (tick, row, "rgba(0, 0, 0, 0)")
+
+        await settle(page)
+        await eventually(stays_and_is_ticked)
         await page.click("#cell-1-0 .pick")
         await expect(page.locator(".bulk-bar")).to_have_count(0)
         await page.focus("[role=grid]")
-        await page.keyboard.press("Control+Home")
-        for key in ("Space", "ArrowDown", "ArrowDown", "ArrowDown", "Shift+Space"):
-            await page.keyboard.press(key)
+        await press(page, "Control+Home")
+        await expect(page.locator("[role=grid]")).to_have_attribute("aria-activedescendant", "cell-0-0")
+        await press(page, "Space", "ArrowDown", "ArrowDown", "ArrowDown")
+        await expect(page.locator("[role=grid]")).to_have_attribute("aria-activedescendant", "cell-3-0")
+        await press(page, "Shift+Space")
         await expect(page.locator(".bulk-bar strong[role=status]")).to_have_text("4 selected")
         await expect(page.locator("[role=row][aria-selected=true]")).to_have_count(4)
         alice.run("lead.update", id=ids[1], source="fair")
         await choose(page, "Qualify", "Stage")
-        seen = await page.inner_text("dialog[open]")
-        assert "lead.qualify runs on 4 records" in seen
-        assert "3 of 4 can be changed now" in seen
+        await expect(page.locator("dialog[open]")).to_contain_text("lead.qualify runs on 4 records")
+        await expect(page.locator("dialog[open]")).to_contain_text("3 of 4 can be changed now")
         await page.keyboard.press("Tab")
         await page.click("dialog[open] button:text-is('Apply to 4 records')")
         await expect(page.locator("dialog[open] p[role=status]")).to_have_text(
             "Done: 2. Sent for approval: 0. Refused: 2. Not run: 0.", timeout=LONG_MS
         )
 
-        told = {
-            await row.locator("th").inner_text(): await row.locator("td").inner_text()
-            for row in await page.locator("dialog[open] tbody tr").all()
-        }
-        assert told["Bulky 0"] == told["Bulky 2"] == "Done"
-        assert told["Bulky 1"] == "record has changed"
-        assert "qualified" in told["Bulky 3"]
+        told = page.locator("dialog[open] tbody tr")
+        for number, result in enumerate(("Done", "record has changed", "Done")):
+            row = told.filter(has=page.locator(f"th a:text-is('Bulky {number}')"))
+            await expect(row.locator("td")).to_have_text(result)
+        row = told.filter(has=page.locator("th a:text-is('Bulky 3')"))
+        await expect(row.locator("td")).to_contain_text("qualified")
         stages = [alice.run("lead.get", id=each)["stage"] for each in ids]
         assert stages == ["qualified", "new", "qualified", "qualified"]
         await page.keyboard.press("Escape")
@@ -88,7 +97,7 @@ async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alik
         await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", "Wide net")))
         await expect(page.locator(".count")).to_have_text("130 records")
         await page.focus("[role=grid]")
-        await page.keyboard.press("Control+a")
+        await press(page, "Control+a")
         await expect(page.locator(".bulk-bar strong[role=status]")).to_have_text("130 selected")
         await choose(page, "Source", "Edit field")
         await page.select_option("#bulk-source", "fair")
@@ -98,7 +107,7 @@ async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alik
         changed = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
         assert {each["source"] for each in changed} == {"fair"}
         await page.keyboard.press("Escape")
-        assert await page.locator(".bulk-bar").count() == 0
+        await expect(page.locator(".bulk-bar")).to_have_count(0)
 
 
 @pytest.mark.full
@@ -149,12 +158,12 @@ async def test_what_a_role_may_not_do_is_not_offered_and_the_questions_hold_the_
         await choose(page, "Mark as lost", "Stage")
         await page.click("dialog[open] .button.strong")
         await page.wait_for_selector("dialog[open] [role=alert]:focus >> text=Enter Lost reason")
-        assert await page.get_attribute("#bulk-lost_reason", "aria-invalid") == "true"
+        await expect(page.locator("#bulk-lost_reason")).to_have_attribute("aria-invalid", "true")
         await assert_accessible(page, axe)
         await page.keyboard.press("Escape")
         await page.press(".bulk-bar .menu > button:has-text('Edit field')", "Enter")
-        assert "Title" in await page.locator(".bulk-bar [role=menuitem]").all_inner_texts()
+        await expect(page.locator(".bulk-bar [role=menuitem]:text-is('Title')")).to_have_count(1)
         await desk.sign_in(page, "bob", "/models/party")
         await page.wait_for_selector("#cell-0-0 .masked")
 
-        assert await page.locator(".pick, [aria-selected]").count() == 0
+        await expect(page.locator(".pick, [aria-selected]")).to_have_count(0)

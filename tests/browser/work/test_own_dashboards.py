@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from playwright.async_api import Browser, Page, expect
 
+from tests.browser.rules import settle
+from tests.browser.waiting import press
 from tests.browser.work.conftest import Caller, Desk
 
 TILES = (
@@ -42,6 +44,7 @@ async def test_a_copy_of_a_dashboard_is_arranged_and_stays_so(browser: Browser, 
         await page.click("#edit-board")
         await page.fill("#board-name", "Bob arranges it")
         shown = page.locator(".tile-frame")
+        await shown.first.wait_for()
         count = await shown.count()
         await page.click("button:has-text('Add a tile')")
         await page.select_option("#tile-kind", "text")
@@ -66,7 +69,7 @@ async def test_tiles_are_moved_resized_and_removed_by_keyboard(browser: Browser,
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/dashboard?dashboard={own}&edit=1")
         await page.focus("[aria-label='Move tile 1']")
-        await page.keyboard.press("ArrowRight")
+        await press(page, "ArrowRight")
         await expect(page.locator("[data-handle]:focus")).to_have_attribute("aria-label", "Move tile 2")
         await page.keyboard.press("ArrowRight")
         await expect(page.locator("[data-handle]:focus")).to_have_attribute("aria-label", "Move tile 3")
@@ -88,6 +91,8 @@ async def test_tiles_are_dragged_and_their_width_is_chosen_by_mouse(
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/dashboard?dashboard={own}&edit=1")
         frames = page.locator(".tile-frame")
+        await expect(frames).to_have_count(3)
+        await settle(page)
         await frames.nth(2).locator("[data-handle]").drag_to(frames.nth(0))
         await expect(frames.first).to_contain_text("Read me.")
         await page.select_option("[aria-label='Width of tile 1']", "12")

@@ -1,10 +1,14 @@
 """A record of any model: created, changed, moved, deleted; no typed text is lost, and no hidden value is shown as
 empty."""
 
+import re
+
 import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.rules import evaluated, settle
+from tests.browser.waiting import box, eventually, press, until_equal
 from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk
 
@@ -15,20 +19,21 @@ async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead")
         await page.wait_for_selector("#cell-0-0 a")
-        await page.keyboard.press("c")
+        await press(page, "c")
         await page.wait_for_selector("h1:text-is('New: Lead')")
         await expect(page.locator(".record form :is(input, select, textarea)").first).to_be_focused()
         await page.fill("#expected_revenue_minor", "1,234.5")
         await page.press("#expected_revenue_minor", "Enter")
         await page.wait_for_selector("[role=alert]:focus")
-        assert await page.get_attribute("#title", "aria-invalid") == "true"
-        assert "required" in await page.inner_text("#title-fault")
+        await expect(page.locator("#title")).to_have_attribute("aria-invalid", "true")
+        await expect(page.locator("#title-fault")).to_contain_text("required")
         await page.fill("#title", "A <i>tilted</i> lead")
         await page.click("#party")
         await page.press("#party", "ArrowDown")
         await page.wait_for_selector("#party-list-0[aria-selected=true]")
         party = await page.inner_text("#party-list-0")
         await page.press("#party", "Enter")
+        await expect(page.locator("#party")).to_have_value(party)
         await page.press("#title", "Enter")
         await page.wait_for_selector("h1:text-is('A <i>tilted</i> lead')")
 
@@ -65,7 +70,7 @@ async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_te
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
         await page.wait_for_selector("[data-action='lead.lose']")
-        assert await page.locator("[data-action='lead.reopen']").count() == 0
+        await expect(page.locator("[data-action='lead.reopen']")).to_have_count(0)
         await page.get_by_label("Why are some actions unavailable?").press("Enter")
         await expect(page.locator("li:has(strong:text-is('Reopen'))")).to_contain_text("Only when Stage is")
         await page.click("[data-action='lead.lose']")
@@ -78,7 +83,7 @@ async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_te
 
         assert alice.run("lead.get", id=lead["id"])["lost_reason"] == "Too dear"
         await page.click(".timeline summary >> nth=0")
-        assert "Too dear" in await page.inner_text(".timeline")
+        await expect(page.locator(".timeline")).to_contain_text("Too dear", use_inner_text=True)
 
 
 @pytest.mark.full
@@ -101,12 +106,12 @@ async def test_a_reference_is_made_in_place_shown_before_it_is_chosen_and_rememb
         await page.wait_for_selector("dialog[open]", state="detached")
         await expect(page.locator("#party")).to_have_value("Brand New & Sons")
         await page.wait_for_selector("#party:focus")
-        assert await page.input_value("#title") == "With a new party"
+        await expect(page.locator("#title")).to_have_value("With a new party")
         await page.fill("#party", "")
         await page.keyboard.press("ArrowDown")
         await page.wait_for_selector("#party-list-0:has-text('Recent')[aria-selected=true]")
         await expect(page.locator("#party-list-card")).to_contain_text("Company")
-        assert "party-list-card" in str(await page.get_attribute("#party", "aria-describedby"))
+        await expect(page.locator("#party")).to_have_attribute("aria-describedby", re.compile("party-list-card"))
         await assert_accessible(page, axe)
         # Checking moves the focus, which closes the list: Enter would create the lead.
         await page.fill("#party", "")
@@ -119,7 +124,7 @@ async def test_a_reference_is_made_in_place_shown_before_it_is_chosen_and_rememb
 
         lead = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "With a new party"}])[0]
         assert alice.run("party.get", id=lead["party"])["name"] == "Brand New & Sons"
-        assert "Brand New" not in await page.evaluate("JSON.stringify(sessionStorage)")
+        await until_equal(page, "JSON.stringify(sessionStorage).includes('Brand New')", expected=False)
 
 
 @pytest.mark.full
@@ -132,7 +137,7 @@ async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
         await page.click("[aria-label='Edit: Notes']")
         await expect(page.locator("#notes")).to_be_focused()
         await page.fill("#notes", "Two hours of writing")
-        await page.wait_for_function("() => JSON.stringify(sessionStorage).includes('Two hours of writing')")
+        await until_equal(page, "JSON.stringify(sessionStorage).includes('Two hours of writing')", expected=True)
         await page.reload()
         await expect(page.locator("#notes")).to_have_value("Two hours of writing")
         await page.context.clear_cookies()
@@ -156,7 +161,8 @@ async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
         assert alice.run("lead.get", id=lead["id"])["notes"] == "Two hours of writing, and more"
         await page.reload()
         await page.wait_for_selector(".prop:has-text('Two hours of writing, and more')")
-        assert "unsaved changes" not in await page.inner_text("main")
+        await settle(page)
+        await expect(page.locator("main")).not_to_contain_text("unsaved changes")
 
 
 @pytest.mark.full
@@ -167,9 +173,10 @@ async def test_what_was_typed_is_not_there_for_whoever_signs_in_next(
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
         await page.wait_for_selector("h1:text-is('Private words')")
-        await page.keyboard.press("e")
+        await page.wait_for_selector("[aria-label='Edit: Notes']")
+        await press(page, "e")
         await page.fill("#notes", "For alice alone")
-        await page.wait_for_function("() => JSON.stringify(sessionStorage).includes('For alice alone')")
+        await until_equal(page, "JSON.stringify(sessionStorage).includes('For alice alone')", expected=True)
         await page.context.clear_cookies()
         await page.click("main button:text-is('Save')")
         await page.fill("#session-username", "root")
@@ -178,8 +185,8 @@ async def test_what_was_typed_is_not_there_for_whoever_signs_in_next(
         await page.wait_for_selector("text=Signed in as root")
         await page.wait_for_selector("[aria-label='Edit: Notes']")
 
-        assert "For alice alone" not in await page.evaluate("JSON.stringify([sessionStorage, localStorage])")
-        assert "For alice alone" not in await page.inner_text("main")
+        assert "For alice alone" not in await evaluated(page, "JSON.stringify([sessionStorage, localStorage])")
+        await expect(page.locator("main")).not_to_contain_text("For alice alone")
 
 
 @pytest.mark.full
@@ -189,7 +196,7 @@ async def test_signing_in_again_ends_the_session_before(browser: Browser, desk: 
         (before,) = await page.context.cookies()
         await desk.sign_in(page, "bob")
 
-        answer = httpx.get(f"{desk.url}/api/meta", headers={"Authorization": f"Bearer {before['value']}"})
+        answer = httpx.get(f"{desk.url}/api/meta", headers={"Authorization": f"Bearer {before['value']}"}, timeout=60)
         assert answer.status_code == 401
 
 
@@ -204,7 +211,7 @@ async def test_a_page_does_nothing_for_whoever_signed_in_beside_it(browser: Brow
         await page.click("nav >> text=Approvals")
 
         await page.wait_for_selector("[role=alert]:has-text('Your session has ended')")
-        assert await page.locator(".plan-page").count() == 0
+        await expect(page.locator(".plan-page")).to_have_count(0)
 
 
 @pytest.mark.full
@@ -213,7 +220,8 @@ async def test_of_two_changes_to_a_record_none_is_lost(browser: Browser, desk: D
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
         await page.wait_for_selector("h1:text-is('As it was')")
-        await page.keyboard.press("e")
+        await page.wait_for_selector("[aria-label='Edit: Notes']")
+        await press(page, "e")
         await expect(page.locator("#title")).to_be_focused()
         await page.fill("#title", "Mine")
         alice.run("lead.update", id=lead["id"], source="fair")
@@ -233,11 +241,11 @@ async def test_a_placeholder_is_no_text_to_edit_and_a_hidden_field_no_empty_one(
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob", f"/models/party/records/{party['id']}")
         await page.wait_for_selector("main .masked")
-        assert party["name"] in await page.inner_text("main")
-        typed = await page.eval_on_selector_all("main input, main textarea", "all => all.map(each => each.value)")
-        assert party["name"] not in typed
+        await expect(page.locator("main")).to_contain_text(party["name"])
         hidden = page.locator(".fact:has-text('tax id')")
         await expect(hidden).to_contain_text("You don’t have access")
+        typed = await page.eval_on_selector_all("main input, main textarea", "all => all.map(each => each.value)")
+        assert party["name"] not in typed
 
 
 @pytest.mark.full
@@ -295,9 +303,12 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
     lead = str(alice.run("lead.create", title="Talked about")["id"])
     desk.caller("bob").run("comment.create", model="lead", record=lead, text="Bob knows them.")
 
-    def said() -> list[str]:
-        condition = {"field": "record", "op": "eq", "value": lead}
-        return sorted(each["text"] for each in alice.run("comment.list", filter=[condition]))
+    async def is_said(*expected: str) -> None:
+        async def is_so() -> None:
+            condition = {"field": "record", "op": "eq", "value": lead}
+            assert sorted(each["text"] for each in alice.run("comment.list", filter=[condition])) == [*expected]
+
+        await eventually(is_so)
 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead}")
@@ -312,7 +323,7 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
         await expect(own.locator(".comment-text")).to_have_text("Call back\non Monday.", use_inner_text=True)
         await expect(page.locator("#new-comment")).to_have_value("")
         await expect(page.locator("#new-comment")).to_be_focused()
-        assert said() == ["Bob knows them.", "Call back\non Monday."]
+        await is_said("Bob knows them.", "Call back\non Monday.")
         # Another person's comment has no actions.
         await expect(others.locator(".menu")).to_have_count(0)
         await assert_accessible(page, axe)
@@ -324,7 +335,7 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
         await page.keyboard.press("Control+Enter")
         await expect(own.locator(".comment-text")).to_have_text("Call back on Tuesday.")
         await expect(own.locator(".menu > button")).to_be_focused()
-        assert said() == ["Bob knows them.", "Call back on Tuesday."]
+        await is_said("Bob knows them.", "Call back on Tuesday.")
 
         await page.click("button:text-is('Comments')")
         await expect(page.locator(".timeline li")).to_have_count(2)
@@ -334,7 +345,7 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
         await expect(page.locator(".timeline li")).to_have_count(1)
         await expect(page.locator("#new-comment")).to_be_focused()
 
-        assert said() == ["Bob knows them."]
+        await is_said("Bob knows them.")
 
 
 async def test_a_record_says_when_it_was_created_and_changed_and_why_actions_are_unavailable(
@@ -363,19 +374,24 @@ async def test_on_a_phone_a_comment_takes_one_line_and_a_value_stands_beside_its
     async with desk.page(browser, width=390) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
         comment = page.locator("#new-comment")
-        before = await comment.bounding_box()
-        await comment.fill("One\nTwo\nThree\nFour")
-        after = await comment.bounding_box()
-        name = await page.locator(".prop-name:has-text('Contact email')").bounding_box()
-        value = await page.locator(".prop:has-text('Contact email') > .prop-value").bounding_box()
 
-        assert before is not None
-        assert after is not None
-        assert name is not None
-        assert value is not None
-        assert before["height"] < 50 < after["height"]
-        assert value["x"] >= name["x"] + name["width"]
-        assert value["y"] < name["y"] + name["height"]
+        async def is_low() -> None:
+            assert (await box(comment))["height"] < 50
+
+        async def is_high() -> None:
+            assert (await box(comment))["height"] > 50
+
+        async def is_beside_its_label() -> None:
+            name = await box(page.locator(".prop-name:has-text('Contact email')"))
+            value = await box(page.locator(".prop:has-text('Contact email') > .prop-value"))
+            assert value["x"] >= name["x"] + name["width"]
+            assert value["y"] < name["y"] + name["height"]
+
+        await comment.wait_for()
+        await eventually(is_low)
+        await comment.fill("One\nTwo\nThree\nFour")
+        await eventually(is_high)
+        await eventually(is_beside_its_label)
 
 
 @pytest.mark.parametrize("width", [390, 1440])
@@ -389,11 +405,12 @@ async def test_an_email_address_and_a_phone_number_are_links_on_one_line(
         link = page.locator(f".prop a:text-is('{email}')")
         await expect(link).to_have_attribute("href", f"mailto:{email}")
         await expect(page.locator(".prop a[href='tel:+53464923550']")).to_have_text("+53464923550")
-        box = await link.bounding_box()
 
-        assert box is not None
-        assert box["height"] < 30
-        assert await link.evaluate("it => it.scrollWidth <= it.clientWidth")
+        async def is_on_one_line() -> None:
+            assert (await box(link))["height"] < 30
+            assert await link.evaluate("it => it.scrollWidth <= it.clientWidth")
+
+        await eventually(is_on_one_line)
 
 
 async def test_on_a_phone_the_dates_of_related_records_stay_on_one_line(
@@ -406,7 +423,7 @@ async def test_on_a_phone_the_dates_of_related_records_stay_on_one_line(
         day = page.locator(".related tbody .day")
         await expect(day).to_have_text("2 Dec 2031")
 
-        assert len(await day.evaluate("it => [...it.getClientRects()]")) == 1
+        await until_equal(page, "document.querySelector('.related tbody .day').getClientRects().length", 1)
 
 
 async def test_the_actions_are_beside_the_title_and_on_a_phone_above_the_bar_of_pages(
@@ -416,21 +433,22 @@ async def test_the_actions_are_beside_the_title_and_on_a_phone_above_the_bar_of_
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead}")
         action = page.locator("[data-action='lead.qualify']")
-        beside = await action.bounding_box()
-        title = await page.locator("h1").bounding_box()
+
+        async def is_beside_the_title() -> None:
+            beside, title = await box(action), await box(page.locator("h1"))
+            assert beside["x"] >= title["x"] + title["width"]
+            assert beside["y"] < title["y"] + title["height"]
+
+        async def is_above_the_bar() -> None:
+            above, bar = await box(action), await box(page.locator(".bottom-bar"))
+            assert 0 < bar["y"] - (above["y"] + above["height"]) < 16
+            assert above["height"] >= 44
+
+        await action.wait_for()
+        await eventually(is_beside_the_title)
         await page.set_viewport_size({"width": 390, "height": 844})
         await expect(page.get_by_label("More actions")).to_be_visible()
-        above = await action.bounding_box()
-        bar = await page.locator(".bottom-bar").bounding_box()
-
-        assert beside is not None
-        assert title is not None
-        assert above is not None
-        assert bar is not None
-        assert beside["x"] >= title["x"] + title["width"]
-        assert beside["y"] < title["y"] + title["height"]
-        assert 0 < bar["y"] - (above["y"] + above["height"]) < 16
-        assert above["height"] >= 44
+        await eventually(is_above_the_bar)
         await page.get_by_label("More actions").click()
         await page.click("[role=menuitem]:text-is('Convert to party')")
         await expect(page.locator("dialog[open]")).to_contain_text("Convert to party")
@@ -438,10 +456,13 @@ async def test_the_actions_are_beside_the_title_and_on_a_phone_above_the_bar_of_
         await page.keyboard.press("Escape")
         last = page.locator(".timeline li").last
         await last.scroll_into_view_if_needed()
-        await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-        end = await last.bounding_box()
-        assert end is not None
-        assert end["y"] + end["height"] <= above["y"]
+
+        async def is_not_under_the_actions() -> None:
+            await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+            end, above = await box(last), await box(action)
+            assert end["y"] + end["height"] <= above["y"]
+
+        await eventually(is_not_under_the_actions)
 
 
 async def test_comments_have_a_tab_with_their_count(browser: Browser, desk: Desk, alice: Caller) -> None:

@@ -2,6 +2,7 @@
 
 from playwright.async_api import Browser, expect
 
+from tests.browser.waiting import eventually
 from tests.browser.work.conftest import Caller, Desk
 
 OVERRIDE = "\u202e"
@@ -21,19 +22,22 @@ async def test_characters_that_are_not_seen_are_marked_where_a_plan_is_approved(
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
         await page.wait_for_selector(".plan-page table.changes")
         await page.click("text=Exact command")
-        said = await page.locator(".plan-page").inner_text()
-        shown = await page.locator("main").inner_text()
 
-        for character in (OVERRIDE, TAG, "\u200b", "\u2066", "\u2069"):
-            assert character not in shown
-        assert "Pay U+202E002 now" in said
-        assert "Pay ⟨U+202E⟩001 now" in said
-        assert "aU+200BbU+E0041" in said
-        assert "soU+202E!" in said
-        assert "scribeU+202E" in said
-        assert "👩\u200d🚀 می\u200cخواهم" in said
+        async def are_marked() -> None:
+            said = await page.locator(".plan-page").inner_text()
+            shown = await page.locator("main").inner_text()
+            assert "Pay U+202E002 now" in said
+            assert "Pay ⟨U+202E⟩001 now" in said
+            assert "aU+200BbU+E0041" in said
+            assert "soU+202E!" in said
+            assert "scribeU+202E" in said
+            assert "👩\u200d🚀 می\u200cخواهم" in said
+            for character in (OVERRIDE, TAG, "\u200b", "\u2066", "\u2069"):
+                assert character not in shown
+
+        await eventually(are_marked)
         # A text direction ends with its text.
-        assert await page.locator("table.changes td bdi").count() >= 3
+        await expect(page.locator("table.changes td bdi").nth(2)).to_be_attached()
 
 
 async def test_of_a_long_text_what_has_changed_is_shown(browser: Browser, desk: Desk, alice: Caller) -> None:
@@ -51,9 +55,13 @@ async def test_of_a_long_text_what_has_changed_is_shown(browser: Browser, desk: 
         await expect(page.locator(".plan-page table.changes .before mark.changed").first).to_contain_text(
             " of a long note."
         )
-        said = await after.inner_text()
-        assert "Line 100 of" not in said
-        assert len(said) < 1500
+
+        async def is_short() -> None:
+            said = await after.inner_text()
+            assert "Line 100 of" not in said
+            assert len(said) < 1500
+
+        await eventually(is_short)
         await after.locator("button:has-text('more characters')").nth(1).click()
 
         await expect(after).to_contain_text("Line 100 of")

@@ -12,7 +12,8 @@ CHOSEN = "a long password of dora"
 
 def sign_in_status(desk: Desk, name: str) -> int:
     """The status of a sign-in to the API as this person with the chosen password."""
-    return httpx.post(f"{desk.url}/api/auth/login", json={"username": name, "password": CHOSEN}, verify=TLS).status_code
+    sent = {"username": name, "password": CHOSEN}
+    return httpx.post(f"{desk.url}/api/auth/login", json=sent, timeout=60, verify=TLS).status_code
 
 
 async def test_an_administrator_invites_gives_roles_resets_and_disables(browser: Browser, desk: Desk, axe: str) -> None:
@@ -30,7 +31,8 @@ async def test_an_administrator_invites_gives_roles_resets_and_disables(browser:
         other = await page.context.browser.new_page() if page.context.browser else page
         await other.goto(link)
         await other.fill("#password", CHOSEN)
-        await other.click("button")
+        async with other.expect_navigation():
+            await other.click("button")
         assert sign_in_status(desk, "dora") == 200
 
         await row.get_by_label("Roles of dora").click()
