@@ -79,7 +79,7 @@ class Lives:
         """Stop the process, and return its exit code."""
         assert self._process is not None
         self._process.terminate()
-        return self._process.wait(timeout=20)
+        return self._process.wait(timeout=START_S)
 
     def end(self) -> int:
         """Wait until the process has ended by itself, and return its exit code."""

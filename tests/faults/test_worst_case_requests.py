@@ -33,7 +33,7 @@ HEALTHY_MS = 250
 STALLED_MS = 10_000
 """How long a worker may block before the watchdog replaces it, by default."""
 GRACE_S = 5
-ENDED_S = 20
+ENDED_S = 120
 """The maximum duration of a stop on a busy machine."""
 STOPS, STOPS_FULL = 1, 20
 PROBE_EVERY_S = 0.02

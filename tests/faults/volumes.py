@@ -57,7 +57,7 @@ def fill(volume: Path) -> Path:
 
 def unmount(folder: Path) -> None:
     """Unmount it as soon as the last of the killed processes has ended."""
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + 60
     while not _done("umount", folder):
         assert time.monotonic() < deadline_s, f"{folder} stays in use"
         time.sleep(0.05)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 class Answer(NamedTuple):

@@ -288,12 +288,13 @@ async def test_t9_an_answer_that_trickles_ends_with_the_whole_time(
     answer: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(safe_http_client, "TOTAL_S", 0.3)
-    async with far(answer, pause_s=0.01) as server:
+    # The whole answer takes at least 45 seconds.
+    async with far(answer, pause_s=0.05) as server:
         began_s = time.monotonic()
 
         assert "within 0.3 s" in await unreachable(server.url(), private=True)
 
-    assert time.monotonic() - began_s < 2
+    assert time.monotonic() - began_s < 20
 
 
 async def test_t9_a_server_that_never_answers_and_a_name_server_that_sleeps_end_with_it_too(
@@ -306,13 +307,13 @@ async def test_t9_a_server_that_never_answers_and_a_name_server_that_sleeps_end_
 
     # Use a new name, because the next lookup of a name waits for the running one.
     def sleep(*_: object, **__: object) -> None:
-        time.sleep(0.6)
+        time.sleep(5)
         raise OSError
 
     monkeypatch.setattr(socket, "getaddrinfo", sleep)
     began_s = time.monotonic()
     assert "within" in await unreachable("https://asleep.example/")
-    assert time.monotonic() - began_s < 0.5
+    assert time.monotonic() - began_s < 4
 
 
 def test_the_whole_time_is_3_seconds() -> None:

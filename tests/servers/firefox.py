@@ -15,7 +15,11 @@ from tests.servers.process import installed, serving
 
 LISTENING = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 KEYS = {"Enter": "\ue007", "Tab": "\ue004", "Escape": "\ue00c", "End": "\ue010", "ArrowDown": "\ue015"}
-WAIT_S = 30
+WAIT_S = 60
+PAINTED = """Promise.race([
+    new Promise((painted) => requestAnimationFrame(() => setTimeout(painted))),
+    new Promise((late) => setTimeout(late, 500)),
+])"""
 # Firefox sends no requests other than the requests of the test: no updates, no pages of the vendor, no telemetry.
 PREFERENCES: Mapping[str, object] = {
     "app.update.enabled": False,
@@ -102,7 +106,9 @@ class Page:
         await self.wait(f"document.activeElement?.matches({json.dumps(selector)})")
 
     async def press(self, *keys: str) -> None:
-        """Press the keys one after the other. A key is a name in KEYS or a character."""
+        """Press the keys one after the other. A key is a name in KEYS or a character. A page listens for its shortcuts
+        only after it is painted."""
+        await self.evaluate(PAINTED)
         strokes = [KEYS.get(each, each) for each in keys]
         actions = [{"type": kind, "value": each} for each in strokes for kind in ("keyDown", "keyUp")]
         source = {"type": "key", "id": "keyboard", "actions": actions}

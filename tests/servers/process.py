@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-START_S = 60
+START_S = 180
 
 
 _USED_PORTS: set[int] = set()
@@ -122,7 +122,7 @@ def serving(
     finally:
         process.send_signal(stop)
         try:
-            process.wait(timeout=20)
+            process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -93,7 +93,7 @@ def test_a_server_ends_when_the_run_is_killed(tmp_path: Path) -> None:
         port = int(parent.stdout.readline())
         parent.send_signal(signal.SIGKILL)
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while answers(port) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not answers(port)

@@ -51,9 +51,9 @@ def test_a_signal_to_the_command_ends_it(number: int, tmp_path: Path, variables:
         while "Stop with ctrl-C" not in running.stdout.readline():
             pass
         running.send_signal(number)
-        assert running.wait(30) == (-number if number == signal.SIGKILL else 0)
+        assert running.wait(120) == (-number if number == signal.SIGKILL else 0)
 
-    for _ in range(300):
+    for _ in range(1200):
         if not any(str(tmp_path).encode() in folder for folder in _folders()):
             return
         time.sleep(0.1)

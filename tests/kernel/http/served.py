@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_S = 10
+PATIENCE_S = 60
+"""How long anything may take on a busy machine."""
+LONG_S = 300
+"""A limit that no test reaches."""
 
 
 class Served(NamedTuple):

@@ -159,7 +159,8 @@ def test_a_stopped_worker_that_holds_the_lock_stops_no_other(counters: SharedMem
     _release(holder)
 
     assert answers[-1].remaining == 50
-    assert 0.2 < taken < 1.0
+    # If each of them waited, they would take 12.5 s.
+    assert 0.2 < taken < 6
     assert _end(holder) == 0
 
 

@@ -165,8 +165,8 @@ async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_as
 
         assert hanging[-1].remaining == 950
         # If each of them waited, they would take 12.5 s.
-        assert taken < 6
-        async with asyncio.timeout(10):
+        assert taken < 9
+        async with asyncio.timeout(60):
             while (await counters.peek("k", 1_000, _WINDOW_S)).remaining < 998:
                 await asyncio.sleep(0)
         assert len(warnings) == 1

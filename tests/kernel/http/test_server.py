@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.kernel.http.served import (
+    LONG_S,
+    PATIENCE_S,
     Served,
     everything,
     is_refused,
@@ -92,7 +94,7 @@ def test_no_request_that_was_sent_before_the_stop_fails(tmp_path: Path) -> None:
 
 
 def test_under_load_a_stop_breaks_no_answer_off(tmp_path: Path) -> None:
-    with served(tmp_path) as server:
+    with served(tmp_path, grace_s=LONG_S) as server:
         load = Load(server, clients=16)
         while load.answered < 1000:
             time.sleep(0.01)
@@ -101,19 +103,24 @@ def test_under_load_a_stop_breaks_no_answer_off(tmp_path: Path) -> None:
         load.join()
 
         assert server.wait() == 0
-        assert time.monotonic() - began_s < 3
+        assert time.monotonic() - began_s < PATIENCE_S
     assert not load.broken
 
 
 def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
-    with served(tmp_path) as server, server.connect() as silent, server.connect() as idle:
+    limits = {"header_s": LONG_S, "idle_s": LONG_S}
+    with (
+        served(tmp_path, grace_s=LONG_S, deadlines=limits) as server,
+        server.connect() as silent,
+        server.connect() as idle,
+    ):
         idle.sendall(request("GET", "/"))
         assert one_answer(idle)[0] == 200
         began_s = time.monotonic()
         server.process.terminate()
 
         assert server.wait() == 0
-        assert time.monotonic() - began_s < 1.5
+        assert time.monotonic() - began_s < PATIENCE_S
         assert everything(silent) == everything(idle) == b""
 
 
@@ -126,15 +133,16 @@ def test_what_takes_longer_than_the_grace_time_is_cut_off_and_told(tmp_path: Pat
         said = everything(connection)
 
         assert server.wait() == 0
-        assert time.monotonic() - began_s < 3
+        # The request itself would take twice as long.
+        assert time.monotonic() - began_s < 30
     assert b"late" not in said
     assert "requests were cut off at the stop" in server.log.read_text()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_after_a_stop_has_begun_new_connections_are_refused_at_once(tmp_path: Path, workers: int) -> None:
-    with served(tmp_path, workers=workers) as server, server.connect() as connection:
-        connection.sendall(request("GET", "/after/2.0"))
+    with served(tmp_path, workers=workers, grace_s=LONG_S) as server, server.connect() as connection:
+        connection.sendall(request("GET", "/after/5.0"))
         assert server.get("/after/0.1")[0] == 200
         began_s = time.monotonic()
         server.process.terminate()
@@ -143,12 +151,12 @@ def test_after_a_stop_has_begun_new_connections_are_refused_at_once(tmp_path: Pa
 
         assert parsed(everything(connection)) == (200, b"late")
         assert server.wait() == 0
-    assert elapsed_s < 1
+    assert elapsed_s < 4
 
 
 def test_listeners_are_served_side_by_side_and_stopped_together(tmp_path: Path) -> None:
     with (
-        served(tmp_path, listeners=2, grace_s=1.5) as server,
+        served(tmp_path, listeners=2, grace_s=4) as server,
         server.connect(0) as first,
         server.connect(1) as second,
         server.connect(0) as endless,
@@ -165,11 +173,12 @@ def test_listeners_are_served_side_by_side_and_stopped_together(tmp_path: Path) 
 
         assert [parsed(everything(each)) for each in (first, second)] == [(200, b"late")] * 2
         assert server.wait() == 0
-        assert time.monotonic() - began_s < 2.5
+        # One after the other, they would take twice the time of one.
+        assert time.monotonic() - began_s < 2 * 4
 
 
 def test_an_endless_stream_is_informed_of_the_stop_and_ends_whole(tmp_path: Path) -> None:
-    with served(tmp_path) as server, server.connect() as connection:
+    with served(tmp_path, grace_s=LONG_S) as server, server.connect() as connection:
         connection.sendall(request("GET", "/events"))
         said = b""
         while b"hello" not in said:
@@ -180,7 +189,7 @@ def test_an_endless_stream_is_informed_of_the_stop_and_ends_whole(tmp_path: Path
 
         assert server.wait() == 0
     assert said.endswith(b"reconnect\n\r\n0\r\n\r\n")
-    assert time.monotonic() - began_s < 2
+    assert time.monotonic() - began_s < PATIENCE_S
 
 
 def test_a_flood_of_connections_beyond_the_open_files_is_survived(tmp_path: Path) -> None:
@@ -188,12 +197,9 @@ def test_a_flood_of_connections_beyond_the_open_files_is_survived(tmp_path: Path
         with ExitStack() as stack:
             for _ in range(200):
                 stack.enter_context(server.connect())
-        began_s = time.monotonic()
         wait_until(lambda: is_answered(server))
-        elapsed_s = time.monotonic() - began_s
         statuses = [server.get()[0] for _ in range(10)]
 
-    assert elapsed_s < 2
     assert statuses == [200] * 10
 
 
@@ -201,7 +207,7 @@ def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with start(tmp_path / "log", port=port) as process:
-            said, _ = process.communicate(timeout=20)
+            said, _ = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 1
     assert said == ""
@@ -221,7 +227,7 @@ def test_a_port_can_be_used_again_at_once(tmp_path: Path) -> None:
 
 def test_no_caller_can_connect_before_the_application_is_ready(tmp_path: Path) -> None:
     with start(tmp_path / "log", failing=0) as process:
-        said, _ = process.communicate(timeout=20)
+        said, _ = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 1
     assert said == ""

@@ -153,11 +153,12 @@ def test_requests_sent_ahead_without_end_fill_no_memory(server: Served, piece: b
 
 def test_who_sends_too_many_requests_ahead_is_cut_off(server: Served) -> None:
     with server.connect() as connection:
-        connection.sendall(request("GET", "/after/3") + TINY * (MAX_PIPELINED + 1))
+        connection.sendall(request("GET", "/after/60") + TINY * (MAX_PIPELINED + 1))
         began_s = time.monotonic()
         read_until_cut(connection)
 
-    assert time.monotonic() - began_s < 2
+    # The first request takes longer.
+    assert time.monotonic() - began_s < 45
     assert server.get()[0] == 200
 
 

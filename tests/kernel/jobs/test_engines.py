@@ -48,7 +48,7 @@ class Calls:
 
     async def until(self, count: int) -> None:
         """Wait for this number of calls."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while self.count < count:
                 await asyncio.sleep(0.01)
 

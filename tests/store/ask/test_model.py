@@ -221,10 +221,10 @@ async def test_a_failing_or_slow_model_leaves_the_rules_answer(ask: Asking, stub
     stub.says, stub.status = saying(LINUX_GAMES), 500
     assert (await ask(STRANGE)).status == "refused"
 
-    stub.status, stub.delay_s = 200, 30
+    stub.status, stub.delay_s = 200, 120
     began_s = asyncio.get_running_loop().time()
     assert (await ask(STRANGE)).status == "refused"
-    assert asyncio.get_running_loop().time() - began_s < 5
+    assert asyncio.get_running_loop().time() - began_s < 60
 
 
 async def test_no_model_at_the_address_is_no_fault(shelf: Store) -> None:

@@ -85,13 +85,13 @@ async def test_t9_a_slow_issuer_holds_nobody_longer_than_the_whole_time(
 ) -> None:
     monkeypatch.setattr(safe_http_client, "TOTAL_S", 0.3)
     await provider.trust(store)
-    setattr(provider, how, 5 if how == "delay_s" else 0.05)
+    setattr(provider, how, 60 if how == "delay_s" else 0.05)
     began_s = time.monotonic()
 
     for _ in range(5):
         await away(store, provider.mint(ROOT_URL))
 
-    assert time.monotonic() - began_s < 2
+    assert time.monotonic() - began_s < 20
     assert provider.requests == 1
 
 
