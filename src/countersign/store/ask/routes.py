@@ -6,7 +6,7 @@ in an object, and answers have the member `_meta`. Streams are server-sent event
 """
 
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -29,7 +29,6 @@ MAX_QUESTION = 2_000
 MAX_RESULTS = 20
 API_VERSION = "0.54"
 EVENTS = "text/event-stream"
-_NO_MODEL = "mode=generate needs a model, and none is configured here"
 _TYPES = {"game": "VideoGame", "app": "SoftwareApplication", "tool": "SoftwareApplication"}
 _PIECE = re.compile(r".{1,80}(?:\s|$)|\s*\S+\s?", re.DOTALL)
 Short = Annotated[str, msgspec.Meta(max_length=MAX_QUESTION)]
@@ -189,8 +188,18 @@ class NlwebAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
     error: dict[str, str] | None = None
 
 
-Events = Iterator[tuple[str, object]]
-"""The events of a stream: name (empty for none) and data."""
+Event = tuple[str, object]
+"""An event of a stream: name (empty for none) and data."""
+
+
+class Form(NamedTuple):
+    """The form of an answer: the body of a response, or the first event, the events of the answer, and the event of an
+    error in a stream."""
+
+    body: Callable[[QuestionAnswer, AskAnswer], object]
+    start: Callable[[str], Event]
+    events: Callable[[QuestionAnswer, AskAnswer], Iterable[Event]]
+    error: Callable[[StoreRequest[Any, Any], Refused], Event]
 
 
 async def wire_answer(store: Store, answered: QuestionAnswer, query_id: str) -> AskAnswer:
@@ -228,6 +237,26 @@ def _result(store: Store, product: Facts, source: Source, score: int) -> Result:
     return Result(source.url, name, store.root_url, score, detail.description or "", described)
 
 
+def _events(answered: QuestionAnswer, answer: AskAnswer) -> Iterable[Event]:
+    """Return one `source` event for each source, the text in `delta` events, and `done` with the complete answer."""
+    yield from (("source", source) for source in answer.sources)
+    yield from (("delta", {"text": piece}) for piece in _PIECE.findall(answered.text))
+    yield "done", answer
+
+
+def _error_event(call: StoreRequest[Any, Any], refused: Refused) -> Event:
+    body = problem(refused, call.context.problems_root, call.target).body
+    return "error", msgspec.Raw(body if isinstance(body, bytes) else b"{}")
+
+
+DOCUMENTED = Form(
+    body=lambda _, answer: answer,
+    start=lambda query_id: ("start", {"id": query_id}),
+    events=_events,
+    error=_error_event,
+)
+
+
 def nested(answered: QuestionAnswer, answer: AskAnswer) -> NlwebAnswer:
     """Return the answer in the `_meta` form: an elicitation if it needs a clarification, a failure if there is no
     answer."""
@@ -246,14 +275,7 @@ def failure(query_id: str, code: str, message: str) -> NlwebAnswer:
     return NlwebAnswer(meta=AnswerMeta("failure"), query_id=query_id, error={"code": code, "message": message})
 
 
-def documented_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
-    """Return one `source` event for each source, the text in `delta` events, and `done` with the complete answer."""
-    yield from (("source", source) for source in answer.sources)
-    yield from (("delta", {"text": piece}) for piece in _PIECE.findall(answered.text))
-    yield "done", answer
-
-
-def flat_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
+def flat_events(answered: QuestionAnswer, answer: AskAnswer) -> Iterable[Event]:
     """Return the unnamed messages of NLWeb's first generation, each with its `message_type`."""
     tail = {"query_id": answer.query_id}
     if answer.results:
@@ -262,7 +284,7 @@ def flat_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
     yield "", {"message_type": "complete", **tail}
 
 
-def nested_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
+def nested_events(answered: QuestionAnswer, answer: AskAnswer) -> Iterable[Event]:
     """Return the events `result` and `complete`: fragments of the `_meta` form."""
     whole: dict[str, Any] = msgspec.to_builtins(nested(answered, answer))
     results = whole.pop("results", None)
@@ -271,7 +293,25 @@ def nested_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
     yield "complete", {"message_type": "complete", **whole}
 
 
-_EVENTS = {"documented": documented_events, "flat": flat_events, "nested": nested_events}
+def _api_version(query_id: str) -> dict[str, Any]:
+    return {"message_type": "api_version", "api_version": API_VERSION, "query_id": query_id}
+
+
+FLAT = Form(
+    body=lambda _, answer: answer,
+    start=lambda query_id: ("", _api_version(query_id)),
+    events=flat_events,
+    error=lambda _, refused: ("", {"message_type": "error", "error": refused.detail, "status": refused.status}),
+)
+NESTED = Form(
+    body=nested,
+    start=lambda query_id: ("start", {**_api_version(query_id), "_meta": {"version": API_VERSION}}),
+    events=nested_events,
+    error=lambda _, refused: (
+        "complete",
+        {"message_type": "error", "error": {"code": refused.code, "message": refused.detail}},
+    ),
+)
 
 
 class ModeNotSupported(Refused):
@@ -283,64 +323,114 @@ class ModeNotSupported(Refused):
     resolution = "Ask with mode=list or mode=summarize, or without a mode."
 
 
-class _Question(NamedTuple):
-    """A question, and the form of its answer."""
+class QuestionRequest(NamedTuple):
+    """A question, the previous questions, the id of the question, and how it is read."""
 
-    question: str
+    text: str
     previous: list[str]
     query_id: str
     mode: Mode
-    form: Literal["documented", "flat", "nested"]
-    is_streamed: bool
 
 
-def _flat_question(members: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str) -> _Question:
-    """Return the question in the flat form. A decontextualised question replaces the previous questions."""
+def request_of(members: QuestionParameters, question: str, previous: str | list[str] | None) -> QuestionRequest:
+    """Return the question of a request. A decontextualised question replaces the previous questions."""
     standalone = (members.decontextualized_query or "").strip()
-    previous = [] if standalone else _lines(members.prev)
-    question, query_id = standalone or question, members.query_id or ids.new_uuid()
-    if isinstance(members, AskQuery):
-        return _Question(question, previous, query_id, members.mode or "list", "documented", members.stream)
-    form = "flat" if members.streaming else "documented"
-    return _Question(
-        question, previous, query_id, members.mode or members.generate_mode or "list", form, form == "flat"
-    )
+    mode = members.mode or (members.generate_mode if isinstance(members, FlatQuestion) else None)
+    query_id = members.query_id or ids.new_uuid()
+    return QuestionRequest(standalone or question, [] if standalone else lines(previous), query_id, mode or "list")
 
 
-def _lines(members: str | list[str] | None) -> list[str]:
-    # NLWeb's first generation separates questions by commas, which questions can contain: this API separates them by
-    # lines.
-    return members if isinstance(members, list) else [line for line in (members or "").splitlines() if line.strip()]
+def lines(previous: str | list[str] | None) -> list[str]:
+    """Return the previous questions. NLWeb's first generation separates questions by commas, which questions can
+    contain: this API separates them by lines."""
+    return previous if isinstance(previous, list) else [line for line in (previous or "").splitlines() if line.strip()]
+
+
+async def respond(
+    call: StoreRequest[Any, Any], asked: QuestionRequest, form: Form, *, is_streamed: bool = False
+) -> Response:
+    """Answer a question in a form: as a stream of events if it `is_streamed` or the client accepts only events.
+
+    Raises:
+        ModeNotSupported: the mode needs a model, and none is configured.
+    """
+    store = call.context
+    is_streamed |= (call.headers.get("accept") or "").split(";")[0].strip() == EVENTS
+    if is_streamed and call.headers.get("last-event-id") is not None:
+        # A stream cannot be resumed: the status 204 makes the client stop reconnecting.
+        return http_answer.no_content()
+    if asked.mode == "generate" and not store.settings.ask_model_url:
+        raise ModeNotSupported("mode=generate needs a model, and none is configured here")
+    if is_streamed:
+        headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
+        return Response(200, _stream(call, asked, form), EVENTS, headers)
+    return http_answer.json(form.body(*await _outcome(store, asked)))
+
+
+async def _outcome(store: Store, asked: QuestionRequest) -> tuple[QuestionAnswer, AskAnswer]:
+    is_read_by_model = asked.mode == "generate"
+    found = await answers.answer(store, asked.text, clock.now(), asked.previous, with_model=is_read_by_model)
+    return found, await wire_answer(store, found, asked.query_id)
+
+
+async def _stream(call: StoreRequest[Any, Any], asked: QuestionRequest, form: Form) -> AsyncGenerator[bytes]:
+    """Yield the events in the requested form: the first one immediately, then those of the answer, or an error
+    event."""
+    yield _encoded(form.start(asked.query_id))
+    try:
+        events = form.events(*await _outcome(call.context, asked))
+    except Refused as refused:
+        # The response has begun, so the error can only be sent as part of the stream.
+        events = [form.error(call, refused)]
+    for event in events:
+        yield _encoded(event)
+
+
+def _encoded(event: Event) -> bytes:
+    name, data = event
+    head = b"event: %b\n" % name.encode() if name else b""
+    return b"%bdata: %b\n\n" % (head, encode(data))
 
 
 async def ask(call: StoreRequest[AskOptions, AskBody]) -> Response:
     """Ask about products and releases in natural language. `stream=true` sends the answer as server-sent events:
     `start`, `source` for each source, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
-    question = _flat_question(call.body, call.body.query)
-    return await _answer(
-        call, question._replace(is_streamed=True, form="documented") if call.query.stream else question
-    )
+    body, is_flat = call.body, bool(call.body.streaming) and not call.query.stream
+    form, is_streamed = FLAT if is_flat else DOCUMENTED, call.query.stream or is_flat
+    return await respond(call, request_of(body, body.query, body.prev), form, is_streamed=is_streamed)
 
 
 async def ask_by_query(call: StoreRequest[AskQuery, Nothing]) -> Response:
     """Ask about products and releases in natural language, with the question in the URL."""
-    return await _answer(call, _flat_question(call.query, call.query.q))
+    query = call.query
+    return await respond(call, request_of(query, query.q, query.prev), DOCUMENTED, is_streamed=query.stream)
 
 
 async def ask_for_nlweb(call: StoreRequest[Nothing, NlwebBody]) -> Response:
     """Ask about products and releases in natural language, in the forms of NLWeb clients."""
     body = call.body
     if not isinstance(body.query, NestedQuestion):
-        return await _answer(call, _flat_question(body, body.query))
-    preferred, question = body.prefer or Preferences(), _flat_question(body, body.query.text)
-    if body.context is not None and not body.decontextualized_query:
-        question = question._replace(previous=_lines(body.context.prev) or question.previous)
-    return await _answer(call, question._replace(form="nested", mode=preferred.mode, is_streamed=preferred.streaming))
+        return await _respond_flat(call, body, body.query)
+    context = None if body.decontextualized_query else body.context
+    preferred = body.prefer or Preferences()
+    asked = request_of(body, body.query.text, (context and lines(context.prev)) or body.prev)
+    asked = asked._replace(mode=preferred.mode)
+    try:
+        return await respond(call, asked, NESTED, is_streamed=preferred.streaming)
+    except ModeNotSupported as refused:
+        return http_answer.json(failure(asked.query_id, "NOT_SUPPORTED", refused.detail))
 
 
 async def ask_as_nlweb(call: StoreRequest[NlwebQuery, Nothing]) -> Response:
     """Ask about products and releases in natural language, with the parameters of NLWeb clients."""
-    return await _answer(call, _flat_question(call.query, call.query.query))
+    return await _respond_flat(call, call.query, call.query.query)
+
+
+async def _respond_flat(call: StoreRequest[Any, Any], members: NlwebQuery | NlwebBody, question: str) -> Response:
+    """Answer a flat question: only its stream differs from the documented API."""
+    is_streamed = bool(members.streaming)
+    asked = request_of(members, question, members.prev)
+    return await respond(call, asked, FLAT if is_streamed else DOCUMENTED, is_streamed=is_streamed)
 
 
 async def search_catalog(call: StoreRequest[Nothing, Filter]) -> Response:
@@ -350,63 +440,6 @@ async def search_catalog(call: StoreRequest[Nothing, Filter]) -> Response:
         raise invalid_member("/where", wrong)
     found = await answers.of_filter(call.context, call.body)
     return http_answer.json(await wire_answer(call.context, found, ids.new_uuid()))
-
-
-async def _answer(call: StoreRequest[Any, Any], question: _Question) -> Response:
-    store = call.context
-    is_streamed = question.is_streamed or (call.headers.get("accept") or "").split(";")[0].strip() == EVENTS
-    if is_streamed and call.headers.get("last-event-id") is not None:
-        # A stream cannot be resumed: the status 204 makes the client stop reconnecting.
-        return http_answer.no_content()
-    if question.mode == "generate" and not store.settings.ask_model_url:
-        if question.form == "nested":
-            return http_answer.json(failure(question.query_id, "NOT_SUPPORTED", _NO_MODEL))
-        raise ModeNotSupported(_NO_MODEL)
-    if is_streamed:
-        headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
-        return Response(200, _stream(call, question), EVENTS, headers)
-    answered, answer = await _outcome(store, question)
-    return http_answer.json(nested(answered, answer) if question.form == "nested" else answer)
-
-
-async def _outcome(store: Store, question: _Question) -> tuple[QuestionAnswer, AskAnswer]:
-    is_read_by_model = question.mode == "generate"
-    found = await answers.answer(store, question.question, clock.now(), question.previous, with_model=is_read_by_model)
-    return found, await wire_answer(store, found, question.query_id)
-
-
-async def _stream(call: StoreRequest[Any, Any], question: _Question) -> AsyncGenerator[bytes]:
-    """Yield the events in the requested form: the first one immediately, then those of the answer, or an error
-    event."""
-    yield _event(*_start_event(question))
-    try:
-        events = _EVENTS[question.form](*await _outcome(call.context, question))
-    except Refused as refused:
-        # The response has begun, so the error can only be sent as part of the stream.
-        events = iter([_error_event(call, question, refused)])
-    for name, data in events:
-        yield _event(name, data)
-
-
-def _event(name: str, data: object) -> bytes:
-    head = b"event: %b\n" % name.encode() if name else b""
-    return b"%bdata: %b\n\n" % (head, encode(data))
-
-
-def _start_event(question: _Question) -> tuple[str, object]:
-    if question.form == "documented":
-        return "start", {"id": question.query_id}
-    head = {"message_type": "api_version", "api_version": API_VERSION, "query_id": question.query_id}
-    return ("start", {**head, "_meta": {"version": API_VERSION}}) if question.form == "nested" else ("", head)
-
-
-def _error_event(call: StoreRequest[Any, Any], question: _Question, refused: Refused) -> tuple[str, object]:
-    if question.form == "documented":
-        body = problem(refused, call.context.problems_root, call.target).body
-        return "error", msgspec.Raw(body if isinstance(body, bytes) else b"{}")
-    if question.form == "flat":
-        return "", {"message_type": "error", "error": refused.detail, "status": refused.status}
-    return "complete", {"message_type": "error", "error": {"code": refused.code, "message": refused.detail}}
 
 
 _OPTIONS: Options = {
