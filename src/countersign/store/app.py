@@ -17,7 +17,7 @@ from countersign.kernel.http.routing import Route
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.webhooks import outbox, sender
 from countersign.settings import Settings
-from countersign.store import batch, events, library, lifespan, tools, webhooks
+from countersign.store import batch, events, library, lifespan, nlweb, tools, webhooks
 from countersign.store import signing_keys as signing
 from countersign.store.apidocs import health
 from countersign.store.apidocs import routes as documents
@@ -77,7 +77,8 @@ _FEATURES: tuple[Route[Store], ...] = (
     *redeem.ROUTES,
     *batch.ROUTES,
     *jobs.routes(JOB_TYPES),
-    *ask.ROUTES,
+    *ask.routes(nlweb.FLAT),
+    *nlweb.ROUTES,
     *identity.ROUTES,
     *oauth.ROUTES,
     *agents.ROUTES,

@@ -10,12 +10,20 @@ from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.context import Store
 from tests.store.conftest import ROOT_URL
+from tests.store.world import World
 
 
 @pytest.fixture
 def shelf(store: Store) -> Store:
     """The store with the products of the shelf."""
     return store
+
+
+@pytest.fixture
+def shop(world: World, shelf: Store) -> World:
+    """The shelf over HTTP."""
+    assert world.store is shelf
+    return world
 
 
 @pytest.fixture

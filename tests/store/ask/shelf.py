@@ -1,9 +1,10 @@
 """A catalog for questions: products with and without releases, drafts and archived products, late bug fixes, unusual
 titles."""
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
@@ -18,6 +19,9 @@ from countersign.store.releases.permissions import OwnedProduct
 from countersign.store.releases.schemas import NewRelease, ProductWrite
 
 ORGS = (("elm-and-ash", "Elm & Ash"), ("ground-floor", "Ground Floor Games"), ("orrery", "Orrery"))
+QUESTION = "Which tools run on Windows?"
+TITLES = ("Hammer", "Slow Rivers: Maps", "Whose Keys?")
+"""The titles that answer the question."""
 YANK = "UPDATE release SET status = 'yanked' WHERE id = $1"
 
 
@@ -301,3 +305,12 @@ async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tu
 async def asked(store: Store, question: str) -> QuestionAnswer:
     """Return the answer to the question on the day of the shelf."""
     return await answer(store, question, NOW)
+
+
+def events(text: str) -> list[tuple[str, Any]]:
+    """Return the events of a stream: name and decoded data."""
+    found: list[tuple[str, Any]] = []
+    for block in text.strip().split("\n\n"):
+        members = dict(line.split(": ", 1) for line in block.split("\n"))
+        found.append((members.get("event", ""), json.loads(members["data"])))
+    return found

@@ -1,4 +1,4 @@
-"""POST and GET /ask: the documented answer, its stream, and the requests and responses of NLWeb clients."""
+"""POST and GET /ask: the documented answer and its stream."""
 
 import json
 from typing import Any
@@ -9,29 +9,9 @@ from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 from countersign.store.ask import answers
 from countersign.store.ask.answers import QuestionAnswer
-from countersign.store.context import Store
-from tests.store.ask.shelf import NOW
+from tests.store.ask.shelf import NOW, QUESTION, TITLES, events
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
-
-QUESTION = "Which tools run on Windows?"
-TITLES = ("Hammer", "Slow Rivers: Maps", "Whose Keys?")
-
-
-@pytest.fixture
-def shop(world: World, shelf: Store) -> World:
-    """The shelf over HTTP."""
-    assert world.store is shelf
-    return world
-
-
-def events(text: str) -> list[tuple[str, Any]]:
-    """Return the events of a stream: name and decoded data."""
-    found: list[tuple[str, Any]] = []
-    for block in text.strip().split("\n\n"):
-        members = dict(line.split(": ", 1) for line in block.split("\n"))
-        found.append((members.get("event", ""), json.loads(members["data"])))
-    return found
 
 
 async def test_the_documented_question_has_the_documented_answer(shop: World) -> None:
@@ -173,44 +153,6 @@ async def test_a_stream_is_not_taken_up_again(shop: World) -> None:
     assert (await shop.call("GET", "/ask", params={"q": "x"}, headers=headers)).status_code == 200
 
 
-async def test_a_nested_question_has_the_meta_form(shop: World) -> None:
-    asked = {"query": {"text": QUESTION, "site": "x"}, "meta": {"version": "1"}}
-    answer = await shop.call("POST", f"{ROOT_URL}/ask", json=asked)
-
-    body = answer.json()
-    assert body["_meta"] == {"response_type": "answer", "version": "0.54"}
-    assert [each["name"] for each in body["results"]] == [*TITLES]
-    assert body["results"][0]["grounding"]["source_urls"]
-
-
-async def test_what_cannot_be_told_is_a_failure_or_asks_back(shop: World) -> None:
-    failed = await shop.call("POST", f"{ROOT_URL}/ask", json={"query": {"text": "Which game is best?"}})
-    asked = await shop.call("POST", f"{ROOT_URL}/ask", json={"query": {"text": "What is Slow?"}})
-
-    assert failed.json()["error"]["code"] == "NO_RESULTS"
-    assert failed.json()["_meta"]["response_type"] == "failure"
-    assert asked.json()["_meta"]["response_type"] == "elicitation"
-    assert {"Slow Rivers", "Slow Rivers: Maps"} <= {*asked.json()["elicitation"]["questions"][0]["options"]}
-
-
-async def test_nested_streams_have_named_fragments(shop: World) -> None:
-    body = {"query": {"text": QUESTION}, "prefer": {"streaming": True, "mode": "list"}}
-    told = events((await shop.call("POST", f"{ROOT_URL}/ask", json=body)).text)
-
-    assert [name for name, _ in told] == ["start", "result", "complete"]
-    assert [data["message_type"] for _, data in told] == ["api_version", "result_batch", "complete"]
-    assert told[-1][1]["_meta"]["response_type"] == "answer"
-
-
-async def test_flat_streams_have_unnamed_messages(shop: World) -> None:
-    parameters = {"query": QUESTION, "streaming": "true", "site": "all", "prev": "", "query_id": "q9"}
-    told = events((await shop.call("GET", f"{ROOT_URL}/ask", params=parameters)).text)
-
-    assert {name for name, _ in told} == {""}
-    assert [data["message_type"] for _, data in told] == ["api_version", "result_batch", "summary", "complete"]
-    assert {data["query_id"] for _, data in told} == {"q9"}
-
-
 @pytest.mark.parametrize(
     ("path", "body", "name", "member"),
     [
@@ -240,15 +182,6 @@ async def test_products_are_compared_whatever_fields_are_sent(shop: World) -> No
 
     assert answer["status"] == "answered"
     assert [source["product"] for source in answer["sources"]] == ["hammer", "quill"]
-
-
-async def test_generation_without_a_model_is_not_supported(shop: World) -> None:
-    flat = await shop.call("GET", f"{ROOT_URL}/ask", params={"query": QUESTION, "mode": "generate"})
-    body = {"query": {"text": QUESTION}, "prefer": {"mode": "generate"}}
-    nested = await shop.call("POST", f"{ROOT_URL}/ask", json=body)
-
-    assert (flat.status_code, flat.json()["code"]) == (400, "not_supported")
-    assert nested.json()["error"]["code"] == "NOT_SUPPORTED"
 
 
 async def test_time_is_told_from_the_clock(shop: World) -> None:

@@ -81,6 +81,7 @@ SECTION_OF: dict[str, str] = {
     "auth.oauth": "oauth",
     "auth.security_events": "agents",
     "auth": "identity",
+    "nlweb": "ask",
     "releases.artifacts": "builds",
     "releases.delivery": "delivery",
     "releases.processing": "processing",
