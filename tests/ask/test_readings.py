@@ -190,6 +190,17 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("The newest 3 apps", {"order": "newest", "limit": 3}),
         ("hi im 8 what free apps do you have", {**FREE_APPS, "limit": None}),
         ("Which of the two is free, Inkwell or Inkwell Pro?", {"limit": None}),
+        # Keys and values, and requests before the names they are about.
+        ("tag=puzzle, platform NOT web", {"where": {"tag": {"any": ["puzzle"]}, "platform": {"not": ["web"]}}}),
+        ("product=Keyturn version=2.9.0 please", {"where": {
+            "product": {"any": ["keyturn"]}, "version": {"any": ["2.9.0"]}
+        }}),
+        ("latest stable version for each: Keyturn; Inkwell", {"answer": "fields", "fields": ["versions"]}),
+        ("We are on Keyturn 2.7.0. What has changed since 2.7.0?", {"where": {
+            "product": {"any": ["keyturn"]}, "version": {"all": [">2.7.0"]}
+        }}),
+        ("Which games came out for the very first time in 2026?", {"when": "first", "order": None}),
+        ("Which free apps are there, need them for a workshop", FREE_APPS),
     ],
 )  # fmt: skip
 async def test_a_question_is_read_as_this_filter(catalog: World, question: str, expected: dict[str, Any]) -> None:
@@ -225,6 +236,10 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
         "Does Blackbird Tuner work offline?",
         "A game like Harbour Lights",
         "What did I buy last week?",
+        "When does the full version of Stable Hands come out?",
+        "How old do you have to be for 13 Nights?",
+        "What are the court, the law and the forum for disputes with Polaris Press?",
+        "Which version of Keyturn brought the zeppelin?",
     ],
 )
 async def test_a_question_that_no_filter_can_say_is_refused(catalog: World, question: str) -> None:
@@ -247,6 +262,21 @@ async def test_whether_the_newest_release_is_in_a_channel(catalog: World, questi
         answer = await ask({"question": question})
 
     assert answer["answer"].startswith(expected), answer
+
+
+async def test_a_release_is_found_by_what_its_notes_say(catalog: World) -> None:
+    async with gauge.asking(catalog.store) as ask:
+        answer = await ask({"question": "Which version of Fika Timer brought tea?"})
+
+    assert [source["release"] for source in answer["sources"]] == ["1.1.0"]
+
+
+async def test_a_tag_that_the_named_product_does_not_have_is_reported_as_unused(catalog: World) -> None:
+    async with gauge.asking(catalog.store) as ask:
+        answer = await ask({"question": "For a photo caption: what is Keyturn?"})
+
+    assert (answer["status"], answer["unused"]) == ("partial", ["photo"])
+    assert [source["product"] for source in answer["sources"]] == ["keyturn"]
 
 
 async def test_what_else_leaves_out_what_the_question_before_named(catalog: World) -> None:

@@ -12,10 +12,11 @@ from typing import Any, Protocol, TextIO, TypeAlias, cast
 
 # structlog imports rich for coloured tracebacks, which these logs do not have. While rich is hidden, the import takes
 # half of the time.
-_IS_RICH_HIDDEN = sys.modules.setdefault("rich", cast("Any", None)) is None
+_IS_RICH_LOADED = "rich" in sys.modules
+sys.modules.setdefault("rich", cast("Any", None))
 import structlog
 
-if _IS_RICH_HIDDEN:
+if not _IS_RICH_LOADED:
     del sys.modules["rich"]
 
 from countersign.kernel import clock

@@ -4,6 +4,7 @@ The status is `answered` if every word with a meaning was used; `partial` if onl
 unused words; `refused` if there is no answer, with the reason.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -28,7 +29,8 @@ CAN_ANSWER = (
     "I answer from the catalog: which products and releases there are, or how many, by kind, platform, channel, tag, "
     "license and date; what a product is, who publishes it and what changed."
 )
-MANY_UNUSED = 3
+MAX_UNUSED = 2
+"""The number of unused words up to which an answer with few conditions is useful."""
 _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
 """The weights of conditions. Their sum decides whether an answer that ignores some words is useful."""
 _EXCLUDING = frozenset(["kind", "platform", "access", "tag", "org", "license", "text"])
@@ -70,16 +72,12 @@ async def answer(
 
 async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnswer:
     """Return the answer to the interpreted question, with the unused words, or the reason why there is no answer."""
+    reading = await _without_foreign_tag(store, reading)
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
     reason = _reason(reading, unused)
     found = QuestionAnswer("") if reason else await of_filter(store, filter)
-    if not reason and not found.total:
+    if not (reason or found.total):
         reason = _contradiction(filter)
-        if reason and filter.where.tag != Values():
-            # "For a photo caption: what is Keyturn?", where "photo" is a tag.
-            unused = (*unused, *filter.where.tag.any, *filter.where.tag.all)
-            filter = with_slots(filter, tag=Values())
-            found = await of_filter(store, filter)
     if not reason and (not unused or found.status == "refused"):
         return await _with_candidates(store, reading, found)
     suggestions = await _suggestions(store, filter, at)
@@ -90,6 +88,16 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
     reason = reason or _unknown_reason(unused)
     could = f"You could ask: {quoted(suggestions, '; ')}." if suggestions else CAN_ANSWER
     return replace(_refused(f"{reason}. {could}"), suggestions=suggestions, unused=unused)
+
+
+async def _without_foreign_tag(store: Store, reading: Reading) -> Reading:
+    """Return the reading without the tag if the question is about one product by name that does not have the tag, as in
+    "For a photo caption: what is Keyturn?"."""
+    filter, tags = reading.filter, reading.filter.where.tag
+    if tags == Values() or not _is_about_one(filter) or await filter_queries.has_rows(store.database, filter):
+        return reading
+    unused = [*reading.unused, *tags.any, *tags.all]
+    return dataclasses.replace(reading, filter=with_slots(filter, tag=Values()), unused=unused)
 
 
 async def of_filter(store: Store, filter: Filter) -> QuestionAnswer:
@@ -138,6 +146,18 @@ def _corrected(reading: Reading, found: QuestionAnswer) -> QuestionAnswer:
     return replace(found, confidence=CORRECTED, text=text, candidates=candidates)
 
 
+def _is_about_one(filter: Filter) -> bool:
+    return filter.answer == "fields" and len(filter.where.product.any) == 1
+
+
+def _contradiction(filter: Filter) -> str:
+    """Return the reason why no row matches a question about one product by name: the product does not match another
+    condition of the question. Return an empty text for other questions."""
+    excluding = [values for name, values in conditions(filter) if name in _EXCLUDING]
+    words = [each for values in excluding for each in (*values.any, *values.all)]
+    return f"{filter.where.product.any[0]} does not match {quoted(words)}" if _is_about_one(filter) and words else ""
+
+
 def _may_be_reversed(reading: Reading) -> bool:
     """Return whether the unused words could reverse the answer. In a list of products, an unused comparison or number
     could only make the list shorter."""
@@ -146,25 +166,22 @@ def _may_be_reversed(reading: Reading) -> bool:
     return bool(reading.guards) and (not is_list or not _REVERSING.isdisjoint(reading.guards))
 
 
-def _contradiction(filter: Filter) -> str:
-    """Return the reason why no row matches a question about one product by name: the product does not match another
-    condition of the question. Return an empty text for other questions."""
-    excluding = [values for name, values in conditions(filter) if name in _EXCLUDING]
-    words = [each for values in excluding for each in (*values.any, *values.all)]
-    is_about_one = filter.answer == "fields" and len(filter.where.product.any) == 1
-    return f"{filter.where.product.any[0]} does not match {quoted(words)}" if is_about_one and words else ""
-
-
 def _is_useful(reading: Reading, unused: Sequence[str]) -> bool:
-    """Return whether an answer that ignores some words is useful. The question must have two or more conditions. The
-    answer must not describe one product if the question asks for something else about the product."""
+    """Return whether an answer that ignores some words is useful. The question must have two or more conditions, and
+    more conditions than unused words if these are many."""
     filter = reading.filter
     weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
     weight = sum(weights) + bool(filter.since or filter.until) + (filter.find != "products")
+    return weight > 1 and len(unused) <= max(MAX_UNUSED, weight) and _can_be_partial(reading)
+
+
+def _can_be_partial(reading: Reading) -> bool:
+    """Return whether the answer has a form that can ignore words: it does not describe one product, if the question
+    asks for something else about the product."""
+    filter = reading.filter
     is_list = filter.answer == "list" and (len(filter.where.product.any) != 1 or filter.order in ("newest", "oldest"))
     is_of_products = filter.answer == "fields" and bool(filter.fields or reading.is_about_text)
-    is_mostly_used = len(set(unused)) < MANY_UNUSED or len(set(unused)) <= weight
-    return weight > 1 and is_mostly_used and (is_list or is_of_products or filter.answer == "compare")
+    return is_list or is_of_products or filter.answer == "compare"
 
 
 async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:

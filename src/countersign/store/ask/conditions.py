@@ -12,6 +12,7 @@ about a product. `titled` refers to words of the title. A `polite` request has t
 import dataclasses
 from collections import defaultdict
 from collections.abc import Sequence, Set
+from itertools import filterfalse
 from typing import Any
 
 from msgspec.structs import replace
@@ -113,15 +114,18 @@ class Bound:
             self.answer, self.has_unbound_not = "exists", False
             for item in self.values:
                 item.is_negated = False
-        first, second, *_ = [*self.words[self.sentence.start :], "", ""]
-        is_date = first == "when" and second in LISTS["present tense"]
-        is_coming = is_date and not {"come", "coming"}.isdisjoint(self.words)
-        if is_coming or (first == "will" and {"you", "run", "work"}.isdisjoint(self.words)):
-            self.found["beyond"].append(Item("beyond", "the future", 0, 0))
+        self.found["beyond"] += [Item("beyond", "the future", 0, 0)] if self._is_of_future() else []
         # "Titled …" refers to the words after it or before it, as in: "rail" in the title.
         for item in self.of("text") if self.found["titled"] else ():
             item.slot = "title"
         self.guards += ["most"] if "most" in self.words and not self.orders else []
+
+    def _is_of_future(self) -> bool:
+        """Return whether the question is like "Will it come to Linux?" or "When does it come out?"."""
+        first, second, *_ = [*self.words[self.sentence.start :], "", ""]
+        if first == "when" and second in LISTS["present tense"]:
+            return not {"come", "coming"}.isdisjoint(self.words)
+        return first == "will" and {"you", "run", "work"}.isdisjoint(self.words)
 
     def _split(self) -> None:
         """Count by the slot of the listed values, as in "Split into games, apps and tools"."""
@@ -316,6 +320,11 @@ def _is_small(number: Item) -> bool:
     return number.value.isdecimal() and int(number.value) <= MAX_NUMBER
 
 
+def _without_signs(versions: Sequence[str]) -> set[str]:
+    """Return the versions in comparisons such as ">2.7.0"."""
+    return {text.lstrip("<>=") for text in versions if text.startswith((">", "<"))}
+
+
 def _values(slot: str, items: Sequence[Item]) -> Values:
     lists: dict[str, list[str]] = {"any": [], "all": [], "none": []}
     is_multiple = slot in MULTIPLE and not any((item.joint, item.is_negated) == ("or", False) for item in items)
@@ -324,8 +333,7 @@ def _values(slot: str, items: Sequence[Item]) -> Values:
         is_all = texts[0].startswith((">", "<")) if slot == "version" else is_multiple and len(texts) == 1
         lists["none" if item.is_negated else "all" if is_all else "any"] += texts
     # "It runs on 2.7.0. What has changed since 2.7.0?"
-    compared = {text.lstrip("<>=") for text in lists["all"] if slot == "version"}
-    lists["any"] = [text for text in lists["any"] if text not in compared]
+    lists["any"] = list(filterfalse(_without_signs(lists["all"]).__contains__, lists["any"]))
     if all((len(lists["all"]) == 1, not lists["any"], slot != "version")):
         lists["any"], lists["all"] = lists["all"], []
     unique: dict[str, Any] = {name: tuple(dict.fromkeys(texts))[:12] for name, texts in lists.items()}

@@ -188,7 +188,7 @@ class _Builder(Bound):
         if self.has_unbound_not and self._members.get("answer") != "compare":
             self.guards.append("not")
         found = with_slots(Filter(**self._members), **self._slots)
-        self.guards += self._unanswered(found)
+        self.guards += [*self._unanswered(found), *self._unanswered_of_release(found)]
         beyond = [item.value for item in self.found["beyond"] if not self._is_afterthought(item)]
         self._unused += [item.value for item in self.found["beyond"] if item.value not in beyond]
         rest = self.guards, beyond, self._recognition.unknown, self._recognition.corrected
@@ -207,15 +207,18 @@ class _Builder(Bound):
 
     def _unanswered(self, found: Filter) -> list[str]:
         """Return what the question asks about unnamed products that neither a list nor a number of products answers:
-        the question word ("who", "why"), and the names of fields; or what the question asks about one release that is
-        not found by its date: "Which version put the tulips in?"."""
-        if found.find == "releases" and found.limit == 1 and not (self.orders or self.pairs):
-            return self._unused
+        the question word ("who", "why"), and the names of fields."""
         is_of_rows = found.find == "products" and found.answer in ("list", "count", "exists")
         if self._products or self.pairs or not is_of_rows:
             return []
         others = [self._first] if self._unused and self._first in OF_OTHERS else []
         return [*others, *(name for name in self._fields if SLOT_OF_FIELD.get(name) not in self._slots)]
+
+    def _unanswered_of_release(self, found: Filter) -> list[str]:
+        """Return the unused words that tell which release is meant, such as "tulips" in "Which version put the tulips
+        in?"."""
+        is_of_one = (found.find, found.limit) == ("releases", 1) and not (self.orders or self.pairs)
+        return self._unused if is_of_one else []
 
     def _apply_pairs(self) -> None:
         """Use the members that the question states as key=value instead of the inferred members."""

@@ -143,14 +143,20 @@ class _Clauses:
         we can …". `last` is the position of the last condition."""
         word, following, after = self._word(at), self._word(at + 1), self._word(at + 2)
         if word in (",", ";"):
-            is_purpose = last < at and (following in LISTS["needs"] or after == "you")
-            is_of_asker = following in _ASKERS | LISTS["reasons"] or is_purpose
-            return is_of_asker and LISTS["wishes"].isdisjoint([after, self._word(at + 3)])
+            return self._opens_reason(at + 1, is_last=last < at)
         if word in LISTS["contrasts"]:
             return last < at and not self._starts({"not", "only"}, at, at + 3)
         if word == "or":
             return following in AUXILIARIES and after in LISTS["subjects"]
         return word in LISTS["reasons"] or self._opens_aside(at)
+
+    def _opens_reason(self, at: int, *, is_last: bool) -> bool:
+        """Return whether a clause after a comma is about the asker, or about a purpose: "…, need them for May". For a
+        purpose, no condition may follow."""
+        word, following = self._word(at), self._word(at + 1)
+        is_purpose = is_last and (word in LISTS["needs"] or following == "you")
+        is_of_asker = word in _ASKERS | LISTS["reasons"] or is_purpose
+        return is_of_asker and LISTS["wishes"].isdisjoint([following, self._word(at + 2)])
 
     def _opens_aside(self, at: int) -> bool:
         word, following = self._word(at), self._word(at + 1)
@@ -177,8 +183,9 @@ class Scope(_Clauses):
         self._whole = Sentence(0, len(tokens)) if has_pairs else asking
         self.question = self._whole if has_pairs else self._request(self._whole)
         self._slots = self._slots_of(self.question)
-        self._requests = self._starts(_REQUEST_SLOTS, *self.question)
-        self._states_request = bool(self._slots or self._requests)
+        has_request = bool(self._starts(_REQUEST_SLOTS, *self.question))
+        self._states_request = bool(self._slots) or has_request
+        self._is_named_only = self._slots == {"product"} and not has_request
         self._is_marked = self._is_request() or self._word(self._whole.end - 1) == "?"
         self._preface = Sentence(self._whole.start, self.question.start)
         is_context = bool(self._slots_of(self._preface) - self._slots - {"time"})
@@ -243,7 +250,13 @@ class Scope(_Clauses):
         """Return the items that state what is asked."""
         ignored = self._remarks() | self._introduction()
         mentioned = [item for item in self._items if item.start not in ignored]
-        return [item for item in mentioned if self.question.has(item) or self._counts(item)]
+        asking = [self.question.has, self._requests_names, self._counts]
+        return [item for item in mentioned if any(is_asking(item) for is_asking in asking)]
+
+    def _requests_names(self, item: Item) -> bool:
+        """Return whether the context states what is asked and the question only names products, as in "The newest
+        version of each: Keyturn; Inkwell"."""
+        return self._is_named_only and self._context.has(item) and item.slot in _ABOUT_ANSWER - {"beyond"}
 
     def _counts(self, item: Item) -> bool:
         """Return whether an item outside of the question counts."""
@@ -266,9 +279,7 @@ class Scope(_Clauses):
             is_of_preface = is_preface and item.slot in _CONDITIONS - {"time"}
             return is_of_preface or item.slot in _OF_PRODUCT or item.value == "org"
         if self._slots:
-            # "The newest version of each: Keyturn; Inkwell" asks only by its context.
-            is_asked_here = bool(self._slots - {"product"} or self._requests)
-            return item.slot not in _ABOUT_ANSWER or not (is_asked_here or item.slot == "beyond")
+            return item.slot not in _ABOUT_ANSWER
         return item.slot not in ("tag", "text") or not self._is_label()
 
     def _is_label(self) -> bool:
