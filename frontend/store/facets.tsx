@@ -83,11 +83,6 @@ export function Facets({ list }: { list: Schemas["ProductList"] | null }) {
           ))}
         </Group>
       )}
-      <Group title={t("channel")}>
-        {CHANNELS.map((each) => (
-          <Option key={each} name="channel" value={each} label={each} />
-        ))}
-      </Group>
     </div>
   );
 }
@@ -144,6 +139,9 @@ function wordsOf(name: Facet, value: string): string {
   if (name === "published_since") {
     const days = DAYS.find((each) => dayBefore(each) === value);
     return days ? t(`since.${days}`) : t("since.day", { day: Number.isNaN(Date.parse(value)) ? value : date(value) });
+  }
+  if (name === "channel" && CHANNELS.some((each) => each === value)) {
+    return t(`channel.${value as "stable"}`);
   }
   return value;
 }

@@ -2,10 +2,9 @@
 // the pointer or focus on it.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
-import { translator } from "../shared/i18n";
+import { daysAgo, translator } from "../shared/i18n";
 import { CoverImage, publisherOf } from "./card";
 import { coverOf, flagOf, leadOf, type CatalogItem } from "./catalog_item";
-import { useNews } from "./news";
 import { PlatformMarks } from "./platform_marks";
 import { FollowButton } from "./product/follow";
 
@@ -36,7 +35,6 @@ export function Hero({ products, mostDownloaded }: Props) {
     }, TURN_MS);
     return () => clearInterval(timer);
   }, [isPaused, products]);
-  const news = useNews(products.filter((each) => each.slug !== mostDownloaded && isUpdate(each)));
   const shown = products[at] ?? products[0];
   if (!shown) {
     return null;
@@ -51,7 +49,7 @@ export function Hero({ products, mostDownloaded }: Props) {
               <CoverImage product={each} sizes="104px" isFirst />
               <span class="grow">
                 <span class="name">{each.title}</span>
-                <span class="note">{each.slug === mostDownloaded ? t("home.downloaded") : noteOf(each, news)}</span>
+                <span class="note">{each.slug === mostDownloaded ? t("home.downloaded") : noteOf(each)}</span>
               </span>
             </button>
           </li>
@@ -93,21 +91,14 @@ function Feature({ product }: { product: CatalogItem }) {
   );
 }
 
-/** The second line of a product in the queue: what its latest version brings, or else its access or kind. */
-function noteOf(product: CatalogItem, news: ReadonlyMap<string, string> | null): string {
-  if (isUpdate(product)) {
-    // The line is empty while the notes are loading.
-    return news ? (news.get(product.id ?? "") ?? updateOf(product)) : "\u00a0";
-  }
-  if (queueFlagOf(product) === "new") {
-    return t("flag.new");
+/** The second line of a product in the queue: its new version and when it came out, or else its access or kind. */
+function noteOf(product: CatalogItem): string {
+  const flag = queueFlagOf(product);
+  if (flag && product.latest) {
+    const { version, published_at } = product.latest;
+    return t(flag === "new" ? "home.out" : "home.version", { version, when: daysAgo(published_at) });
   }
   return product.access === "free" ? t("free") : t(`kind.${product.kind}`);
-}
-
-/** Whether the queue says what the product's latest version brings. */
-function isUpdate(product: CatalogItem): boolean {
-  return queueFlagOf(product) === "updated";
 }
 
 /** A free product is called an update only while its cover is. */

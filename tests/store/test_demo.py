@@ -3,18 +3,20 @@
 import re
 from base64 import b64decode
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
 
+from countersign.kernel import clock
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store import demo
 from countersign.store.catalog.covers.primitives import PALETTES
 from countersign.store.demo import player, signed_builds
-from countersign.store.demo.catalog import products
+from countersign.store.demo.catalog import latest_day, moment, products
 from countersign.store.demo.downloads import POPULAR
 from countersign.store.jobs.job_types import JobContext
 from countersign.store.releases.processing.process import process
@@ -215,9 +217,26 @@ async def test_no_job_waits_where_no_worker_runs_jobs(demo_world: World) -> None
 async def test_popular_products_lead_the_front_page(demo_world: World) -> None:
     home = (await demo_world.call("GET", "/store/home")).json()
 
-    assert [each["slug"] for each in home["hero"]] == list(POPULAR)[:5]
+    with_cover = {each.slug for each in products() if each.cover}
+    assert [each["slug"] for each in home["hero"]] == [each for each in POPULAR if each in with_cover][:5]
     downloaded = await demo_world.call("GET", "/products", params={"sort": "-downloads_7d", "limit": 5})
     assert [each["slug"] for each in downloaded.json()["items"]] == list(POPULAR)[:5]
+
+
+async def test_the_newest_releases_are_of_the_last_days(demo_world: World) -> None:
+    newest = await demo_world.call("GET", "/products", params={"sort": "-published_at", "limit": 8})
+    days = [date.fromisoformat(each["latest"]["published_at"][:10]) for each in newest.json()["items"]]
+
+    ages = [(days[0] - each).days for each in days]
+    assert ages[:6] == [0, 1, 1, 2, 2, 3]
+    assert 0 <= (date.fromisoformat(clock.rfc3339(clock.now())[:10]) - days[0]).days <= 2
+
+
+def test_a_release_of_a_day_is_published_before_the_day_counts_as_the_latest() -> None:
+    opened = moment(date(2026, 11, 29), minutes=17 * 3)
+
+    assert latest_day(opened) == date(2026, 11, 28)
+    assert latest_day(clock.later(opened, seconds=3_600)) == date(2026, 11, 29)
 
 
 async def test_the_front_page_shows_no_palette_twice_in_a_row_of_products(demo_world: World) -> None:

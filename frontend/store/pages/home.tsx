@@ -82,24 +82,23 @@ function Shown({ home }: { home: Schemas["Home"] }) {
   );
 }
 
-/** What each part of the page shows: of a shelf, the products that the page shows above it come last. */
+/** What each part of the page shows: of a shelf, the products that the page shows elsewhere come last. */
 function arranged({ hero, shelves }: Schemas["Home"]) {
-  const shown = new Set(hero.map((each) => each.id));
   const items = (id: string): readonly Card[] => shelves.find((each) => each.id === id)?.items ?? [];
+  // These two lists are complete: they have the products that are shown large as well. What the one shows as a time is
+  // that of the latest version, which a list by the last change does not sort by.
+  const downloaded = items("downloaded").slice(0, PANEL);
+  const known = new Map(shelves.flatMap((each) => each.items).map((each) => [each.id, each]));
+  const updated = newestFirst([...known.values()]).slice(0, PANEL);
+  const shown = new Set([...hero, ...downloaded, ...updated].map((each) => each.id));
   const others = (products: readonly Card[]) => [...products].sort((a, b) => Number(shown.has(a.id)) - Number(shown.has(b.id)));
-  const next = (products: readonly Card[], atOnce: number) => {
+  const next = (products: readonly Card[]) => {
     const ordered = others(products);
-    ordered.slice(0, atOnce).forEach((each) => shown.add(each.id));
+    ordered.slice(0, ROW).forEach((each) => shown.add(each.id));
     return ordered;
   };
-  const [fresh, free] = [next(items("new"), ROW), next(items("free"), ROW)];
-  // The ranking is complete: it has the products that are shown large as well.
-  const downloaded = items("downloaded").slice(0, PANEL);
-  downloaded.forEach((each) => shown.add(each.id));
-  // What the panel shows as a time is that of the latest version, which a list by the last change does not sort by.
-  const known = new Map(shelves.flatMap((each) => each.items).map((each) => [each.id, each]));
-  const updated = next(newestFirst([...known.values()]), PANEL).slice(0, PANEL);
-  const kinds = (["games", "apps", "tools"] as const).map((id) => [id, next(items(id), ROW)] as const);
+  const [fresh, free] = [next(items("new")), next(items("free"))];
+  const kinds = (["games", "apps", "tools"] as const).map((id) => [id, next(items(id))] as const);
   return { fresh, free, downloaded, updated, kinds, others };
 }
 

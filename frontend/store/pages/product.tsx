@@ -11,6 +11,7 @@ import { CoverImage } from "../card";
 import { leadOf, tagLabel } from "../catalog_item";
 import { Markdown } from "../markdown";
 import { AboutBuild } from "../product/about_build";
+import { useBuildFacts } from "../product/build_facts";
 import { Facts } from "../product/facts";
 import { Files } from "../product/files";
 import { Gallery } from "../product/gallery";
@@ -59,6 +60,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
   const channels = CHANNELS.filter((each) => published.some((release) => release.channel === each));
   const channel = query.value.get("channel") ?? channels[0] ?? "";
   const offer = useOffer(product, published, channel);
+  const known = useBuildFacts(product, offer);
   const icon = product.media.find((each) => each.kind === "icon");
   const [lead, rest] = leadOf(product.summary);
   return (
@@ -91,12 +93,12 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
               </ul>
             )}
           </section>
-          <ReleaseNotes product={product} releases={published} channels={channels} channel={channel} offer={offer} />
-          <AboutBuild key={channel} product={product} offer={offer} />
+          <ReleaseNotes product={product} releases={published} channels={channels} channel={channel} offer={offer} known={known} />
+          <AboutBuild key={channel} product={product} offer={offer} known={known} />
         </div>
         <aside class="product-side" aria-label={t("get")}>
           <GetPanel product={product} offer={offer} />
-          <Files offer={offer} />
+          <Files product={product} offer={offer} known={known} />
           <Facts product={product} offer={offer} releases={published} />
         </aside>
       </div>

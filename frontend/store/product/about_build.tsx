@@ -1,13 +1,12 @@
 // Facts about the newest build in sentences: who signed it, its checksum, how it is updated, and its components. The last
 // one names the facts that are missing.
 import type { ComponentChildren } from "preact";
-import { useRequest } from "../../shared/request";
 import { CopyButton } from "../../shared/components/button";
 import { Icon, type IconName } from "../../shared/components/icon";
 import { date, listed, plural, size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { PLATFORMS } from "../platform";
-import { NOTHING, readBuild, type BuildFacts } from "./build_facts";
+import type { BuildFacts } from "./build_facts";
 import type { Offer } from "./get_product";
 import { Provenance, statementOf } from "./provenance";
 
@@ -19,21 +18,17 @@ type File = Schemas["Artifact"];
 interface Props {
   product: Detail;
   offer: Offer;
+  /** Null until they are known. */
+  known: BuildFacts | null;
 }
 
-export function AboutBuild({ product, offer }: Props) {
-  const { release, channel, previous, isOwned } = offer;
-  const file = offer.file ?? offer.files[0];
-  const version = release?.version ?? "";
-  const found = useRequest(
-    (signal) => (version ? readBuild({ product, channel, version, file, previous: isOwned ? previous : undefined }, signal) : Promise.resolve(NOTHING)),
-    [product.id, channel, version, file?.id, isOwned],
-    { keepsPrevious: true },
-  );
+export function AboutBuild({ product, offer, known }: Props) {
+  const { release, channel, previous } = offer;
   if (!release) {
     return null;
   }
-  const known = found.state === "loaded" ? found.value : null;
+  const { version } = release;
+  const file = offer.file ?? offer.files[0];
   const option = channel === "stable" ? "" : ` --channel ${channel}`;
   const pull = `countersign pull ${product.org}/${product.slug} ./${product.slug}${option}`;
   return (

@@ -1,5 +1,7 @@
 // What the API says about a build: the channel's signature, the number of components, and the size of an update.
+import { useRequest } from "../../shared/request";
 import { api, type Schemas } from "../api";
+import type { Offer } from "./get_product";
 import { statementOf } from "./provenance";
 
 export interface BuildFacts {
@@ -11,7 +13,22 @@ export interface BuildFacts {
   deltaSize: number | null;
 }
 
-export const NOTHING: BuildFacts = { signed: null, components: null, deltaSize: null };
+const NOTHING: BuildFacts = { signed: null, components: null, deltaSize: null };
+
+/** The facts about the offered build; null until they are known. */
+export function useBuildFacts(product: { id: string }, { release, channel, previous, isOwned, file, files }: Offer): BuildFacts | null {
+  const version = release?.version ?? "";
+  const first = file ?? files[0];
+  const found = useRequest(
+    (signal) =>
+      version
+        ? readBuild({ product, channel, version, file: first, previous: isOwned ? previous : undefined }, signal)
+        : Promise.resolve(NOTHING),
+    [product.id, channel, version, first?.id, isOwned],
+    { keepsPrevious: true },
+  );
+  return found.state === "loaded" ? found.value : null;
+}
 
 interface Wanted {
   product: { id: string };
@@ -23,7 +40,7 @@ interface Wanted {
 }
 
 /** Load the facts in one request. */
-export async function readBuild({ product, channel, version, file, previous }: Wanted, signal: AbortSignal): Promise<BuildFacts> {
+async function readBuild({ product, channel, version, file, previous }: Wanted, signal: AbortSignal): Promise<BuildFacts> {
   const at = `/products/${product.id}`;
   const release = `${at}/releases/${encodeURIComponent(version)}`;
   const platform: Record<string, string> = file?.platform ? { platform: file.platform } : {};

@@ -1,4 +1,4 @@
-// The files of the newest release with size, and on demand the digest and the command that checks it.
+// The files of the newest release with size, on demand the digest and the command that checks it, and who signed them.
 import { CopyButton, LinkButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
@@ -6,13 +6,21 @@ import { size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { architectureOf, currentPlatform, PLATFORMS, type Platform } from "../platform";
 import { PlatformMark } from "../platform_marks";
+import type { BuildFacts } from "./build_facts";
 import type { Offer } from "./get_product";
 
 const t = translator("store");
 
 type File = Schemas["Artifact"];
 
-export function Files({ offer: { release, files, isOwned } }: { offer: Offer }) {
+interface Props {
+  product: Schemas["ProductDetail"];
+  offer: Offer;
+  /** Null until they are known. */
+  known: BuildFacts | null;
+}
+
+export function Files({ product, offer: { release, files, isOwned }, known }: Props) {
   if (!release || !files.length) {
     return null;
   }
@@ -34,7 +42,23 @@ export function Files({ offer: { release, files, isOwned } }: { offer: Offer }) 
           </li>
         ))}
       </ul>
+      <p class="files-signed small">{known && <SignedBy product={product} known={known} />}</p>
     </section>
+  );
+}
+
+/** Who signed the newest release, with a link to the facts about the build. */
+export function SignedBy({ product, known: { signed } }: { product: Schemas["ProductDetail"]; known: BuildFacts }) {
+  return signed ? (
+    <a class="signed-by" href="#build">
+      <Icon name="circle-check" size="s" />
+      {t("build.signed", { publisher: product.publisher?.name ?? product.org })}
+    </a>
+  ) : (
+    <a class="signed-by unsigned" href="#build">
+      <Icon name="info" size="s" />
+      {t("build.unsigned")}
+    </a>
   );
 }
 

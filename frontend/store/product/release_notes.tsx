@@ -2,7 +2,6 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
-import { Icon } from "../../shared/components/icon";
 import { Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { setQuery } from "../../shared/router";
@@ -10,12 +9,16 @@ import { dateTime, number, sinceWhen, size, translator } from "../../shared/i18n
 import type { Schemas } from "../api";
 import { Markdown } from "../markdown";
 import { currentPlatform } from "../platform";
+import type { BuildFacts } from "./build_facts";
+import { SignedBy } from "./files";
 import type { Offer } from "./get_product";
 import { fileColumns } from "./release_files";
 
 const t = translator("store");
 
 const SHOWN = 4;
+/** The number of digits of a digest that are shown; the tooltip has all of them. */
+const DIGITS = 12;
 
 type Release = Schemas["Release"];
 
@@ -25,9 +28,11 @@ interface Props {
   channels: readonly string[];
   channel: string;
   offer: Offer;
+  /** The facts about the newest release's build; null until they are known. */
+  known: BuildFacts | null;
 }
 
-export function ReleaseNotes({ product, releases, channels, channel, offer }: Props) {
+export function ReleaseNotes({ product, releases, channels, channel, offer, known }: Props) {
   const [isWhole, setWhole] = useState(false);
   const found = releases.filter((each) => each.channel === channel);
   const shown = isWhole ? found : found.slice(0, SHOWN);
@@ -48,7 +53,7 @@ export function ReleaseNotes({ product, releases, channels, channel, offer }: Pr
       {found.length ? (
         <ol class="releases">
           {shown.map((each) => (
-            <Entry key={each.version} product={product} release={each} isLatest={each === offer.release} isOwned={offer.isOwned === true} />
+            <Entry key={each.version} product={product} release={each} isOwned={offer.isOwned === true} {...(each === offer.release ? { latest: { offer, known } } : {})} />
           ))}
         </ol>
       ) : (
@@ -62,18 +67,19 @@ export function ReleaseNotes({ product, releases, channels, channel, offer }: Pr
 interface EntryProps {
   product: Schemas["ProductDetail"];
   release: Release;
-  isLatest: boolean;
   isOwned: boolean;
+  /** Only for the newest release. */
+  latest?: { offer: Offer; known: BuildFacts | null };
 }
 
-function Entry({ product, release, isLatest, isOwned }: EntryProps) {
+function Entry({ product, release, isOwned, latest }: EntryProps) {
   const files = release.artifacts ?? [];
   const file = files.find((each) => each.platform === currentPlatform) ?? files[0];
   return (
-    <li class={isLatest ? "release latest" : "release"}>
+    <li class={latest ? "release latest" : "release"}>
       <h3>
         {release.version}
-        {isLatest && (
+        {latest && (
           <Chip tone="good" plain>
             {t("latest")}
           </Chip>
@@ -94,17 +100,12 @@ function Entry({ product, release, isLatest, isOwned }: EntryProps) {
       {file && (
         <details class="release-files">
           <summary>
-            {isLatest ? (
-              <>
-                <span class="quiet">{size(file.size)}</span> <span class="link">{t("files.checksums")}</span>
-              </>
-            ) : (
-              <>
-                <Icon name="chevron-down" />
-                <span class="hidden-text">{t("files.checksums")}</span>
-              </>
-            )}
-            <span class="hidden-text"> {release.version}</span>
+            <span class="quiet">{size(file.size)}</span>
+            {latest && <UpdateSize {...latest} />}
+            <span class="link">
+              {t("files.checksums")}
+              <span class="hidden-text"> {release.version}</span>
+            </span>
           </summary>
           <Table
             caption={`${product.title} ${release.version}`}
@@ -114,6 +115,24 @@ function Entry({ product, release, isLatest, isOwned }: EntryProps) {
           />
         </details>
       )}
+      {latest?.known && file && (
+        <p class="release-build">
+          <SignedBy product={product} known={latest.known} />
+          {file.sha256 && (
+            <span>
+              {"SHA-256 "}
+              <code title={file.sha256}>{file.sha256.slice(0, DIGITS)}…</code>
+            </span>
+          )}
+        </p>
+      )}
     </li>
   );
+}
+
+/** The size of the prepared update from the version before, if the visitor may load it. */
+function UpdateSize({ offer: { previous }, known }: { offer: Offer; known: BuildFacts | null }) {
+  return known?.deltaSize != null && previous ? (
+    <span class="quiet">{t("build.update.from", { version: previous, size: size(known.deltaSize) })}</span>
+  ) : null;
 }

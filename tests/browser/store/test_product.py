@@ -169,6 +169,7 @@ async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_
         await page.goto("/products/awl")
         await page.wait_for_selector(".build >> text=No signature, malware scan, provenance or component list")
         await expect(page.locator(".build >> text=Signed by")).to_have_count(0)
+        await expect(page.locator(".signed-by")).to_have_text(["Not signed by the publisher"] * 2)
 
 
 async def test_a_build_says_its_version_checksum_components_and_the_size_of_an_update(
@@ -186,6 +187,10 @@ async def test_a_build_says_its_version_checksum_components_and_the_size_of_an_u
         update = cards.filter(has_text="Updates load only what changed")
 
         await expect(signed).to_contain_text("Version 1.1.0, signed")
+        await expect(page.locator(".files .signed-by")).to_have_text("Signed by Northwind Games")
+        latest = page.locator(".release.latest")
+        await expect(latest).to_contain_text(re.compile(r"Update from 1\.0\.0: \d"))
+        await expect(latest).to_contain_text(f"SHA-256 {file['sha256'][:12]}…")
         await expect(checksum).to_contain_text("zip · ")
         await expect(checksum.locator("code")).to_have_text(file["sha256"])
         await expect(update).to_contain_text(re.compile(r"From 1\.0\.0: .+ instead of .+\."))
@@ -202,6 +207,7 @@ async def test_the_files_of_older_releases_are_shown_on_demand(browser: Browser,
         await page.goto("/products/aurora-freight")
         await expect(page.locator(".release")).to_have_count(4)
         older = page.locator(".release", has=page.locator("h3:has-text('1.3.1')"))
+        await expect(page.locator(".release summary >> text=Files and checksums")).to_have_count(4)
         await older.locator("summary").focus()
         await page.keyboard.press("Enter")
         await older.locator("text=aurora-freight-1.3.1-linux-x86_64.tar.gz").first.wait_for()

@@ -1,6 +1,6 @@
 """The demonstration: publishers with products, releases and codes, made with a fixed clock and fixed ids.
 
-Only the numbers of downloads depend on the current day: they are of the last weeks before it.
+Only the numbers of downloads and the newest releases depend on the current day: they are of the last weeks before it.
 """
 
 import asyncio
@@ -132,14 +132,15 @@ async def is_open(reader: Reader) -> bool:
 
 def builds(product: DemoProduct, release: DemoRelease) -> list[bytes]:
     """The release's builds, in the order of the product's platforms. Only the newest builds of popular products, and
-    builds that are processed, differ by platform."""
+    builds that are processed, differ by platform. Older builds of a product whose builds are processed are as large."""
     version = release.version
     if release is processed_release(product):
         more = {"bom.json": component_list(product, version)}
         return [archive(product.slug, version, each, PROCESSED_ASSETS, more) for each in product.platforms]
     if product.slug in downloads.POPULAR and release is product.releases[-1]:
         return [archive(product.slug, version, each, POPULAR_ASSETS) for each in product.platforms]
-    return [archive(product.slug, version)] * len(product.platforms)
+    times = PROCESSED_ASSETS if product.components else 1
+    return [archive(product.slug, version, times=times)] * len(product.platforms)
 
 
 def archive(

@@ -2,9 +2,11 @@
 
 import re
 import tomllib
-from datetime import UTC, date, datetime, time
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -14,11 +16,14 @@ from countersign.store.catalog.schemas import Access, ChannelName, Kind, Platfor
 
 FILES = tuple(f"{kind}_{part + 1}.toml" for kind, n in (("games", 4), ("apps", 3), ("tools", 3)) for part in range(n))
 DAYS_BEFORE_RELEASE = 5
+RELEASE_HOURS = 10
+"""The hour of the day (UTC) by which the releases of a day are published."""
 _SLUG = re.compile(r"[^a-z0-9]+")
 
 
 class DemoRelease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A release on a day of the past; `withdrawn` is the reason why it was withdrawn."""
+    """A release on a day of the past; `withdrawn` is the reason why it was withdrawn. A file has either the date or
+    `days_ago`, the number of days before the current one, so that some releases are always of the last days."""
 
     version: str
     channel: ChannelName
@@ -86,8 +91,21 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def products() -> tuple[DemoProduct, ...]:
     """All products, always in the same order: games, apps, tools."""
     folder = Path(__file__).with_name("products")
-    texts = [(folder / name).read_text(encoding="utf-8") for name in FILES]
-    return tuple(each for text in texts for each in msgspec.convert(tomllib.loads(text), _File).product)
+    files = [tomllib.loads((folder / name).read_text(encoding="utf-8")) for name in FILES]
+    today = latest_day(clock.now())
+    for release in _releases(files):
+        if "days_ago" in release:
+            release["date"] = today - timedelta(days=release.pop("days_ago"))
+    return tuple(each for file in files for each in msgspec.convert(file, _File).product)
+
+
+def latest_day(now: Instant) -> date:
+    """The latest day whose releases are published."""
+    return date.fromisoformat(clock.rfc3339(clock.later(now, seconds=-3_600 * RELEASE_HOURS))[:10])
+
+
+def _releases(files: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    return (release for file in files for product in file["product"] for release in product["release"])
 
 
 def moment(day: date, minutes: int = 0) -> Instant:

@@ -11,6 +11,10 @@ ranking. Each day before the last DAYS has the downloads of one of two platforms
 RISE_DAYS, RISE_PERCENT, GROWTH_PERCENT = 10, 240, 35
 """How long and by how much a release raises the downloads, and how much they have grown in HISTORY_DAYS."""
 POPULAR = {
+    "underroot": 240,
+    "breadcrumb": 215,
+    "seven-bells": 190,
+    "sievebench": 165,
     "aurora-freight": 140,
     "harbour-of-small-lights": 120,
     "neon-abbey": 105,
