@@ -37,7 +37,7 @@ export function Facts({ product, offer: { release, file }, releases }: Props) {
         )}
         {first && <Fact name={t("first.released")}>{date(first)}</Fact>}
         {file && (
-          <Fact name={t("size")}>
+          <Fact name={t("files.size")}>
             {size(file.size)} {file.platform && `(${PLATFORMS[file.platform]})`}
           </Fact>
         )}

@@ -174,7 +174,8 @@ async def test_the_front_page_says_which_version_of_a_large_product_is_new_and_s
 async def test_recently_updated_lists_the_newest_versions_of_all_products_with_their_age(
     browser: Browser, demo_store: Running
 ) -> None:
-    products = httpx.get(f"{demo_store.url}/api/v1/products", params={"sort": "-published_at", "limit": 100})
+    listed = {"sort": "-published_at", "limit": 100}
+    products = httpx.get(f"{demo_store.url}/api/v1/products", params=listed, timeout=60)
     latest = [each["latest"] for each in products.json()["items"] if each["latest"]]
     newest = sorted((each["published_at"] for each in latest), reverse=True)[:4]
     today = date.fromisoformat(newest[0][:10])
