@@ -11,6 +11,7 @@ import { go } from "../../shared/router";
 import { type Field, type Measure, type Meta, type Model, type Row, run } from "../api";
 import { isOpen } from "../home/own_records";
 import { addressOf, fieldOf, may, modelOf, nounOf, titleOf, workflowField } from "../models";
+import { isNarrow } from "../narrow";
 import { referencedRecord } from "../referenced_records";
 import { formatShortAmount, formatWholeAmount } from "../values/money";
 import { optionLabel, optionTone, StateChip } from "../values/options";
@@ -107,7 +108,7 @@ export function OverTime(props: TileProps & { measure: Measure; series: Series }
     { name, values: series.points.map((each) => each.value), hue: 1, hasArea: true },
     { name: t("previous"), values: days.map((_, place) => series.previous.points[place]?.value ?? null), hue: 6, isDashed: true },
   ];
-  const chart = { title, days, series: lines, kind: "line", height: 250, format: format.full, formatTick: format.short, dayLabel: labelOf(period) } as const;
+  const chart = { title, days, series: lines, kind: "line", height: isNarrow.value ? 210 : 264, format: format.full, formatTick: format.short, dayLabel: labelOf(period) } as const;
   return (
     <Widget title={title} beside={<Legend series={lines} />} end={<span class="end"><TableSwitch {...{ title, isTable }} onChange={setTable} /></span>}>
       {isTable ? <ChartTable {...chart} /> : <div class="widget-chart"><Chart {...chart} onOpen={opener(props, measure, days)} /></div>}
@@ -139,7 +140,7 @@ export function Parts(props: TileProps & { measure: Measure; by: Field }) {
           if (rest.length > 0) {
             bars.push({ name: t(named.length > MOST_PARTS ? "others" : "none"), values: days.map((_, place) => rest.reduce((sum, each) => sum + (each.points[place]?.value ?? 0), 0)), hue: 6 });
           }
-          const chart = { title, days, series: bars, kind: "bars", height: 232, dayLabel: labelOf(period) } as const;
+          const chart = { title, days, series: bars, kind: "bars", height: isNarrow.value ? 216 : 246, dayLabel: labelOf(period) } as const;
           return isTable ? (
             <ChartTable {...chart} />
           ) : (

@@ -1,37 +1,28 @@
 // Dashboards: one for each group of models, and those that people have arranged, over a chosen period.
-import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { Button, CopyButton } from "../../shared/components/button";
+import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
-import { Icon, type IconName } from "../../shared/components/icon";
+import { Icon } from "../../shared/components/icon";
 import { Empty, RequestResult } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { useRequest } from "../../shared/request";
 import { go, query, setQuery } from "../../shared/router";
 import { showToast } from "../../shared/toast";
 import { translator } from "../../shared/i18n";
-import { type Field, type Meta, type Model, run, type Row } from "../api";
+import type { Meta, Model } from "../api";
 import { EditBar } from "../dashboard/edit_bar";
-import { periodOf, PERIODS, type Period } from "../dashboard/periods";
+import { addressWith, type Board, BoardSelect, Choices, ownerOf } from "../dashboard/head";
+import { periodOf, type Period } from "../dashboard/periods";
 import { createDashboard, type DashboardChange, dashboardModel, loadDashboards, removeDashboard, type SavedDashboard, updateDashboard } from "../dashboard/saved_dashboards";
 import { measuresOf } from "../dashboard/series";
 import { countedFields, defaultTiles, type Tile } from "../dashboard/tile";
 import { TileGrid } from "../dashboard/tile_grid";
-import { ownedModels } from "../home/own_records";
-import { businessModels, may, modelOf, titleOf } from "../models";
+import { businessModels, may } from "../models";
 import { moduleGroups } from "../shell/navigation";
 import type { Condition } from "../values/operators";
 import "../dashboard/dashboard.css";
 
 const t = translator("dashboard");
-
-const MOST_PEOPLE = 200;
-
-interface Board {
-  name: string;
-  label: string;
-  models: Model[];
-}
 
 function boardsOf(meta: Meta): Board[] {
   const countedModels = businessModels(meta).filter((each) => may(each, "count_by") && countedFields(each).length > 0);
@@ -71,10 +62,11 @@ export function Dashboard({ meta }: { meta: Meta }) {
           {boards.map((each) => tab(each.label, { board: each.name }, !savedDashboard && each === board))}
           {savedDashboards.map((each) => tab(each.name, { dashboard: each.id }, each === savedDashboard, each.isShared))}
         </nav>
-        <BoardSelect {...{ boards, saved: savedDashboards }} current={savedDashboard ? `dashboard=${savedDashboard.id}` : `board=${board?.name ?? ""}`} />
+        {board && <BoardSelect {...{ boards, saved: savedDashboards }} current={savedDashboard ? `dashboard=${savedDashboard.id}` : `board=${board.name}`} />}
         <span class="right" />
-        {models.length > 0 && <Choices {...{ meta, models, name, period }} />}
-        {!isEdited && (savedDashboard || board) && <EditButton {...{ meta, own: savedDashboard }} name={savedDashboard?.name ?? board?.label ?? ""} tiles={() => savedDashboard?.tiles ?? defaultTiles(board?.models ?? [])} onMade={dashboardsRequest.reload} />}
+        <Choices {...{ meta, models, name, period }}>
+          {!isEdited && (savedDashboard || board) && <EditButton {...{ meta, own: savedDashboard }} name={savedDashboard?.name ?? board?.label ?? ""} tiles={() => savedDashboard?.tiles ?? defaultTiles(board?.models ?? [])} onMade={dashboardsRequest.reload} />}
+        </Choices>
       </Heading>
       {dashboardId && !savedDashboard ? (
         <RequestResult of={dashboardsRequest}>{() => <Empty icon="layout-dashboard" title={t("missing")} />}</RequestResult>
@@ -89,38 +81,6 @@ export function Dashboard({ meta }: { meta: Meta }) {
       )}
     </>
   );
-}
-
-/** The dashboards as a select, which replaces the tabs on phones. */
-function BoardSelect({ boards, saved, current }: { boards: readonly Board[]; saved: readonly SavedDashboard[]; current: string }) {
-  const open = (value: string) => {
-    const [key = "", id = ""] = value.split("=");
-    go(addressWith({ [key]: id }));
-  };
-  return (
-    <SelectButton icon="layout-dashboard" look="of-board">
-      <select aria-label={t("title")} value={current} onChange={(event) => open(event.currentTarget.value)}>
-        {boards.map((each) => (
-          <option key={each.name} value={`board=${each.name}`}>
-            {each.label}
-          </option>
-        ))}
-        {saved.map((each) => (
-          <option key={each.id} value={`dashboard=${each.id}`}>
-            {each.name}
-          </option>
-        ))}
-      </select>
-    </SelectButton>
-  );
-}
-
-/** The address of another dashboard, with the same period and owner. */
-function addressWith(to: Readonly<Record<string, string>>): string {
-  const next = new URLSearchParams(query.value);
-  ["board", "dashboard", "edit"].forEach((each) => next.delete(each));
-  Object.entries(to).forEach(([key, value]) => next.set(key, value));
-  return `/dashboard?${next}`;
 }
 
 function modelsOf(meta: Meta, board: SavedDashboard): Model[] {
@@ -226,59 +186,5 @@ function Edited({ meta, board, period, onChanged }: { meta: Meta; board: SavedDa
       <EditBar {...{ meta, board, draft, isBusy }} onChange={setDraft} onSave={() => void save()} onCancel={() => setQuery({ edit: "" })} onRemove={() => void remove()} />
       <Shown {...{ meta, period }} tiles={draft.tiles} onChange={(tiles) => setDraft((last) => ({ ...last, tiles }))} />
     </>
-  );
-}
-
-/** The owner field of a dashboard's records. */
-function ownerOf(meta: Meta, model: Model): Field | undefined {
-  return ownedModels(meta).find((each) => each.model === model)?.owner;
-}
-
-function Choices({ meta, models, name, period }: { meta: Meta; models: readonly Model[]; name: string; period: Period }) {
-  const hasOwner = models.some((each) => ownerOf(meta, each));
-  const people = useRequest(async (signal) => (hasOwner ? (await run<Row[]>("user", "list", { limit: MOST_PEOPLE }, signal)).value : []), [hasOwner]);
-  const user = modelOf(meta, "user");
-  return (
-    <div class="board-choices">
-      {name === "custom" && (
-        <>
-          <input class="input tight" type="date" aria-label={t("from")} value={period.from} max={period.to} onChange={(event) => setQuery({ from: event.currentTarget.value })} />
-          <input class="input tight" type="date" aria-label={t("to")} value={period.to} min={period.from} onChange={(event) => setQuery({ to: event.currentTarget.value })} />
-        </>
-      )}
-      <SelectButton icon="calendar">
-        <select aria-label={t("period")} value={name} onChange={(event) => setQuery({ period: event.currentTarget.value })}>
-          {PERIODS.map((each) => (
-            <option key={each} value={each}>
-              {t(`period.${each}`)}
-            </option>
-          ))}
-        </select>
-      </SelectButton>
-      {hasOwner && user && people.state === "loaded" && (
-        <SelectButton icon="users" look="of-owner">
-          <select aria-label={t("owner")} value={query.value.get("owner") ?? ""} onChange={(event) => setQuery({ owner: event.currentTarget.value })}>
-            <option value="">{t("owner.all")}</option>
-            {people.value.map((each) => (
-              <option key={each.id} value={each.id}>
-                {String(each["name"] ?? titleOf(user, each))}
-              </option>
-            ))}
-          </select>
-        </SelectButton>
-      )}
-      <CopyButton text={location.href} of={t("link.of")} label={t("link")} />
-    </div>
-  );
-}
-
-/** A select that looks like the other buttons of the head, with its arrow. */
-function SelectButton({ icon, look = "", children }: { icon: IconName; look?: string; children: ComponentChildren }) {
-  return (
-    <span class={`select-button ${look}`}>
-      <Icon name={icon} size="s" />
-      {children}
-      <Icon name="chevron-down" size="s" />
-    </span>
   );
 }

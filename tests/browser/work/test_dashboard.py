@@ -6,7 +6,14 @@ from playwright.async_api import Browser, expect
 
 from countersign.kernel import clock
 from tests.browser.waiting import eventually
+from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk
+
+THIRD_ROW_IS_LAST = """() => {
+  const box = (name) => document.querySelector(name).getBoundingClientRect();
+  return box(".of-list").bottom < innerHeight && box(".of-pivot").top >= innerHeight;
+}"""
+"""A JavaScript condition: the third row of tiles is in the window, and the fourth is not."""
 
 
 async def test_a_chart_is_read_by_keyboard_shown_as_a_table_and_leads_to_its_records(
@@ -105,3 +112,47 @@ async def test_the_parts_of_bars_differ_in_forced_colours_too(browser: Browser, 
             assert len(set(await parts.locator("svg .bar").evaluate_all(fills))) > 3
 
         await eventually(differ)
+
+
+async def test_the_head_of_a_dashboard_is_one_row_on_a_phone_and_the_other_choices_open_from_it(
+    browser: Browser, desk: Desk, axe: str
+) -> None:
+    bob = next(each["id"] for each in desk.caller("alice").run("user.list") if each["username"] == "bob")
+    async with desk.page(browser) as page:
+        await page.set_viewport_size({"width": 390, "height": 844})
+        await desk.sign_in(page, "alice", "/dashboard?board=crm")
+        new = page.locator(".states li:has-text('New') a")
+        everybody = await new.inner_text()
+        head = await page.locator(".page-head").bounding_box()
+        menu = await page.locator(".sheet-button").bounding_box()
+        assert head
+        assert menu
+        assert head["height"] < 2 * menu["height"]
+        await page.click("#board-more")
+        await page.wait_for_selector(".popover-panel [aria-label='Owner']")
+        await assert_accessible(page, axe)
+        await page.locator(".popover-panel").wait_for(state="detached")
+        await page.click("#board-more")
+        # The box closes when the keyboard leaves it, so that it covers nothing that has the focus.
+        await page.focus(".states a")
+        await expect(page.locator(".popover-panel")).to_have_count(0)
+        await page.click("#board-more")
+        await page.select_option("[aria-label='Owner']", bob)
+        await expect(new).not_to_have_text(everybody)
+        await page.keyboard.press("Escape")
+        await expect(page.locator("#board-more")).to_be_focused()
+
+        await page.select_option(".of-board select", label="Help desk")
+        await expect(page.locator(".dashboard h2").first).to_contain_text("Tickets")
+        assert f"owner={bob}" in page.url
+
+
+async def test_three_rows_of_tiles_are_visible_without_scrolling(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await page.set_viewport_size({"width": 1440, "height": 900})
+        await desk.sign_in(page, "alice", "/dashboard?board=crm")
+        await page.locator(".of-bars svg .bar").first.wait_for()
+        await page.locator(".of-list tbody tr").first.wait_for()
+
+        # The next row begins below the window, so that none of its tiles is cut.
+        await page.wait_for_function(THIRD_ROW_IS_LAST)

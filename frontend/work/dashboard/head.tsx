@@ -1,0 +1,169 @@
+// The head of a dashboard: which dashboard, which period, whose records. On a phone it is one row, the rest opens from a button.
+import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { Button, CopyButton } from "../../shared/components/button";
+import { Icon, type IconName } from "../../shared/components/icon";
+import { translator } from "../../shared/i18n";
+import { useRequest } from "../../shared/request";
+import { go, query, setQuery } from "../../shared/router";
+import { type Field, type Meta, type Model, run, type Row } from "../api";
+import { ownedModels } from "../home/own_records";
+import { modelOf, titleOf } from "../models";
+import { isNarrow } from "../narrow";
+import { Popover } from "../popover";
+import { PERIODS, type Period } from "./periods";
+import type { SavedDashboard } from "./saved_dashboards";
+
+const t = translator("dashboard");
+
+const MOST_PEOPLE = 200;
+
+/** The dashboard of a group of models. */
+export interface Board {
+  name: string;
+  label: string;
+  models: Model[];
+}
+
+/** The dashboards as a select, which replaces the tabs and the heading on phones. */
+export function BoardSelect({ boards, saved, current }: { boards: readonly Board[]; saved: readonly SavedDashboard[]; current: string }) {
+  const open = (value: string) => {
+    const [key = "", id = ""] = value.split("=");
+    go(addressWith({ [key]: id }));
+  };
+  return (
+    <SelectButton look="of-board">
+      <select aria-label={t("title")} value={current} onChange={(event) => open(event.currentTarget.value)}>
+        {boards.map((each) => (
+          <option key={each.name} value={`board=${each.name}`}>
+            {each.label}
+          </option>
+        ))}
+        {saved.map((each) => (
+          <option key={each.id} value={`dashboard=${each.id}`}>
+            {each.name}
+          </option>
+        ))}
+      </select>
+    </SelectButton>
+  );
+}
+
+/** The address of another dashboard, with the same period and owner. */
+export function addressWith(to: Readonly<Record<string, string>>): string {
+  const next = new URLSearchParams(query.value);
+  ["board", "dashboard", "edit"].forEach((each) => next.delete(each));
+  Object.entries(to).forEach(([key, value]) => next.set(key, value));
+  return `/dashboard?${next}`;
+}
+
+/** The owner field of a dashboard's records. */
+export function ownerOf(meta: Meta, model: Model): Field | undefined {
+  return ownedModels(meta).find((each) => each.model === model)?.owner;
+}
+
+interface ChoicesProps {
+  meta: Meta;
+  models: readonly Model[];
+  /** The name of the period. */
+  name: string;
+  period: Period;
+  /** The button that edits the dashboard. */
+  children: ComponentChildren;
+}
+
+export function Choices({ meta, models, name, period, children }: ChoicesProps) {
+  const [isOpen, setOpen] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  const owner = <OwnerSelect {...{ meta, models }} />;
+  const days = name === "custom" && <Days period={period} />;
+  const link = <CopyButton text={location.href} of={t("link.of")} label={t("link")} />;
+  if (models.length === 0) {
+    return <>{children}</>;
+  }
+  if (!isNarrow.value) {
+    return (
+      <>
+        <div class="board-choices">
+          {days}
+          <PeriodSelect name={name} />
+          {owner}
+          {link}
+        </div>
+        {children}
+      </>
+    );
+  }
+  const opener = (
+    <Button size="square" look="plain" id="board-more" aria-label={t("more")} title={t("more")} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <Icon name="ellipsis" />
+    </Button>
+  );
+  // What the keyboard goes to next is not covered.
+  const leave = () => setTimeout(() => box.current?.contains(document.activeElement) || setOpen(false));
+  return (
+    <div class="board-choices" ref={box} onFocusOut={leave}>
+      <PeriodSelect name={name} />
+      <Popover {...{ isOpen, opener }} label={t("more")} onClose={() => setOpen(false)}>
+        <div class="stack" tabIndex={-1}>
+          {days}
+          {owner}
+          {link}
+          {children}
+        </div>
+      </Popover>
+    </div>
+  );
+}
+
+function Days({ period }: { period: Period }) {
+  return (
+    <>
+      <input class="input tight" type="date" aria-label={t("from")} value={period.from} max={period.to} onChange={(event) => setQuery({ from: event.currentTarget.value })} />
+      <input class="input tight" type="date" aria-label={t("to")} value={period.to} min={period.from} onChange={(event) => setQuery({ to: event.currentTarget.value })} />
+    </>
+  );
+}
+
+function PeriodSelect({ name }: { name: string }) {
+  return (
+    <SelectButton icon="calendar">
+      <select aria-label={t("period")} value={name} onChange={(event) => setQuery({ period: event.currentTarget.value })}>
+        {PERIODS.map((each) => (
+          <option key={each} value={each}>
+            {t(`period.${each}`)}
+          </option>
+        ))}
+      </select>
+    </SelectButton>
+  );
+}
+
+function OwnerSelect({ meta, models }: { meta: Meta; models: readonly Model[] }) {
+  const hasOwner = models.some((each) => ownerOf(meta, each));
+  const people = useRequest(async (signal) => (hasOwner ? (await run<Row[]>("user", "list", { limit: MOST_PEOPLE }, signal)).value : []), [hasOwner]);
+  const user = modelOf(meta, "user");
+  return hasOwner && user && people.state === "loaded" ? (
+    <SelectButton icon="users">
+      <select aria-label={t("owner")} value={query.value.get("owner") ?? ""} onChange={(event) => setQuery({ owner: event.currentTarget.value })}>
+        <option value="">{t("owner.all")}</option>
+        {people.value.map((each) => (
+          <option key={each.id} value={each.id}>
+            {String(each["name"] ?? titleOf(user, each))}
+          </option>
+        ))}
+      </select>
+    </SelectButton>
+  ) : null;
+}
+
+/** A select that looks like the other buttons of the head, with its arrow. */
+function SelectButton({ icon, look = "", children }: { icon?: IconName; look?: string; children: ComponentChildren }) {
+  return (
+    <span class={`select-button ${look}`}>
+      {icon && <Icon name={icon} size="s" />}
+      {children}
+      <Icon name="chevron-down" size="s" />
+    </span>
+  );
+}
