@@ -18,6 +18,7 @@ import { type AgentToken, type ModelPermissions, commandsOf, isLive, listOf, per
 import { CallLog } from "./call_log";
 import { type AgentHistory, type Call, callsPerDay, canReadAudit, knowsCalls, loadHistory } from "./calls";
 import type { Command } from "./commands";
+import { deniedCommands, DeniedCommands } from "./denied_commands";
 import { PermissionWords } from "./permission_words";
 import { PermissionMatrix } from "./permission_matrix";
 import { TokenAccess } from "./token_access";
@@ -52,6 +53,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
   // The table and the sentences leave out the proposals themselves, which every agent that proposes may read.
   const rows = permissionsOf(meta, known, chosen, listOf(token.unmask)).filter((each) => each.model.name !== "plan");
   const permitted = rows.filter(isSomething);
+  const denied = deniedCommands(meta, chosen);
   return (
     <div class="agent-detail">
       <header class="agent-head">
@@ -90,7 +92,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
                 {history.calls.length > 0 && <PerDay calls={history.calls} days={knowsCalls(meta) ? LOGGED_DAYS : DAYS} />}
               </div>
               <div class="agent-column">
-                <Widget title={t("may")}>
+                <Widget title={t("may")} {...(isLive(token) ? { link: { href: `/agents?new=1&like=${encodeURIComponent(token.id)}`, label: t("edit") } } : {})}>
                   {permitted.length === 0 ? <p class="widget-empty">{t("may.none")}</p> : <PermissionMatrix rows={permitted} />}
                   <details class="widget-details">
                     <summary>{t("words")}</summary>
@@ -107,6 +109,11 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
                     <p class="quiet">{t("issued.on", { date: dateTime(token.issued_at) })}</p>
                   </details>
                 </Widget>
+                {denied.length > 0 && (
+                  <Widget title={t("denied")}>
+                    <DeniedCommands denied={denied} />
+                  </Widget>
+                )}
                 <Widget title={t("client")} size="setup">
                   <ClientSetup isNarrow />
                 </Widget>

@@ -23,6 +23,8 @@ export interface TokenRequest {
   label: string;
   scopes: string[];
   expires_in: number;
+  /** The personal fields that the agent sees in clear. */
+  unmask?: string[];
 }
 
 /** Issue a token. The service returns it only once. */

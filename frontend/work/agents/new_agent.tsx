@@ -1,4 +1,5 @@
-// Creates an agent in three steps: its name, its permissions, and its token for setting up a client.
+// Creates an agent in three steps: its name, its permissions, and its token for setting up a client. Or replaces the token of
+// an agent by one with other permissions, because those of a token stay as they are.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
@@ -6,7 +7,7 @@ import { Problem } from "../../shared/problem";
 import { plural, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { Widget } from "../widgets/widget";
-import { permissionsOf } from "./agent_token";
+import { type AgentToken, commandsOf, listOf, permissionsOf } from "./agent_token";
 import { type Command, isReadCommand, issueToken } from "./commands";
 import { NewToken } from "./new_token";
 import { PermissionMatrix } from "./permission_matrix";
@@ -38,16 +39,19 @@ function presetCommands(meta: Meta, known: readonly Command[], preset: Preset): 
 interface Props {
   meta: Meta;
   known: readonly Command[];
+  /** The token to replace. */
+  like?: AgentToken | undefined;
   onMade: () => void;
+  onRevoke: (token: AgentToken) => void;
   onClose: () => void;
 }
 
-export function NewAgent({ meta, known, onMade, onClose }: Props) {
-  const [step, setStep] = useState(0);
-  const [label, setLabel] = useState("");
+export function NewAgent({ meta, known, like, onMade, onRevoke, onClose }: Props) {
+  const [step, setStep] = useState(like ? 1 : 0);
+  const [label, setLabel] = useState(like?.label ?? "");
   const [days, setDays] = useState("90");
-  const [preset, setPreset] = useState<Preset>("read");
-  const [chosen, setChosen] = useState(presetCommands(meta, known, "read"));
+  const [preset, setPreset] = useState<Preset>(like ? "custom" : "read");
+  const [chosen, setChosen] = useState(() => (like ? commandsOf(meta, like) : presetCommands(meta, known, "read")));
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -59,7 +63,7 @@ export function NewAgent({ meta, known, onMade, onClose }: Props) {
     }
     setBusy(true);
     try {
-      setToken(await issueToken({ label, scopes: scopes(meta, chosen), expires_in: Number(days) * DAY_S }));
+      setToken(await issueToken({ label, scopes: scopes(meta, chosen), expires_in: Number(days) * DAY_S, ...(like?.unmask ? { unmask: listOf(like.unmask) } : {}) }));
       setProblem(null);
       setStep(2);
       onMade();
@@ -76,7 +80,8 @@ export function NewAgent({ meta, known, onMade, onClose }: Props) {
   };
   return (
     <section class="new-agent" aria-labelledby="making">
-      <h2 id="making">{t("create")}</h2>
+      <h2 id="making">{like ? t("replace.title", { label: like.label }) : t("create")}</h2>
+      {like && step < 2 && <p class="quiet">{t("replace.text")}</p>}
       <ol class="stepper">
         {STEPS.map((each, place) => (
           <li key={each} aria-current={place === step ? "step" : undefined} class={place < step ? "done" : undefined}>
@@ -146,7 +151,18 @@ export function NewAgent({ meta, known, onMade, onClose }: Props) {
           </div>
         </form>
       )}
-      {step === 2 && <NewToken token={token} label={label} onDone={onClose} />}
+      {step === 2 && (
+        <NewToken token={token} label={label} onDone={onClose}>
+          {like && (
+            <>
+              <p>{t("replace.old")}</p>
+              <Button look="risky" onClick={() => onRevoke(like)}>
+                {t("replace.revoke")}
+              </Button>
+            </>
+          )}
+        </NewToken>
+      )}
     </section>
   );
 }

@@ -1,4 +1,5 @@
 // A new token, shown once, with the MCP client configuration that uses it.
+import type { ComponentChildren } from "preact";
 import { useRequest } from "../../shared/request";
 import { Button, CopyButton } from "../../shared/components/button";
 import { RequestResult } from "../../shared/components/states";
@@ -8,7 +9,7 @@ import { translator } from "../../shared/i18n";
 
 const t = translator("agents");
 
-export function NewToken({ token, label, onDone }: { token: string; label: string; onDone: () => void }) {
+export function NewToken({ token, label, onDone, children }: { token: string; label: string; onDone: () => void; children?: ComponentChildren }) {
   const seen = useRequest((signal) => metaOfToken(token, signal), [token]);
   const config = JSON.stringify(
     {
@@ -36,6 +37,7 @@ export function NewToken({ token, label, onDone }: { token: string; label: strin
       <div class="row">
         <CopyButton text={config} of={t("config.of")} />
       </div>
+      {children}
       <RequestResult of={seen}>{(meta) => <TokenAccess meta={meta} />}</RequestResult>
       <div class="row">
         <Button onClick={onDone}>{t("done")}</Button>

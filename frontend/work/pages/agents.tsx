@@ -23,6 +23,7 @@ import { modelOf } from "../models";
 import { isNarrow } from "../narrow";
 import { AgentAvatar } from "../values/avatar";
 import "../agents/agent_pages.css";
+import "../head_action.css";
 import "../agents/agents.css";
 
 const t = translator("agents");
@@ -68,16 +69,20 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
           {t("how")}
         </LinkButton>
         {!isMaking && (
-          <Button tight look="strong" onClick={() => setQuery({ new: "1" }, { replaces: false })}>
-            <Icon name="plus" />
-            {t("create")}
-          </Button>
+          <div class="head-action">
+            <Button tight look="strong" onClick={() => setQuery({ new: "1" }, { replaces: false })}>
+              <Icon name="plus" />
+              {t("create")}
+            </Button>
+          </div>
         )}
       </Heading>
       <RequestResult of={agentsRequest}>
         {({ tokens, lastUsed, known }) => {
           const chosenId = query.value.get("agent");
           const chosen = tokens.find((each) => each.id === chosenId) ?? tokens[0];
+          const likeId = query.value.get("like");
+          const like = tokens.find((each) => each.id === likeId);
           const isAlone = isMaking || isNarrow.value;
           if (tokens.length === 0 && !isMaking) {
             return (
@@ -92,7 +97,7 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
               {isMaking ? (
                 <div class="agent-detail">
                   <p class="quiet">{t("lead")}</p>
-                  <NewAgent {...{ meta, known }} onMade={agentsRequest.reload} onClose={() => setQuery({ new: "" })} />
+                  <NewAgent key={like?.id} {...{ meta, known, like }} onMade={agentsRequest.reload} onRevoke={setLeaving} onClose={() => setQuery({ new: "", like: "" })} />
                 </div>
               ) : (
                 chosen && (

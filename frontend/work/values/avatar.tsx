@@ -15,7 +15,7 @@ export function Avatar({ name, size = "" }: { name: string; size?: "" | "m" | "l
 export function AgentAvatar({ size = "" }: { size?: "" | "m" | "l" }) {
   return (
     <span class={["avatar bot", size].filter(Boolean).join(" ")}>
-      <Icon name="bot" size="s" />
+      <Icon name="bot" {...(size ? {} : { size: "s" })} />
     </span>
   );
 }

@@ -117,3 +117,40 @@ async def test_an_agents_permissions_agree_in_table_and_words_and_all_clients_ar
 
         await page.set_viewport_size({"width": 390, "height": 844})
         await expect(page.locator(".agents-all > summary")).to_contain_text("worded-bot")
+
+
+async def test_the_permissions_of_an_agent_are_changed_by_a_new_token_that_replaces_the_old_one(
+    browser: Browser, desk: Desk, alice: Caller, axe: str
+) -> None:
+    old = alice.agent("replaced-bot", "lead.list", "lead.get", "activity.*")
+    old.run("lead.list", limit=1)
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/agents")
+        await page.click(".agent:has-text('replaced-bot')")
+        await page.wait_for_selector("h2:text-is('replaced-bot')")
+        denied = page.locator(".denied > li:has(strong:text-is('Leads'))")
+        await expect(denied.locator("summary")).to_contain_text("high risk")
+        await expect(page.locator(".denied > li:has(strong:text-is('Activities'))")).to_have_count(0)
+        await denied.locator("summary").click()
+        await expect(denied.locator("li[title='lead.delete']")).to_contain_text("High risk")
+        await expect(denied.locator("li[title='lead.get']")).to_have_count(0)
+        await assert_accessible(page, axe)
+
+        await page.click(".widget-head a:text-is('Edit')")
+        await page.wait_for_selector("h2:text-is('Change permissions of “replaced-bot”')")
+        await page.click("summary:has-text('Leads')")
+        await expect(page.locator("label:has(code:text-is('lead.get')) input")).to_be_checked()
+        await page.check("label:has(code:text-is('lead.update')) input")
+        await page.uncheck("label:has(code:text-is('lead.get')) input")
+        await assert_accessible(page, axe)
+        await page.click("button:text-is('Create token')")
+        new = Caller(desk.url, await page.inner_text(".secret"))
+        assert old.post("lead/list", {"limit": 1}).status_code == 200
+        await page.click("button:text-is('Revoke the old token…')")
+        await page.click("dialog[open] .risky")
+        await expect(page.locator(".toast").last).to_contain_text("Revoked")
+
+    assert old.post("lead/list", {"limit": 1}).status_code == 401
+    lead = new.run("lead.list", limit=1)[0]
+    assert new.post("lead/get", {"id": lead["id"]}).status_code == 404
+    assert new.post("lead/update", {"id": lead["id"], "source": "phone"}).status_code == 200
