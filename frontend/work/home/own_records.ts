@@ -25,7 +25,8 @@ const MOST_MODELS = 3;
 const DUE = /(^|_)(due|close|deadline|by|until|end|ends)$|^due_/;
 const CLOSED = ["good", "bad", undefined];
 
-function dueField(model: Model): Field | undefined {
+/** The date by which a record is due. */
+export function dueField(model: Model): Field | undefined {
   const dates = model.fields.filter((each) => each.kind === "date" && !each.masked && DUE.test(each.name));
   const measured = dates.find((each) => model.measures?.some((measure) => measure.date === each.name));
   return measured ?? dates.at(-1);

@@ -129,7 +129,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
   );
   // Both tabs show one timeline, so that it is not loaded again.
   const timeline = (onlyComments: boolean) => () => (
-    <Timeline key="timeline" {...{ meta, model, onlyComments, id: record.id, revision: record.revision }} onLoad={setLoaded} />
+    <Timeline key="timeline" {...{ meta, model, onlyComments, planId, id: record.id, revision: record.revision }} onLoad={setLoaded} />
   );
   const aside: Tab[] = [
     ...(may(model, "history") ? [{ name: "timeline", label: t("history"), content: timeline(false) }] : []),

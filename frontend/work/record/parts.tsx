@@ -4,11 +4,13 @@ import { useRequest } from "../../shared/request";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
 import { RequestResult } from "../../shared/components/states";
+import { Chip } from "../../shared/components/chip";
 import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { number, shortDate, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { addressOf, may, nounOf, titleOf, defaultColumns, workflowField } from "../models";
+import { daysUntil, dueField, openStates, today } from "../home/own_records";
 import { defaultOrder } from "../list/query";
 import { isNarrow } from "../narrow";
 import { cacheRecords } from "../referenced_records";
@@ -132,11 +134,28 @@ export function columnsOf(meta: Meta, model: Model, parentField: Field) {
     label: field.label,
     isNumber: ["number", "money"].includes(field.kind) && !field.masked,
     cell: (row: Row) => {
-      const value = cellOf(meta, model, field, row[field.name]);
+      const days = field === workflowField(model) ? daysLeft(model, row) : null;
+      const value = days !== null && days <= 0 ? <DueChip state={optionLabel(field, String(row[field.name]))} days={days} /> : cellOf(meta, model, field, row[field.name]);
       const isLinked = index === 0 && field.kind !== "ref" && may(model, "get");
       return isLinked ? <a href={addressOf(model.name, row.id)}>{row[field.name] ? value : titleOf(model, row)}</a> : value;
     },
   }));
+}
+
+/** The number of days until an open record is due; null for one that is closed or has no day. */
+function daysLeft(model: Model, row: Row): number | null {
+  const [state, due] = [workflowField(model), dueField(model)];
+  const isRecordOpen = state !== undefined && openStates(state).includes(String(row[state.name]));
+  return isRecordOpen && due && row[due.name] ? daysUntil(String(row[due.name]), today()) : null;
+}
+
+/** What replaces the state of an open record on its day and after it. */
+function DueChip({ state, days }: { state: string; days: number }) {
+  return (
+    <span title={state}>
+      <Chip tone={days === 0 ? "warn" : "bad"}>{t(days === 0 ? "due.today" : "due.past")}</Chip>
+    </span>
+  );
 }
 
 /** The value in a table. A date stays on one line, and is short on a phone. Only the state is a chip. */

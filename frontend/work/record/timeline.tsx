@@ -1,4 +1,5 @@
-// The timeline of a record: its events with the old and new values that this person may see, and comments, newest first.
+// The timeline of a record: its events with the old and new values that this person may see, comments, and the proposals that
+// wait for approval, newest first.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
@@ -6,6 +7,7 @@ import { Icon } from "../../shared/components/icon";
 import { RequestResult } from "../../shared/components/states";
 import { dateTime, number, plural, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, run } from "../api";
+import type { Plan } from "../approvals/plan";
 import { fieldOf, may, nounOf } from "../models";
 import { AgentAvatar, Avatar } from "../values/avatar";
 import { Value } from "../values/value";
@@ -13,6 +15,7 @@ import { Changes } from "./changes";
 import { CommentItem, NewComment } from "./comment_items";
 import { type Comment, loadComments } from "./comments";
 import { eventTime } from "./event_time";
+import { loadWaitingPlans, WaitingPlan } from "./waiting_plans";
 
 const t = translator("record");
 
@@ -44,33 +47,35 @@ interface Props {
   model: Model;
   id: string;
   revision: number;
+  /** The last proposal that was made on this page: a new one loads the timeline again. */
+  planId: string | null;
   /** Whether only the comments are shown. */
   onlyComments: boolean;
   onLoad: (loaded: LoadedTimeline) => void;
 }
 
-export function Timeline({ meta, model, id, revision, onlyComments, onLoad }: Props) {
+export function Timeline({ meta, model, id, revision, planId, onlyComments, onLoad }: Props) {
   const [isExpanded, setExpanded] = useState(false);
   const [chosenFilter, setFilter] = useState<Filter>("all");
   const filter = onlyComments ? "comments" : chosenFilter;
   const timelineRequest = useRequest(
     async (signal) => {
       const history = may(model, "history") ? run<HistoryEntry[]>(model.name, "history", { id }, signal) : null;
-      const [loadedComments, entries] = await Promise.all([loadComments(meta, model, id, signal), history]);
-      const loaded = { ...loadedComments, entries: entries?.value ?? [] };
+      const [loadedComments, plans, entries] = await Promise.all([loadComments(meta, model, id, signal), loadWaitingPlans(meta, model, id, signal), history]);
+      const loaded = { ...loadedComments, plans, entries: entries?.value ?? [] };
       onLoad(loaded);
       return loaded;
     },
-    [model.name, id, revision],
+    [model.name, id, revision, planId],
     { keepsPrevious: true },
   );
   return (
     <>
       <NewComment {...{ meta, model, id }} onWritten={timelineRequest.reload} />
       <RequestResult of={timelineRequest}>
-        {({ entries, comments, me }) => {
-          const shownFilters = FILTERS.filter((each) => each === "all" || count(each, entries, comments.length) > 0);
-          const eventItems = shownEvents(filter, entries).map((entry, index) => ({
+        {({ entries, plans, comments, me }) => {
+          const shownFilters = FILTERS.filter((each) => each === "all" || count(each, entries, plans, comments.length) > 0);
+          const eventItems = shownOf(filter, entries).map((entry, index) => ({
             at: entry.at,
             item: <TimelineEvent key={entry.at + index} {...{ meta, model, entry }} />,
           }));
@@ -78,7 +83,8 @@ export function Timeline({ meta, model, id, revision, onlyComments, onLoad }: Pr
             at: comment.written_at,
             item: <CommentItem key={comment.id} {...{ meta, comment }} isOwn={me !== undefined && comment.author === me} onChanged={timelineRequest.reload} />,
           }));
-          const items = [...eventItems, ...commentItems].sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
+          const planItems = shownOf(filter, plans).map((plan) => ({ at: plan.proposed_at, item: <WaitingPlan key={plan.id} {...{ meta, plan }} /> }));
+          const items = [...planItems, ...eventItems, ...commentItems].sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
           return (
             <>
               {!onlyComments && (shownFilters.includes("agents") || shownFilters.includes("comments")) && (
@@ -105,11 +111,12 @@ export function Timeline({ meta, model, id, revision, onlyComments, onLoad }: Pr
   );
 }
 
-function count(filter: Filter, entries: readonly HistoryEntry[], comments: number): number {
-  return filter === "comments" ? comments : shownEvents(filter, entries).length;
+function count(filter: Filter, entries: readonly HistoryEntry[], plans: readonly Plan[], comments: number): number {
+  return filter === "comments" ? comments : shownOf(filter, entries).length + shownOf(filter, plans).length;
 }
 
-function shownEvents(filter: Filter, entries: readonly HistoryEntry[]): readonly HistoryEntry[] {
+/** The events or proposals that the filter shows, by who made them. */
+function shownOf<Item extends { agent: string | null }>(filter: Filter, entries: readonly Item[]): readonly Item[] {
   if (filter === "all") {
     return entries;
   }

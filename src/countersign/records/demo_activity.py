@@ -89,7 +89,7 @@ async def add_activity(engine: Engine) -> None:
                 await activity.invoices()
             lead = await activity.busy_lead()
             await agents.change(lead)
-            await agents.propose_all()
+            await agents.propose_all(lead)
             await agents.log_calls()
             await activity.latest()
             await demo_pages.add_pages(run, people, past.now, lead)
@@ -317,19 +317,19 @@ class _Agents:
             await _Activity(run, self._people, self._past).set_values(model, record_id, **values)
         self._note(agent, ago, f"{model}.update", record_id, "ok", 46_000)
 
-    async def propose_all(self) -> None:
-        """Propose with the agents."""
+    async def propose_all(self, lead: str) -> None:
+        """Propose with the agents. One of the proposals is for this lead."""
         await self._billing()
-        await self._sales()
+        await self._sales(lead)
 
-    async def _sales(self) -> None:
+    async def _sales(self, lead: str) -> None:
         fetch = self._run.transaction.fetch
         new = [row[0] for row in await fetch(_IN_STAGE, "new")]
         # Fonts of some systems lack other letters, and the first page shows these titles.
         lost = [lead for lead, title in await fetch(_WITH_ACTIVITIES, "lost") if max(title) < _AFTER_LATIN]
-        offered = [row[0] for row in await fetch(_IN_STAGE, "proposed")][-3:]
+        offered = [row[0] for row in await fetch(_IN_STAGE, "proposed") if row[0] != lead][-2:]
         tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
-        await self._change_leads(offered)
+        await self._change_leads([lead, *offered])
         answer = {"id": tickets[2], "resolution": "The new version exports all columns."}
         why = "The export works with the new version."
         await self._propose("helpdesk-bot", 88, why, ("ticket.solve", answer))

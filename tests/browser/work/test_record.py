@@ -2,6 +2,7 @@
 empty."""
 
 import re
+from datetime import datetime, timedelta
 
 import httpx
 import pytest
@@ -506,3 +507,47 @@ async def test_a_record_shows_the_records_of_its_party_with_their_number(
 
     made = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "Third of it"}])
     assert [each["party"] for each in made] == [party]
+
+
+async def test_a_proposal_that_waits_is_in_the_timeline_and_leads_to_its_approval(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="Waits in the timeline")
+    other = alice.run("lead.create", title="Another that waits")
+    agent = alice.agent("timeline-bot", "lead.*", "plan.*")
+    plan = agent.run("lead.delete", id=lead["id"])["plan_id"]
+    agent.run("lead.delete", id=other["id"])
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        waiting = page.locator(".timeline li:has(.chip:text-is('Waiting for approval'))")
+        await expect(waiting).to_have_count(1)
+        await expect(waiting).to_contain_text("timeline-bot for alice proposed “Delete lead”")
+        await page.click(".timeline-filter button:text-is('People')")
+        await expect(waiting).to_have_count(0)
+        await page.click(".timeline-filter button:text-is('Agents')")
+        await waiting.get_by_text("Review").click()
+        await page.wait_for_url(f"**/approvals?plan={plan}")
+
+        alice.run("plan.reject", id=plan, reason="Not this one")
+        await page.goto(f"/models/lead/records/{lead['id']}")
+        await page.wait_for_selector(".timeline li")
+        await expect(waiting).to_have_count(0)
+
+
+async def test_the_state_of_a_related_record_says_that_it_is_due_or_overdue(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="Has activities that are due")
+    now = datetime.now().astimezone().date()
+    days = {"Yesterday": -1, "Today": 0, "Tomorrow": 1, "Done": -2}
+    for subject, offset in days.items():
+        due = (now + timedelta(days=offset)).isoformat()
+        made = alice.run("activity.create", lead=lead["id"], kind="call", subject=f"{subject} it is", due=due)
+        if subject == "Done":
+            alice.run("activity.finish", id=made["id"])
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        chips = {"Yesterday": "Overdue", "Today": "Due today", "Tomorrow": "Planned", "Done": "Done"}
+        for subject, chip in chips.items():
+            row = page.locator(f".related tr:has(th:has-text('{subject} it is'))")
+            await expect(row.locator(".chip")).to_have_text(chip)
