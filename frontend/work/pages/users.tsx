@@ -19,6 +19,7 @@ import { InviteForm, InviteLink } from "../users/invite_form";
 import { giveRoles, linkFor, managesPeople, MOST_PEOPLE, type People, type Person, loadPeople, setActive } from "../users/people";
 import { Roles } from "../users/role_matrix";
 import "../agents/agents.css";
+import "../head_action.css";
 import "../users/users.css";
 
 const t = translator("users");
@@ -30,7 +31,8 @@ export function Users({ meta }: { meta: Meta }) {
 type Asking = { person: Person; about: "link" | "disable" | "roles" };
 
 function Known({ meta }: { meta: Meta }) {
-  const [isInviting, setInviting] = useState(false);
+  const isInviting = query.value.get("invite") === "1";
+  const setInviting = (isOpen: boolean) => setQuery({ invite: isOpen ? "1" : "" });
   const [made, setMade] = useState<{ name: string; link: string } | null>(null);
   const [asking, setAsking] = useState<Asking | null>(null);
   const peopleRequest = useRequest(loadPeople, [], { keepsPrevious: true });
@@ -59,9 +61,13 @@ function Known({ meta }: { meta: Meta }) {
           </div>
         )}
         <span class="right" />
-        <Button tight look="strong" onClick={() => setInviting(true)}>
-          {t("invite")}
-        </Button>
+        {!isInviting && (
+          <div class="head-action">
+            <Button tight look="strong" onClick={() => setInviting(true)}>
+              {t("invite")}
+            </Button>
+          </div>
+        )}
       </Heading>
       <div class="people-page">
       <p class="quiet">{t("lead")}</p>
@@ -75,7 +81,10 @@ function Known({ meta }: { meta: Meta }) {
           <InviteForm
             roles={roles}
             onMade={(name, link) => (setMade({ name, link }), setInviting(false), peopleRequest.reload())}
-            onClose={() => setInviting(false)}
+            onClose={() => {
+              setInviting(false);
+              setTimeout(() => document.querySelector<HTMLElement>(".head-action .button")?.focus());
+            }}
           />
         </section>
       )}

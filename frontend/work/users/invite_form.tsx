@@ -1,9 +1,10 @@
-// The form for a new person: user name and role; then the link to set a password.
-import { useState } from "preact/hooks";
+// The form for a new person: user name and role; then the link to set a password. The input stays in the tab until it is sent.
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Button, CopyButton } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
 import { Problem } from "../../shared/problem";
 import { type Row, run } from "../api";
+import { useDraft } from "../record/draft";
 import { linkFor } from "./people";
 import { translator } from "../../shared/i18n";
 
@@ -17,38 +18,37 @@ interface Props {
 }
 
 export function InviteForm({ roles, onMade, onClose }: Props) {
-  const [typed, setTyped] = useState({ username: "", name: "", email: "" });
-  const [role, setRole] = useState("");
+  const draft = useDraft("users/invite");
+  const { role = "", made = "", ...typed } = draft.texts;
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
-  // The user created by an attempt that then failed at a role or the link; the next attempt continues from there.
-  const [made, setMade] = useState<string | null>(null);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     setBusy(true);
     try {
       const values = Object.fromEntries(Object.entries(typed).filter(([, text]) => text));
-      const id = made ?? (await run<Row>("user", "create", values)).value.id;
-      setMade(id);
-      if (role) {
-        await run("user_role", "create", { user: id, role });
-      }
-      onMade(typed.username, await linkFor(id));
+      // The user created by an attempt that then failed at a role or the link; the next attempt continues from there.
+      const id = made || (await run<Row>("user", "create", values)).value.id;
+      draft.set("made", id);
+      await giveRole(id, role);
+      const link = await linkFor(id);
+      draft.drop();
+      onMade(typed["username"] ?? "", link);
     } catch (error) {
       setProblem(Problem.from(error));
       setBusy(false);
     }
   };
-  const field = (name: keyof typeof typed, required = false) => (
+  const field = (name: "username" | "name" | "email", required = false) => (
     <TextField
       name={`person-${name}`}
       label={t(name)}
-      value={typed[name]}
+      value={typed[name] ?? ""}
       required={required}
       autocomplete="off"
       autocapitalize="none"
       autofocus={name === "username"}
-      onInput={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
+      onInput={(event) => draft.set(name, event.currentTarget.value)}
     />
   );
   return (
@@ -61,24 +61,37 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
         name="person-role"
         label={t("role")}
         value={role}
-        onChange={setRole}
+        onChange={(next) => draft.set("role", next)}
         options={[["", t("role.none")], ...roles.map((each) => [each.id, String(each["title"])] as const)]}
       />
       <div class="row">
         <Button type="submit" look="strong" busy={isBusy}>
           {t("invite.do")}
         </Button>
-        <Button onClick={onClose}>{tCommon("cancel")}</Button>
+        <Button onClick={() => (draft.drop(), onClose())}>{tCommon("cancel")}</Button>
       </div>
     </form>
   );
 }
 
+/** Give the role to the user, unless an earlier attempt did. */
+async function giveRole(user: string, role: string): Promise<void> {
+  if (role) {
+    const filter = [{ field: "user", op: "eq", value: user }];
+    const given = (await run<Row[]>("user_role", "list", { filter })).value;
+    if (!given.some((each) => each["role"] === role)) {
+      await run("user_role", "create", { user, role });
+    }
+  }
+}
+
 /** The invitation link, which is shown only once. */
 export function InviteLink({ name, link, onDone }: { name: string; link: string; onDone: () => void }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), [link]);
   return (
     <section class="signed stack" aria-labelledby="link-made">
-      <h2 id="link-made">{t("link.made", { name })}</h2>
+      <h2 id="link-made" tabIndex={-1} ref={heading}>{t("link.made", { name })}</h2>
       <p>{t("link.once")}</p>
       <div class="row">
         <code class="secret">{link}</code>
