@@ -25,6 +25,7 @@ import { AgentAvatar } from "../values/avatar";
 import { optionLabel, optionTone } from "../values/options";
 import { formatShortAmount, formatWholeAmount } from "../values/money";
 import { Figure, Widget } from "../widgets/widget";
+import "../head_action.css";
 import "../home/home.css";
 
 const t = translator("home");
@@ -98,8 +99,8 @@ function NewRecord({ meta }: { meta: Meta }) {
     [],
   );
   return models.length === 0 ? null : (
-    <div class="home-new">
-      <Menu label={t("new")} items={models.map((each) => ({ label: each.label, icon: modelIcon(each), does: `/models/${each.name}/new` }))} />
+    <div class="home-new head-action">
+      <Menu label={t("new")} icon="plus" items={models.map((each) => ({ label: each.label, icon: modelIcon(each), does: `/models/${each.name}/new` }))} />
     </div>
   );
 }

@@ -5,7 +5,15 @@ from datetime import datetime, timedelta
 from playwright.async_api import Browser, expect
 
 from tests.browser.waiting import eventually
+from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk
+
+LAST_IS_UNCOVERED = """() => {
+  scrollTo(0, document.documentElement.scrollHeight);
+  const last = [...document.querySelectorAll(".home .widget")].at(-1);
+  return last.getBoundingClientRect().bottom <= document.querySelector(".head-action").getBoundingClientRect().top;
+}"""
+"""A JavaScript condition: at the end of the page, its last panel is above the main action."""
 
 
 async def test_a_person_sees_what_waits_what_is_due_and_what_was_opened_last(
@@ -69,3 +77,30 @@ async def test_a_person_without_work_is_shown_how_to_begin(browser: Browser, des
 
         await expect(page.locator(".steps h3")).to_have_text(["Import your records", "Connect an agent"])
         await expect(page.locator(".tile")).to_have_count(0)
+
+
+async def test_the_main_action_is_at_the_bottom_of_a_phone_and_covers_nothing(
+    browser: Browser, desk: Desk, axe: str
+) -> None:
+    height = 844
+    async with desk.page(browser) as page:
+        await page.set_viewport_size({"width": 390, "height": height})
+        await desk.sign_in(page, "root", "/")
+        actions = {"/": "New record", "/agents": "New agent", "/users": "Invite a person"}
+        for path, name in actions.items():
+            await page.goto(path)
+            button = page.locator(f".head-action .button:has-text('{name}')")
+            box = await button.bounding_box()
+            bar = await page.locator(".bottom-bar").bounding_box()
+            assert box
+            assert bar
+            assert box["height"] >= 44
+            # Within the lower fifth of the window, and above the bar of pages.
+            assert height * 0.8 <= box["y"] <= bar["y"] - box["height"], path
+        await page.goto("/")
+        await page.locator(".home .widget").first.wait_for()
+        await assert_accessible(page, axe)
+        await page.wait_for_function(LAST_IS_UNCOVERED)
+        await page.click(".head-action .button")
+        await page.click("[role=menuitem]:has-text('Leads'), [role=menuitem]:has-text('Lead')")
+        await page.wait_for_url("**/models/lead/new")
