@@ -12,6 +12,7 @@ type Owned = Schemas["Owned"];
 type Collection = Schemas["Collection"];
 
 const PAGE = 100;
+const MAX_SEARCH = 200;
 
 /** The library, newest first; null until its first page is loaded. */
 export const library = signal<readonly Owned[] | null>(null);
@@ -63,6 +64,14 @@ export async function setHidden(product: Owned, hidden: boolean): Promise<void> 
     show(product.id, { hidden: !hidden });
     showToast(Problem.from(error).message);
   }
+}
+
+/** Load the present note of a product, which another tab or device may have changed.
+ *  @throws Problem if the server cannot be reached or refuses it. */
+export async function loadNote({ id, title, note }: Owned): Promise<string | null> {
+  const found = await api.get("/api/v1/library", { query: { q: title.slice(0, MAX_SEARCH), limit: PAGE } });
+  const present = found.value.find((each) => each.id === id);
+  return present ? present.note : note;
 }
 
 /** Write the note of a product; null removes it.

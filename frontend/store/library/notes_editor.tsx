@@ -8,7 +8,7 @@ import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
 import type { Schemas } from "../api";
 import { useStoredInput } from "../stored_input";
-import { collections, collectionsOf, putInCollections, saveNote, setHidden } from "./library_state";
+import { collections, collectionsOf, loadNote, putInCollections, saveNote, setHidden } from "./library_state";
 import { translator } from "../../shared/i18n";
 
 const tLibrary = translator("library");
@@ -63,18 +63,28 @@ export function NotesEditor({ product, onHidden }: Props) {
   );
 }
 
-/** The private note, saved when the field is left. If it cannot be saved, the text stays in the tab, and the field says why.
+/** The private note, saved when the field is left. If it was changed elsewhere meanwhile, the person chooses one of both. If it cannot be saved, the text stays in the tab, and the field says why.
  *  It is saved as soon as the server can be reached, or when the field is shown again. */
 function Note({ product }: { product: Owned }) {
   const noteBefore = product.note ?? "";
   const { value, change, isRestored, forget } = useStoredInput(`note of ${product.id}`, { text: noteBefore, base: noteBefore });
   const [problem, setProblem] = useState<Problem | null>(null);
+  /** The note that was saved elsewhere meanwhile. */
+  const [theirs, setTheirs] = useState<string | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   const note = value.text.trim();
   const isUnsaved = note !== noteBefore;
   const save = async () => {
     try {
       if (isUnsaved) {
+        const present = (await loadNote(product)) ?? "";
+        if (present !== value.base && present !== note) {
+          setTheirs(present);
+          if (!field.current) {
+            showToast(tLibrary("note.conflict"));
+          }
+          return;
+        }
         await saveNote(product, note || null);
       }
       setProblem(null);
@@ -86,6 +96,18 @@ function Note({ product }: { product: Owned }) {
         // The dialog is closed.
         showToast(refused.message);
       }
+    }
+  };
+  const keep = async (text: string) => {
+    try {
+      await saveNote(product, text || null);
+      change({ text, base: text });
+      forget();
+      setTheirs(null);
+      setProblem(null);
+      field.current?.focus();
+    } catch (error) {
+      setProblem(Problem.from(error));
     }
   };
   useEffect(() => {
@@ -110,11 +132,27 @@ function Note({ product }: { product: Owned }) {
             maxLength={MAX_NOTE}
             value={value.text}
             onInput={(event) => change({ text: event.currentTarget.value, base: noteBefore })}
-            onBlur={() => void save()}
+            onBlur={() => theirs === null && void save()}
           />
         )}
       </Field>
       {problem && <SignInAgain problem={problem} />}
+      {theirs !== null && (
+        <div class="stack" role="alert">
+          <p>
+            {tLibrary("note.conflict")} {tLibrary("note.choose")}
+          </p>
+          <blockquote class="longtext">{theirs || tLibrary("note.empty")}</blockquote>
+          <div class="row">
+            <Button tight onClick={() => void keep(note)}>
+              {tLibrary("note.mine")}
+            </Button>
+            <Button tight onClick={() => void keep(theirs)}>
+              {tLibrary("note.theirs")}
+            </Button>
+          </div>
+        </div>
+      )}
     </>
   );
 }

@@ -184,6 +184,48 @@ async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_acc
     assert state["followed"] == [followed["id"]]
 
 
+async def test_a_note_that_was_changed_elsewhere_is_not_replaced_unseen(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    slug = await asyncio.to_thread(owned_with_a_file, demo_store)
+    product = (await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}"))["id"]
+
+    async def elsewhere(note: str) -> None:
+        await asyncio.to_thread(call, demo_store, "PATCH", f"/library/{product}", {"note": note}, email=PLAYER)
+
+    async def saved() -> str:
+        items = await asyncio.to_thread(call, demo_store, "GET", "/library?limit=100", email=PLAYER)
+        return str(next(each["note"] for each in items if each["id"] == product))
+
+    async with watched(browser, demo_store.url) as page:
+        await elsewhere("Written before")
+        await sign_in(page, PLAYER, "/library")
+        await page.click(f".card:has-text('{slug.title()}') .get-more")
+        note = page.locator("dialog textarea")
+        await expect(note).to_have_value("Written before")
+        await elsewhere("Written on the phone")
+        await note.fill("Written here")
+        await note.press("Tab")
+        choice = page.locator("dialog [role=alert]")
+        await expect(choice).to_contain_text("Written on the phone")
+        assert await saved() == "Written on the phone"
+        await assert_accessible(page, axe)
+        async with page.expect_response(lambda each: each.request.method == "PATCH"):
+            await page.click("button:text-is('Keep this note')")
+        await expect(choice).to_have_count(0)
+        await expect(note).to_be_focused()
+        assert await saved() == "Written here"
+
+        await elsewhere("Written on the phone again")
+        await note.fill("Not needed")
+        await note.press("Tab")
+        await expect(choice).to_contain_text("Written on the phone again")
+        async with page.expect_response(lambda each: each.request.method == "PATCH"):
+            await page.click("button:text-is('Keep the other note')")
+        await expect(note).to_have_value("Written on the phone again")
+        assert await saved() == "Written on the phone again"
+
+
 def updatable(store: Running, email: str) -> list[str]:
     """Create two products of the person, both with a newer release than the downloaded one, and return their slugs."""
     slugs = [owned_with_a_file(store, email) for _ in range(2)]
