@@ -1,6 +1,7 @@
 """A work app with the demonstration, its people and an agent that proposes."""
 
 import json
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -106,6 +107,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     require_pages()
     with served(tmp_path_factory.mktemp("desk") / "data", "--demo", service="both") as running:
         yield Desk(running)
+
+
+@pytest.fixture
+def mark() -> str:
+    """A word for the titles of this run of the test, because another run may have left records in the same app."""
+    return secrets.token_hex(3)
 
 
 @pytest.fixture

@@ -8,11 +8,13 @@ from tests.browser.watched import ENOUGH_MS, assert_accessible
 from tests.browser.work.conftest import Caller, Desk
 
 
-async def test_a_token_is_made_shown_once_works_and_is_revoked(browser: Browser, desk: Desk, axe: str) -> None:
+async def test_a_token_is_made_shown_once_works_and_is_revoked(
+    browser: Browser, desk: Desk, axe: str, mark: str
+) -> None:
     async with desk.page(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
         await desk.sign_in(page, "alice", "/agents")
         await page.click("button:has-text('New agent')")
-        await page.fill("#label", "ledger")
+        await page.fill("#label", f"ledger-{mark}")
         await page.select_option("#life", "7")
         await page.press("#label", "Enter")
         await page.check("label:has-text('Custom') input")
@@ -39,13 +41,13 @@ async def test_a_token_is_made_shown_once_works_and_is_revoked(browser: Browser,
         assert agent.post("lead/list", {"limit": 1}).status_code == 200
         assert agent.post("lead/delete", {"id": "x"}).status_code == 404
         await page.reload()
-        await page.wait_for_selector(".agent-label:text-is('ledger')")
+        await page.wait_for_selector(f".agent-label:text-is('ledger-{mark}')")
         assert token not in await page.content()
         assert token not in await page.evaluate("JSON.stringify([localStorage, sessionStorage])")
-        await page.click(".agent:has-text('ledger')")
-        await page.click("[aria-label='Revoke “ledger”?']")
+        await page.click(f".agent:has-text('ledger-{mark}')")
+        await page.click(f"[aria-label='Revoke “ledger-{mark}”?']")
         await page.click("dialog[open] .risky")
-        await expect(page.locator(".agent:has-text('ledger')")).to_contain_text("Revoked")
+        await expect(page.locator(f".agent:has-text('ledger-{mark}')")).to_contain_text("Revoked")
 
         assert agent.post("lead/list", {"limit": 1}).status_code == 401
 
@@ -70,15 +72,15 @@ async def test_a_token_without_a_scope_is_not_made(browser: Browser, desk: Desk)
 
 
 async def test_an_agent_is_shown_with_what_it_did_and_may_do_as_it_happens(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     leads = [alice.run("lead.create", title=f"Watched {number}") for number in range(2)]
-    agent = alice.agent("watched-bot", "lead.get", "lead.delete")
+    agent = alice.agent(f"watched-{mark}", "lead.get", "lead.delete")
     agent.run("lead.delete", id=leads[0]["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/agents")
-        await page.click(".agent:has-text('watched-bot')")
-        await page.wait_for_selector("h2:text-is('watched-bot')")
+        await page.click(f".agent:has-text('watched-{mark}')")
+        await page.wait_for_selector(f"h2:text-is('watched-{mark}')")
         log = page.locator(".log tbody tr")
         # A call that is recorded during the page's first request appears with its next one.
         await expect(log).to_have_count(1, timeout=ENOUGH_MS)
@@ -94,16 +96,16 @@ async def test_an_agent_is_shown_with_what_it_did_and_may_do_as_it_happens(
 
 
 async def test_an_agents_permissions_agree_in_table_and_words_and_all_clients_are_reached(
-    browser: Browser, desk: Desk, alice: Caller, axe: str
+    browser: Browser, desk: Desk, alice: Caller, axe: str, mark: str
 ) -> None:
     # A phone has the list of agents in a menu if there are several.
     alice.agent("another-bot", "lead.list")
-    agent = alice.agent("worded-bot", "lead.list", "activity.delete", "plan.*")
+    agent = alice.agent(f"worded-{mark}", "lead.list", "activity.delete", "plan.*")
     agent.run("lead.list", limit=1)
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/agents")
-        await page.click(".agent:has-text('worded-bot')")
-        await page.wait_for_selector("h2:text-is('worded-bot')")
+        await page.click(f".agent:has-text('worded-{mark}')")
+        await page.wait_for_selector(f"h2:text-is('worded-{mark}')")
         await expect(page.locator(".matrix tbody th")).to_have_text(["Activities", "Leads"])
         await expect(page.locator(".may-words")).to_be_hidden()
         await page.click("summary:text-is('In words')")
@@ -116,7 +118,7 @@ async def test_an_agents_permissions_agree_in_table_and_words_and_all_clients_ar
         await assert_accessible(page, axe)
 
         await page.set_viewport_size({"width": 390, "height": 844})
-        await expect(page.locator(".agents-all > summary")).to_contain_text("worded-bot")
+        await expect(page.locator(".agents-all > summary")).to_contain_text(f"worded-{mark}")
 
 
 async def test_the_permissions_of_an_agent_are_changed_by_a_new_token_that_replaces_the_old_one(

@@ -32,18 +32,20 @@ def waiting(alice: Caller) -> int:
     return sum(each["expires_at"] > clock.rfc3339(clock.now()) for each in found)
 
 
-async def test_a_proposal_appears_by_itself_and_is_approved_by_key(browser: Browser, desk: Desk, alice: Caller) -> None:
-    scout = alice.agent("scout", "lead.*")
+async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
+    browser: Browser, desk: Desk, alice: Caller, mark: str
+) -> None:
+    scout = alice.agent(f"scout-{mark}", "lead.*")
     ids = [lead(alice, f"Old {number}") for number in range(2)]
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/approvals?agent=scout")
+        await desk.sign_in(page, "alice", f"/approvals?agent=scout-{mark}")
         await page.wait_for_selector(".live[data-state=live]")
         scout.run("lead.delete", id=ids[0])
         await page.wait_for_selector(".plan:has-text('Delete lead')")
         await expect(page.locator("h2#plan-title")).to_have_text("Delete lead “Old 0”")
         await expect(page.locator(".plan-page .irreversible")).to_contain_text("This can’t be undone.")
         shown = page.locator(".plan-page")
-        await expect(shown).to_contain_text("scout on behalf of alice", use_inner_text=True)
+        await expect(shown).to_contain_text(f"scout-{mark} on behalf of alice", use_inner_text=True)
         await expect(page.locator(".plan .about")).to_have_text("Old 0")
         before = waiting(alice)
         badge = page.locator(".side-link:has-text('Approvals') .badge")
@@ -140,17 +142,17 @@ async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
 
 
 async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_cannot_be_signed(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     each = lead(alice, "Sold and gone")
-    agent = alice.agent("both ways", "lead.*", "plan.propose")
+    agent = alice.agent(f"both ways {mark}", "lead.*", "plan.propose")
     renaming = [{"command": "lead.update", "input": {"id": each, "title": "Sold"}}]
     agent.run("plan.propose", steps=renaming)
     steps = [{"command": "lead.qualify", "input": {"id": each}}]
     moving = agent.run("plan.propose", steps=steps)["plan_id"]
     deleting = agent.run("lead.delete", id=each)["plan_id"]
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", f"/approvals?agent=both ways&plan={moving}")
+        await desk.sign_in(page, "alice", f"/approvals?agent=both ways {mark}&plan={moving}")
         await page.wait_for_selector("#plan-title:has-text('Qualify: “Sold and gone”')")
         await press(page, "k")
         await expect(page.locator(".plan[data-command='lead.delete']")).to_be_focused()
@@ -410,13 +412,13 @@ def draft(alice: Caller, party_name: str, *prices_minor: int) -> str:
 
 
 async def test_who_approves_the_posting_of_an_invoice_sees_the_invoice_and_its_lines(
-    browser: Browser, desk: Desk
+    browser: Browser, desk: Desk, mark: str
 ) -> None:
     carol = desk.caller("root")
     invoice = draft(carol, "Posted blind", *range(100, 2200, 100), 990_000_000)
-    plan = carol.agent("poster", "invoice.*", "invoice_line.*").run("invoice.post", id=invoice)["plan_id"]
+    plan = carol.agent(f"poster-{mark}", "invoice.*", "invoice_line.*").run("invoice.post", id=invoice)["plan_id"]
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "root", f"/approvals?agent=poster&plan={plan}")
+        await desk.sign_in(page, "root", f"/approvals?agent=poster-{mark}&plan={plan}")
         subject = page.locator(".plan-page .subject")
         await expect(subject.locator("caption").first).to_contain_text("Invoice lines (22)")
         facts = subject.locator("dl.facts")
@@ -439,15 +441,15 @@ async def test_who_approves_the_posting_of_an_invoice_sees_the_invoice_and_its_l
         assert carol.run("invoice.get", id=invoice)["state"] == "draft"
 
 
-async def test_who_approves_a_payment_sees_the_invoice_that_it_pays(browser: Browser, desk: Desk) -> None:
+async def test_who_approves_a_payment_sees_the_invoice_that_it_pays(browser: Browser, desk: Desk, mark: str) -> None:
     root = desk.caller("root")
     invoice = draft(root, "Pays in parts", 120_000)
     root.run("invoice.post", id=invoice)
     root.run("payment.create", invoice=invoice, amount_minor=20_000)
-    payer = root.agent("payer", "payment.*", "invoice.get")
+    payer = root.agent(f"payer-{mark}", "payment.*", "invoice.get")
     plan = payer.run("payment.create", invoice=invoice, amount_minor=50_000)["plan_id"]
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "root", f"/approvals?agent=payer&plan={plan}")
+        await desk.sign_in(page, "root", f"/approvals?agent=payer-{mark}&plan={plan}")
         number = root.run("invoice.get", id=invoice)["number"]
         about = page.locator(f".plan[aria-current=true]:has-text('{number}') .about")
         await expect(about).to_have_text(f"New: Payment of 500.00 for Invoice {number}")
@@ -456,39 +458,41 @@ async def test_who_approves_a_payment_sees_the_invoice_that_it_pays(browser: Bro
             await expect(facts).to_contain_text(told)
 
 
-async def test_the_list_names_the_fields_that_an_update_changes(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_the_list_names_the_fields_that_an_update_changes(
+    browser: Browser, desk: Desk, alice: Caller, mark: str
+) -> None:
     steps = [{"command": "lead.update", "input": {"id": lead(alice, "Told apart"), "title": "Told again"}}]
-    plan = alice.agent("renamer", "lead.*", "plan.propose").run("plan.propose", steps=steps)["plan_id"]
+    plan = alice.agent(f"renamer-{mark}", "lead.*", "plan.propose").run("plan.propose", steps=steps)["plan_id"]
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", f"/approvals?agent=renamer&plan={plan}")
+        await desk.sign_in(page, "alice", f"/approvals?agent=renamer-{mark}&plan={plan}")
         await expect(page.locator(".plan .about")).to_have_text("Told apart: Title")
 
 
 async def test_the_list_shows_the_most_telling_change_from_its_value_to_the_proposed_one(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     party = alice.run("party.create", name="Buys much", kind="company")["id"]
     values = {"title": "Grows smaller", "party": party, "expected_revenue_minor": 1_200_000}
     each = alice.run("lead.create", **values)["id"]
     alice.run("lead.qualify", id=each)
-    agent = alice.agent("estimator", "lead.*", "plan.propose")
+    agent = alice.agent(f"estimator-{mark}", "lead.*", "plan.propose")
     changes = {"id": each, "title": "Grown smaller", "expected_revenue_minor": 900_000}
     agent.run("plan.propose", steps=[{"command": "lead.update", "input": changes}])
     agent.run("lead.win", id=each)
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/approvals?agent=estimator")
+        await desk.sign_in(page, "alice", f"/approvals?agent=estimator-{mark}")
         update = page.locator(".plan[data-command='lead.update'], .plan[data-command='plan.propose']")
         await expect(update.locator(".about-change")).to_contain_text(re.compile("· €?12,000 → €?9,000 and 1 more$"))
         await expect(page.locator(".plan[data-command='lead.win'] .about-change")).to_have_text("· Qualified → Won")
 
 
 async def test_a_person_who_does_not_want_a_deletion_rejects_it_and_is_led_to_the_record(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     each = lead(alice, "To be kept open")
-    plan = alice.agent("remover", "lead.*").run("lead.delete", id=each)["plan_id"]
+    plan = alice.agent(f"remover-{mark}", "lead.*").run("lead.delete", id=each)["plan_id"]
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", f"/approvals?agent=remover&plan={plan}")
+        await desk.sign_in(page, "alice", f"/approvals?agent=remover-{mark}&plan={plan}")
         await page.click("#redo")
         await page.click("dialog[open] .risky")
         await page.wait_for_selector("h1:text-is('To be kept open')")
@@ -499,20 +503,20 @@ async def test_a_person_who_does_not_want_a_deletion_rejects_it_and_is_led_to_th
 
 
 async def test_what_ones_own_agents_proposed_is_listed_and_what_others_agents_did_is_not(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     own, others = lead(alice, "Of her agent"), lead(alice, "Of his agent")
-    mine = alice.agent("hers", "lead.*").run("lead.delete", id=own)["plan_id"]
-    bob = desk.caller("bob").agent("his", "lead.*", "plan.*")
+    mine = alice.agent(f"hers-{mark}", "lead.*").run("lead.delete", id=own)["plan_id"]
+    bob = desk.caller("bob").agent(f"his-{mark}", "lead.*", "plan.*")
     steps = [{"command": "lead.update", "input": {"id": others, "source": "fair"}}]
     theirs = bob.run("plan.propose", steps=steps)["plan_id"]
     alice.run("plan.reject", id=mine, reason="Not now")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={theirs}")
-        await expect(page.locator(".plan .plan-by:has-text('his')")).to_have_count(1)
+        await expect(page.locator(f".plan .plan-by:has-text('his-{mark}')")).to_have_count(1)
         await page.click(".views a:has-text('Proposed by my agents')")
-        await expect(page.locator(".plan .plan-by:has-text('hers')")).to_have_count(1)
-        await expect(page.locator(".plan .plan-by", has=page.get_by_text("his", exact=True))).to_have_count(0)
+        await expect(page.locator(f".plan .plan-by:has-text('hers-{mark}')")).to_have_count(1)
+        await expect(page.locator(".plan .plan-by", has=page.get_by_text(f"his-{mark}", exact=True))).to_have_count(0)
 
 
 @pytest.mark.parametrize("locale", ["en-US", "de-DE"])

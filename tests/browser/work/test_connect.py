@@ -40,9 +40,9 @@ async def copy_settings(page: Page, known: dict[str, str], name: str) -> None:
 
 
 async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    agent = alice.agent("wired", "lead.list", "lead.delete")
+    agent = alice.agent(f"wired-{mark}", "lead.list", "lead.delete")
     async with desk.page(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
         await desk.sign_in(page, "alice", "/connect")
         known = in_document(desk.url)
@@ -59,7 +59,7 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
         await expect(page.locator("tr:has(code:text-is('lead__list'))")).to_contain_text("Reads")
         await expect(page.locator("code:text-is('lead__create')")).to_have_count(0)
         assert agent.token not in await evaluated(page, "JSON.stringify([localStorage, sessionStorage, location.href])")
-        token = alice.run("agent_token.list", filter=[{"field": "label", "op": "eq", "value": "wired"}])[0]
+        token = alice.run("agent_token.list", filter=[{"field": "label", "op": "eq", "value": f"wired-{mark}"}])[0]
         alice.run("agent_token.revoke", id=token["id"])
         await page.press("#token", "Enter")
 

@@ -44,26 +44,26 @@ async def test_a_person_sees_what_waits_what_is_due_and_what_was_opened_last(
 
 
 async def test_what_is_overdue_comes_first_with_its_days_and_a_move_says_to_which_state(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     people = {each["username"]: each["id"] for each in alice.run("user.list")}
     late = (datetime.now().astimezone().date() - timedelta(days=3)).isoformat()
-    lead = alice.run("lead.create", title="Three days late", owner=people["root"], expected_close=late)
+    lead = alice.run("lead.create", title=f"Three days late {mark}", owner=people["root"], expected_close=late)
     alice.run("lead.qualify", id=lead["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/")
         closing = page.locator(".widget:has(h2:text-is('Leads closing soon'))")
-        await expect(closing.locator(".widget-row", has_text="Three days late")).to_have_count(1)
+        await expect(closing.locator(".widget-row", has_text=f"Three days late {mark}")).to_have_count(1)
 
         async def is_overdue() -> None:
             rows = await closing.locator(".widget-row").all_inner_texts()
-            places = [at for at, text in enumerate(rows) if "Three days late" in text]
+            places = [at for at, text in enumerate(rows) if f"Three days late {mark}" in text]
             assert places
             assert "3 days overdue" in rows[places[0]]
             assert all("overdue" in text for text in rows[: places[0]])
 
         await eventually(is_overdue)
-        moved = page.locator(".feed li:has-text('moved Three days late to')")
+        moved = page.locator(f".feed li:has-text('moved Three days late {mark} to')")
         await expect(moved.locator(".chip")).to_have_text("Qualified")
 
 

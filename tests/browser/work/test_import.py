@@ -66,8 +66,10 @@ async def test_a_german_file_is_mapped_tried_and_imported(browser: Browser, desk
         assert made[0]["expected_revenue_minor"] == 123450
 
 
-async def test_what_was_exported_is_imported_again_unchanged(browser: Browser, desk: Desk, alice: Caller) -> None:
-    made = alice.run("lead.create", title="=There; 'and' back", expected_revenue_minor=123450, source="web")
+async def test_what_was_exported_is_imported_again_unchanged(
+    browser: Browser, desk: Desk, alice: Caller, mark: str
+) -> None:
+    made = alice.run("lead.create", title=f"=There; 'and' back {mark}", expected_revenue_minor=123450, source="web")
     where = ("title", "eq", made["title"])
     kept = ("title", "expected_revenue_minor", "source")
     async with desk.page(browser) as page:
@@ -116,10 +118,12 @@ async def test_a_file_of_another_encoding_separator_and_line_end_is_read(browser
             await page.wait_for_selector("text=1 row is valid")
 
 
-async def test_an_administrator_restores_what_was_exported_raw(browser: Browser, desk: Desk, alice: Caller) -> None:
-    made = alice.run("lead.create", title="Restored")
+async def test_an_administrator_restores_what_was_exported_raw(
+    browser: Browser, desk: Desk, alice: Caller, mark: str
+) -> None:
+    made = alice.run("lead.create", title=f"Restored {mark}")
     alice.run("lead.qualify", id=made["id"])
-    where = filtered(("title", "eq", "Restored"))
+    where = filtered(("title", "eq", f"Restored {mark}"))
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", f"/models/lead?{where}")
         await expect(page.locator(".count")).to_have_text("1 record")

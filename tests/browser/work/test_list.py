@@ -1,5 +1,6 @@
 """The list of any model: a grid of all its records, by keyboard alone."""
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -375,78 +376,82 @@ async def test_the_list_is_copied_as_a_call_of_the_api(browser: Browser, desk: D
 
 
 async def test_the_tabs_are_ones_own_views_and_the_shared_ones_for_an_administrator_too(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    alice.run("view.create", model="activity", name="Alice alone", query='{"order": [{"field": "due", "dir": "desc"}]}')
-    alice.run("view.create", model="activity", name="Due, from Alice", shared=True, query="{}")
+    by_date = '{"order": [{"field": "due", "dir": "desc"}]}'
+    alice.run("view.create", model="activity", name=f"Alice alone {mark}", query=by_date)
+    alice.run("view.create", model="activity", name=f"Due, from Alice {mark}", shared=True, query="{}")
     root = desk.caller("root")
-    root.run("view.create", model="activity", name="Root alone")
+    root.run("view.create", model="activity", name=f"Root alone {mark}")
     # An administrator may read everyone's views.
-    assert {"Alice alone", "Root alone"} <= {each["name"] for each in root.run("view.list", limit=200)}
+    assert {f"Alice alone {mark}", f"Root alone {mark}"} <= {each["name"] for each in root.run("view.list", limit=200)}
 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/models/activity")
-        await expect(page.locator(".views a:has-text('Root alone')")).to_have_count(1)
-        await expect(page.locator(".views a:has-text('Due, from Alice')")).to_have_count(1)
-        await expect(page.locator(".views a:has-text('Alice alone')")).to_have_count(0)
+        await expect(page.locator(f".views a:has-text('Root alone {mark}')")).to_have_count(1)
+        await expect(page.locator(f".views a:has-text('Due, from Alice {mark}')")).to_have_count(1)
+        await expect(page.locator(f".views a:has-text('Alice alone {mark}')")).to_have_count(0)
 
         # Only its owner changes a person's view.
-        await page.click(".views a:has-text('Due, from Alice')")
-        await expect(page.locator(".views [aria-current]")).to_contain_text("Due, from Alice")
+        await page.click(f".views a:has-text('Due, from Alice {mark}')")
+        await expect(page.locator(".views [aria-current]")).to_contain_text(f"Due, from Alice {mark}")
         await page.click("[role=columnheader]:text-is('Subject')")
         await expect(page.locator(".view-changed")).to_have_count(1)
         await expect(page.locator(".tool-bar button:has-text('Save')")).to_have_count(0)
 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/activity")
-        await expect(page.locator(".views a:has-text('Alice alone')")).to_have_count(1)
-        await expect(page.locator(".views a:has-text('Due, from Alice')")).to_have_count(1)
-        await expect(page.locator(".views a:has-text('Root alone')")).to_have_count(0)
-        await page.click(".views a:has-text('Alice alone')")
+        await expect(page.locator(f".views a:has-text('Alice alone {mark}')")).to_have_count(1)
+        await expect(page.locator(f".views a:has-text('Due, from Alice {mark}')")).to_have_count(1)
+        await expect(page.locator(f".views a:has-text('Root alone {mark}')")).to_have_count(0)
+        await page.click(f".views a:has-text('Alice alone {mark}')")
 
         await expect(page.locator("[role=columnheader][aria-sort=descending]")).to_have_text("Due")
 
 
-async def test_a_view_is_shared_removed_and_brought_back(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_view_is_shared_removed_and_brought_back(
+    browser: Browser, desk: Desk, alice: Caller, mark: str
+) -> None:
     async def is_saved(expected: list[bool]) -> None:
         async def is_so() -> None:
             found = alice.run("view.list", limit=200)
-            assert [each["shared"] for each in found if each["name"] == "Parties for all"] == expected
+            assert [each["shared"] for each in found if each["name"] == f"Parties for all {mark}"] == expected
 
         await eventually(is_so)
 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/party?order=-name")
         await page.click("#panel-views")
-        await page.fill("#view-name", "Parties for all")
+        await page.fill("#view-name", f"Parties for all {mark}")
         await page.check("text=Share with everyone")
         await page.click("text=Save view")
-        await expect(page.locator(".views [aria-current]")).to_contain_text("Parties for all")
+        await expect(page.locator(".views [aria-current]")).to_contain_text(f"Parties for all {mark}")
         await is_saved([True])
         await page.click("#panel-views")
-        await page.click("text=Remove Parties for all")
-        await expect(page.locator(".views a:has-text('Parties for all')")).to_have_count(0)
+        await page.click(f"text=Remove Parties for all {mark}")
+        await expect(page.locator(f".views a:has-text('Parties for all {mark}')")).to_have_count(0)
         await is_saved([])
         await page.click("button:text-is('Undo')")
-        await expect(page.locator(".views [aria-current]")).to_contain_text("Parties for all")
+        await expect(page.locator(".views [aria-current]")).to_contain_text(f"Parties for all {mark}")
 
         await is_saved([True])
 
 
 async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     def moved() -> list[str]:
-        return [each["query"] for each in alice.run("view.list", limit=200) if each["name"] == "Kept here"]
+        return [each["query"] for each in alice.run("view.list", limit=200) if each["name"] == f"Kept here {mark}"]
 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice")
-        await page.evaluate("localStorage.setItem('views:alice:address', JSON.stringify({'Kept here': 'order=-city'}))")
+        views = json.dumps({f"Kept here {mark}": "order=-city"})
+        await page.evaluate(f"localStorage.setItem('views:alice:address', {json.dumps(views)})")
         await page.goto("/models/address")
-        await expect(page.locator(".views a:has-text('Kept here')")).to_have_count(1)
+        await expect(page.locator(f".views a:has-text('Kept here {mark}')")).to_have_count(1)
         await until_equal(page, "localStorage.getItem('views:alice:address')", None)
         await page.reload()
-        await page.click(".views a:has-text('Kept here')")
+        await page.click(f".views a:has-text('Kept here {mark}')")
 
         await expect(page).to_have_url(re.compile("&order=-city$"))
         assert moved() == ['{"order":[{"field":"city","dir":"desc"}]}']
@@ -535,11 +540,11 @@ async def test_the_foot_shows_sums_with_their_currency_and_on_a_phone_no_average
 
 
 async def test_on_a_phone_both_lines_of_a_row_start_at_the_same_place(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    alice.run("lead.create", title="Aligned", contact_name="Noor Iyer")
+    alice.run("lead.create", title=f"Aligned {mark}", contact_name="Noor Iyer")
     async with desk.page(browser, width=390) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "eq", "Aligned")))
+        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "eq", f"Aligned {mark}")))
 
         async def start_alike() -> None:
             title, fact = await box(page.locator(".line-name a")), await box(page.locator(".line-fact bdi"))
@@ -576,14 +581,14 @@ async def test_a_list_opens_with_its_first_view_and_the_tabs_have_counts(
 
 
 async def test_a_record_leads_to_the_next_one_of_the_list_it_was_opened_from(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    ids = [str(alice.run("lead.create", title=f"Row of three {number}")["id"]) for number in range(3)]
+    ids = [str(alice.run("lead.create", title=f"Row of three {mark} {number}")["id"]) for number in range(3)]
     async with desk.page(browser) as page:
-        where = filtered(("title", "contains", "Row of three"))
+        where = filtered(("title", "contains", f"Row of three {mark}"))
         await desk.sign_in(page, "alice", f"/models/lead?order=-title&{where}")
         await page.click("#cell-0-0 a")
-        await page.wait_for_selector("h1:text-is('Row of three 2')")
+        await page.wait_for_selector(f"h1:text-is('Row of three {mark} 2')")
         place = page.locator(".record-place")
         await expect(place).to_have_text("1 of 3")
         # The address has the list, so that it is the same after loading, and for others.
@@ -591,14 +596,14 @@ async def test_a_record_leads_to_the_next_one_of_the_list_it_was_opened_from(
         await expect(place).to_have_text("1 of 3")
         await expect(page.get_by_role("button", name="Previous record")).to_be_disabled()
         await press(page, "j")
-        await page.wait_for_selector("h1:text-is('Row of three 1')")
+        await page.wait_for_selector(f"h1:text-is('Row of three {mark} 1')")
         await expect(place).to_have_text("2 of 3")
         await page.get_by_role("button", name="Next record").click()
-        await page.wait_for_selector("h1:text-is('Row of three 0')")
+        await page.wait_for_selector(f"h1:text-is('Row of three {mark} 0')")
         await expect(place).to_have_text("3 of 3")
         await expect(page).to_have_url(re.compile(f"/{ids[0]}(\\?|$)"))
         await press(page, "k")
-        await page.wait_for_selector("h1:text-is('Row of three 1')")
+        await page.wait_for_selector(f"h1:text-is('Row of three {mark} 1')")
         await page.click(".crumbs a")
         await expect(page.locator(".count")).to_have_text("3 records")
 

@@ -32,12 +32,13 @@ TICKED = """[["::before", "color"], [null, "backgroundColor"]].map(([part, of]) 
 
 
 async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result_told(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    ids = several(alice, "Bulky", 4)
+    ids = several(alice, f"Bulky {mark}", 4)
     alice.run("lead.qualify", id=ids[3])
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?order=title&" + filtered(("title", "contains", "Bulky")))
+        where = filtered(("title", "contains", f"Bulky {mark}"))
+        await desk.sign_in(page, "alice", f"/models/lead?order=title&{where}")
         await page.wait_for_selector("#cell-3-0 a")
         await expect(page.locator(".count")).to_have_text("4 records")
         await settle(page)
@@ -74,9 +75,9 @@ async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result
 
         told = page.locator("dialog[open] tbody tr")
         for number, result in enumerate(("Done", "record has changed", "Done")):
-            row = told.filter(has=page.locator(f"th a:text-is('Bulky {number}')"))
+            row = told.filter(has=page.locator(f"th a:text-is('Bulky {mark} {number}')"))
             await expect(row.locator("td")).to_have_text(result)
-        row = told.filter(has=page.locator("th a:text-is('Bulky 3')"))
+        row = told.filter(has=page.locator(f"th a:text-is('Bulky {mark} 3')"))
         await expect(row.locator("td")).to_contain_text("qualified")
         stages = [alice.run("lead.get", id=each)["stage"] for each in ids]
         assert stages == ["qualified", "new", "qualified", "qualified"]
@@ -90,11 +91,11 @@ async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result
 
 @pytest.mark.full
 async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alike(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    ids = several(alice, "Wide net", 130)
+    ids = several(alice, f"Wide net {mark}", 130)
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", "Wide net")))
+        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", f"Wide net {mark}")))
         await expect(page.locator(".count")).to_have_text("130 records")
         await page.focus("[role=grid]")
         await press(page, "Control+a")
@@ -112,12 +113,12 @@ async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alik
 
 @pytest.mark.full
 async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_rest(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    ids = several(alice, "Half way", 6)
+    ids = several(alice, f"Half way {mark}", 6)
     about = [{"field": "id", "op": "in", "value": ids}]
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", "Half way")))
+        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", f"Half way {mark}")))
         await page.wait_for_selector("#cell-5-0 a")
         for row in (0, 5):
             await page.locator(f"#cell-{row}-0 .pick").click(modifiers=["Shift"] if row else [])

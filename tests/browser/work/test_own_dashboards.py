@@ -36,13 +36,13 @@ async def save(page: Page) -> None:
     await expect(page.locator(".board-edit")).to_have_count(0)
 
 
-async def test_a_copy_of_a_dashboard_is_arranged_and_stays_so(browser: Browser, desk: Desk) -> None:
+async def test_a_copy_of_a_dashboard_is_arranged_and_stays_so(browser: Browser, desk: Desk, mark: str) -> None:
     bob = desk.caller("bob")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob", "/dashboard?board=crm")
         await page.wait_for_selector(".states li")
         await page.click("#edit-board")
-        await page.fill("#board-name", "Bob arranges it")
+        await page.fill("#board-name", f"Bob arranges it {mark}")
         shown = page.locator(".tile-frame")
         await shown.first.wait_for()
         count = await shown.count()
@@ -57,10 +57,10 @@ async def test_a_copy_of_a_dashboard_is_arranged_and_stays_so(browser: Browser, 
         await save(page)
 
         await page.reload()
-        await expect(page.locator(".board-tab[aria-current]")).to_have_text("Bob arranges it")
+        await expect(page.locator(".board-tab[aria-current]")).to_have_text(f"Bob arranges it {mark}")
         await expect(shown).to_have_count(count)
         await expect(shown.last).to_contain_text("Call them before noon.")
-    (row,) = bob.run("dashboard.list", filter=[{"field": "name", "op": "eq", "value": "Bob arranges it"}])
+    (row,) = bob.run("dashboard.list", filter=[{"field": "name", "op": "eq", "value": f"Bob arranges it {mark}"}])
     assert kept(bob, row["id"])[-1] == ("Remember", 4)
 
 
@@ -102,9 +102,9 @@ async def test_tiles_are_dragged_and_their_width_is_chosen_by_mouse(
 
 
 async def test_what_is_discarded_is_not_kept_and_what_is_deleted_is_gone(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    own = arranged(alice, "To be deleted")
+    own = arranged(alice, f"To be deleted {mark}")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/dashboard?dashboard={own}&edit=1")
         await page.click("[aria-label='Remove tile 1']")
@@ -117,20 +117,20 @@ async def test_what_is_discarded_is_not_kept_and_what_is_deleted_is_gone(
         await page.click("button:text-is('Delete dashboard…')")
         await page.click("dialog[open] .risky")
         await page.wait_for_selector(".toast:has-text('deleted')")
-        await expect(page.locator(".board-tab:text-is('To be deleted')")).to_have_count(0)
+        await expect(page.locator(f".board-tab:text-is('To be deleted {mark}')")).to_have_count(0)
     assert not alice.run("dashboard.list", filter=[{"field": "id", "op": "eq", "value": own}])
 
 
 async def test_another_person_sees_a_shared_dashboard_and_no_private_one(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    arranged(alice, "For all of us", shared=True)
-    arranged(alice, "For me alone")
+    arranged(alice, f"For all of us {mark}", shared=True)
+    arranged(alice, f"For me alone {mark}")
     for person in ("bob", "root"):
         async with desk.page(browser) as page:
             await desk.sign_in(page, person, "/dashboard")
-            await page.click(".board-tab:text-is('For all of us')")
+            await page.click(f".board-tab:text-is('For all of us {mark}')")
             await page.wait_for_selector(".tile-frame:has-text('Read me.')")
             # Another person's dashboard can only be copied.
             await expect(page.locator("#edit-board")).to_have_text("Edit a copy")
-            await expect(page.locator(".board-tab:text-is('For me alone')")).to_have_count(0)
+            await expect(page.locator(f".board-tab:text-is('For me alone {mark}')")).to_have_count(0)

@@ -72,11 +72,13 @@ def numbers_by_party(desk: Desk) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("numbers_by_party")
-async def test_a_bookkeeper_enters_an_invoice_of_yesterday_from_a_product(browser: Browser, desk: Desk) -> None:
+async def test_a_bookkeeper_enters_an_invoice_of_yesterday_from_a_product(
+    browser: Browser, desk: Desk, mark: str
+) -> None:
     carol = desk.caller("carol")
     party = desk.caller("alice").run("party.create", name="Invoiced Ltd")["id"]
     invoice = carol.run("invoice.create", party=party)["id"]
-    product = carol.run("product.create", sku="OAK", name="Oak table", unit_price_minor=1_000)["id"]
+    product = carol.run("product.create", sku=f"OAK-{mark}", name="Oak table", unit_price_minor=1_000)["id"]
     yesterday = (datetime.now(UTC).date() - timedelta(days=1)).isoformat()
     async with desk.page(browser) as page:
         await desk.sign_in(page, "carol", f"/models/invoice/records/{invoice}")

@@ -15,7 +15,7 @@ from tests.browser.work.conftest import Caller, Desk
 
 
 async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead")
@@ -28,7 +28,7 @@ async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
         await page.wait_for_selector("[role=alert]:focus")
         await expect(page.locator("#title")).to_have_attribute("aria-invalid", "true")
         await expect(page.locator("#title-fault")).to_contain_text("required")
-        await page.fill("#title", "A <i>tilted</i> lead")
+        await page.fill("#title", f"A <i>tilted</i> lead {mark}")
         await page.click("#party")
         await page.press("#party", "ArrowDown")
         await page.wait_for_selector("#party-list-0[aria-selected=true]")
@@ -36,9 +36,9 @@ async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
         await page.press("#party", "Enter")
         await expect(page.locator("#party")).to_have_value(party)
         await page.press("#title", "Enter")
-        await page.wait_for_selector("h1:text-is('A <i>tilted</i> lead')")
+        await page.wait_for_selector(f"h1:text-is('A <i>tilted</i> lead {mark}')")
 
-        found = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "A <i>tilted</i> lead"}])
+        found = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": f"A <i>tilted</i> lead {mark}"}])
         assert found[0]["expected_revenue_minor"] == 123450
         assert found[0]["stage"] == "new"
         assert alice.run("party.get", id=found[0]["party"])["name"] == party
@@ -485,7 +485,7 @@ async def test_comments_have_a_tab_with_their_count(browser: Browser, desk: Desk
 
 
 async def test_a_record_shows_the_records_of_its_party_with_their_number(
-    browser: Browser, desk: Desk, alice: Caller, axe: str
+    browser: Browser, desk: Desk, alice: Caller, axe: str, mark: str
 ) -> None:
     party = alice.run("party.create", name="Shared by three")["id"]
     lead = alice.run("lead.create", title="Beside another", party=party)["id"]
@@ -498,14 +498,14 @@ async def test_a_record_shows_the_records_of_its_party_with_their_number(
         await tabs.nth(2).click()
         await expect(page.locator(".related tbody th")).to_have_text(["Sister of it"])
         await page.click(".related button:has-text('New lead')")
-        await page.fill(".related .panel-box [id$='title']", "Third of it")
+        await page.fill(".related .panel-box [id$='title']", f"Third of it {mark}")
         await page.press(".related .panel-box [id$='title']", "Enter")
         await expect(tabs.nth(2)).to_have_text("Other leads of this party2")
         await assert_accessible(page, axe)
         await page.click(".related a:text-is('Open all')")
         await expect(page.locator(".count")).to_have_text("2 records")
 
-    made = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "Third of it"}])
+    made = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": f"Third of it {mark}"}])
     assert [each["party"] for each in made] == [party]
 
 

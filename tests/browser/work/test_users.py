@@ -16,16 +16,19 @@ def sign_in_status(desk: Desk, name: str) -> int:
     return httpx.post(f"{desk.url}/api/auth/login", json=sent, timeout=60, verify=TLS).status_code
 
 
-async def test_an_administrator_invites_gives_roles_resets_and_disables(browser: Browser, desk: Desk, axe: str) -> None:
+async def test_an_administrator_invites_gives_roles_resets_and_disables(
+    browser: Browser, desk: Desk, axe: str, mark: str
+) -> None:
+    dora = f"dora-{mark}"
     root = desk.caller("root")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/users")
         await page.click("button:text-is('Invite a person')")
-        await page.fill("#person-username", "dora")
+        await page.fill("#person-username", dora)
         await page.select_option("#person-role", label="accountant")
         await page.press("#person-username", "Enter")
         link = await page.inner_text(".signed .secret")
-        row = page.locator("tr:has(th:has-text('dora'))")
+        row = page.locator(f"tr:has(th:has-text('{dora}'))")
         await expect(row).to_contain_text("accountant")
         await assert_accessible(page, axe)
         other = await page.context.browser.new_page() if page.context.browser else page
@@ -33,28 +36,28 @@ async def test_an_administrator_invites_gives_roles_resets_and_disables(browser:
         await other.fill("#password", CHOSEN)
         async with other.expect_navigation():
             await other.click("button")
-        assert sign_in_status(desk, "dora") == 200
+        assert sign_in_status(desk, dora) == 200
 
-        await row.get_by_label("Roles of dora").click()
+        await row.get_by_label(f"Roles of {dora}").click()
         await page.locator("dialog[open]").get_by_label("accountant").uncheck()
         await page.locator("dialog[open]").get_by_label("sales_manager").check()
         await page.click("dialog[open] .button.strong")
         await expect(row).to_contain_text("sales_manager")
         await expect(row).not_to_contain_text("accountant")
-        await row.get_by_label("Set-up link for dora").click()
+        await row.get_by_label(f"Set-up link for {dora}").click()
         await page.click("dialog[open] .button.strong")
         await expect(page.locator(".signed .secret")).not_to_have_text(link)
-        await row.get_by_label("Disable dora").click()
+        await row.get_by_label(f"Disable {dora}").click()
         await page.click("dialog[open] .button.risky")
         await expect(row).to_contain_text("Disabled")
-        assert sign_in_status(desk, "dora") == 401
-        await row.get_by_label("Enable dora").click()
+        assert sign_in_status(desk, dora) == 401
+        await row.get_by_label(f"Enable {dora}").click()
         await expect(row).to_contain_text("Active")
-        assert sign_in_status(desk, "dora") == 200
+        assert sign_in_status(desk, dora) == 200
         await other.close()
 
-    dora = root.run("user.list", filter=[{"field": "username", "op": "eq", "value": "dora"}])[0]
-    assert dora["is_active"]
+    invited = root.run("user.list", filter=[{"field": "username", "op": "eq", "value": dora}])[0]
+    assert invited["is_active"]
 
 
 async def test_a_role_shows_what_it_may_do_by_type_of_record(browser: Browser, desk: Desk) -> None:
