@@ -49,7 +49,7 @@ async def test_no_caller_stops_all_writes_by_asking_in_one_transaction(
     asking = asyncio.create_task(batches.results(sent, token, mode="atomic"))
     await done.wait()
 
-    written = await asyncio.wait_for(world.call("POST", "/products", batches.owner, json=product("meanwhile")), 2)
+    written = await asyncio.wait_for(world.call("POST", "/products", batches.owner, json=product("meanwhile")), 60)
     may_commit.set()
 
     assert written.status_code == 201

@@ -196,7 +196,7 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_wherever_it_waited(
         await asyncio.sleep(0)
         (outcome,) = await asyncio.gather(_awaited(work), return_exceptions=True)
         await asyncio.gather(*neighbours)
-        await asyncio.wait_for(put(database, first + 7), 10)
+        await asyncio.wait_for(put(database, first + 7), 60)
 
         found = [number - first for number in await things(database) if number >= first]
         allowed = [[0, 1, 2, 5, 6, 7]] if outcome is None else [[0, 1, 2, 5, 6, 7], [5, 6, 7]]
@@ -269,8 +269,8 @@ async def test_a_scan_that_no_caller_waits_for_any_more_ends_at_once(database_ur
 
     with pytest.raises(asyncio.CancelledError):
         await scan
-    assert [tuple(row) for row in await asyncio.wait_for(database.scan("SELECT 1"), 20)] == [(1,)]
-    await asyncio.wait_for(database.close(), 20)
+    assert [tuple(row) for row in await asyncio.wait_for(database.scan("SELECT 1"), 60)] == [(1,)]
+    await asyncio.wait_for(database.close(), 60)
 
 
 async def _filled(database: Database, count: int) -> None:

@@ -179,7 +179,7 @@ async def test_a_transaction_that_holds_up_the_others_makes_them_unavailable(dat
     await entered.wait()
 
     with pytest.raises(Unavailable, match="busy with other writes"):
-        await asyncio.wait_for(put(database, 2), 10)
+        await asyncio.wait_for(put(database, 2), 60)
     may_go.set()
     await holding
     assert await things(database) == [1]

@@ -123,7 +123,7 @@ async def test_more_transactions_than_lanes_wait_and_leave_no_gap(wide: Database
         async with wide.transaction() as transaction:
             await chain.append(transaction, entry(number))
             # All lanes are locked now, and the other transactions wait for one.
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 await everyone.wait()
 
     async def follow(number: int) -> None:
@@ -162,7 +162,7 @@ async def test_ten_transactions_at_once_take_ten_lanes(postgres_url: str):
         async def append(number: int) -> None:
             async with database.transaction() as transaction:
                 await chain.append(transaction, entry(number))
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(60):
                     await everyone.wait()
 
         for _ in range(3):

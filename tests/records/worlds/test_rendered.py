@@ -136,6 +136,7 @@ async def visited(browser: Browser, world: World, who: str) -> AsyncGenerator[Pa
         server = uvicorn.Server(uvicorn.Config(site, lifespan="off", log_config=None))
         serving = asyncio.create_task(server.serve([listening]))
         context = await browser.new_context(base_url=address, locale="en-GB", timezone_id="UTC")
+        context.set_default_timeout(120_000)
         await context.add_init_script(_COUNT_REQUESTS)
         page = await context.new_page()
         await page.clock.set_fixed_time(LOOKED_AT / 1_000_000)

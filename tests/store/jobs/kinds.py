@@ -107,7 +107,7 @@ async def ask(world: World, token: str, **payload: object) -> str:
 
 async def ended(world: World, token: str, job_id: str) -> dict[str, Any]:
     """Return the job after it has ended."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while True:
             body: dict[str, Any] = (await world.call("GET", f"/jobs/{job_id}", token)).json()
             if body["finished_at"]:

@@ -133,6 +133,6 @@ async def test_what_dead_attempts_left_is_swept_away_and_what_runs_is_not(world:
 
 async def running(store: Store, job_id: str) -> None:
     """Wait until the job has started."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while await store.database.fetch_one("SELECT 1 FROM job WHERE id = $1 AND attempts > 0", job_id) is None:
             await asyncio.sleep(0.01)

@@ -163,7 +163,7 @@ async def test_events_and_waits_end_when_the_server_stops(world: World, owner: s
     stopping = asyncio.Event()
     told: list[bytes] = []
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(25):
         async for event in status_events(world.store.database, found, stopping):
             told.append(event)
             stopping.set()
@@ -184,7 +184,7 @@ async def test_the_events_of_an_ended_job_are_its_end(world: World, owner: str) 
 
 async def running(world: World, token: str, job_id: str) -> None:
     """Wait until the job runs."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while (await world.call("GET", f"/jobs/{job_id}", token)).json()["status"] != "running":
             await asyncio.sleep(0.02)
 

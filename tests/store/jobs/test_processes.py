@@ -21,7 +21,7 @@ from tests.store.world import World
 async def doing(world: World, job_id: str, attempts: int = 1) -> int:
     """Return the process that works on the job in the attempt with this number."""
     note = Path(world.store.settings.data) / "work" / f"{job_id}-{attempts}" / "pid"
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not note.exists() or not note.read_text():
             await asyncio.sleep(0.02)
     return int(note.read_text())
@@ -80,7 +80,7 @@ async def test_a_worker_dies_with_its_parent_whatever_it_does(world: World, owne
         parent.kill()
         parent.communicate()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
             await asyncio.sleep(0.01)
 
