@@ -128,7 +128,8 @@ async def test_the_front_page_repeats_no_product_in_its_shelves_and_shows_downlo
         for each, downloads in zip(downloaded["items"][:4], downloaded["downloads_7d"], strict=False)
     ]
 
-    async with watched(browser, demo_store.url) as page:
+    # With reduced motion, the large product stays the first one.
+    async with watched(browser, demo_store.url, reduced_motion="reduce") as page:
 
         async def repeat_none() -> None:
             shelves = await evaluated(page, SHELVES)
@@ -164,7 +165,7 @@ async def test_the_front_page_says_which_version_of_a_large_product_is_new_and_s
         ["Marginalia", "Version 2.0.0 · 12 days ago"],
         ["Ferrule", "Free"],
     ]
-    async with watched(browser, demo_store.url, timezone_id="UTC") as page:
+    async with watched(browser, demo_store.url, timezone_id="UTC", reduced_motion="reduce") as page:
         await page.clock.set_fixed_time(DAY)
         await page.goto("/")
         await until_equal(page, QUEUE, queue)

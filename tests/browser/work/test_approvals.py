@@ -232,11 +232,11 @@ async def test_who_signs_in_haste_is_shown_it_again_and_told(browser: Browser, d
         await desk.sign_in(page, "alice", "/approvals?agent=hasty")
         await expect(page.locator(".plan")).to_have_count(4)
         for left in (3, 2):
-            await page.wait_for_selector("[data-seconds='0']")
+            await page.wait_for_selector("[data-seconds='0'] #approve:not(.is-busy)")
             await page.keyboard.press("a")
             await expect(page.locator(".plan")).to_have_count(left)
         await page.wait_for_selector(".notice:has-text('You approved 2 of 2 in under 4 seconds.')")
-        await page.wait_for_selector("[data-seconds='0']")
+        await page.wait_for_selector("[data-seconds='0'] #approve:not(.is-busy)")
         await page.keyboard.press("a")
         await page.wait_for_selector("dialog[open] .changes")
         await expect(page.locator("dialog[open] .changes .before")).to_contain_text("Hurried")

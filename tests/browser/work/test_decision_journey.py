@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from tests.browser.rules import settle
 from tests.browser.work.conftest import PASSWORD, Caller, Desk, require_pages
 from tests.browser.work.test_connection import AWAY
 from tests.servers.countersign import served
@@ -83,10 +84,12 @@ def decided(person: Caller, state: str) -> list[str | None]:
 
 
 async def waits(page: Page, count: int) -> None:
-    """Wait until this count of proposals is listed, and one is shown."""
+    """Wait until this count of proposals is listed, and one is shown and may be decided."""
     await expect(page.locator(".plan")).to_have_count(count, timeout=ENOUGH_S * 1000)
-    await page.locator("#reject").wait_for()
     await expect(page.locator("dialog[open]")).to_have_count(0, timeout=ENOUGH_S * 1000)
+    # The list changes before the decision has ended, and the next proposal is shown after that.
+    await page.locator("#approve:not(.is-busy)").wait_for()
+    await settle(page)
 
 
 async def typed(page: Page, hand: Keyboard, reason: str) -> None:

@@ -429,6 +429,8 @@ async def test_a_view_is_shared_removed_and_brought_back(
         await is_saved([True])
         await page.click("#panel-views")
         await page.click(f"text=Remove Parties for all {mark}")
+        # A message stays as long as the pointer is on it.
+        await page.hover(".toast")
         await expect(page.locator(f".views a:has-text('Parties for all {mark}')")).to_have_count(0)
         await is_saved([])
         await page.click("button:text-is('Undo')")

@@ -41,6 +41,8 @@ async def test_a_bookkeeper_writes_posts_and_pays_an_invoice_on_its_page(
         await expect(page.locator("#part-invoice_line-invoice-invoice")).to_have_count(0)
         for number, price in (("1", "10.00"), ("2", "4.50")):
             await add(page, "invoice_line", description=f"Line {number}", unit_price_minor=price, quantity="2")
+            # A message stays as long as the pointer is on it.
+            await page.hover(".toast")
             await expect(lines.locator("tbody tr")).to_have_count(int(number))
             # The form for the next line opens at once.
             await expect(page.locator("#part-invoice_line-invoice-description")).to_have_value("")
