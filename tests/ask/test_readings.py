@@ -186,6 +186,7 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("Which audio apps were last updated more than a year ago?", {
             "when": "last", "since": None, "until": "2025-11-20T00:00:00Z"
         }),
+        ("A friend raves about Shell We? - tell me what it is.", {"where": {"product": {"any": ["shell-we"]}}}),
         # Numbers that count results, and others.
         ("The newest 3 apps", {"order": "newest", "limit": 3}),
         ("hi im 8 what free apps do you have", {**FREE_APPS, "limit": None}),

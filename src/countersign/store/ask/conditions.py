@@ -27,8 +27,10 @@ MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
 values."""
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
-_OR_SLOTS = frozenset(["kind", "platform", "access", "tag", "org", "license", "channel", "time"])
-_COUNTED = frozenset(["find", "order", "sort", *SLOTS]) - {"product", "version", "text", "title"}
+_OF_SETS = frozenset(SLOTS) - {"product", "version", "text", "title"}
+"""The slots whose conditions are true of many products."""
+_OR_SLOTS = _OF_SETS | {"time"}
+_COUNTED = _OF_SETS | {"find", "order", "sort"}
 """The slots of items that a number of results is beside."""
 _SIGNS = dict.fromkeys(LISTS["newer"], ">") | dict.fromkeys(LISTS["older"], "<")
 
@@ -80,7 +82,6 @@ class Bound:
                 self.pairs.setdefault(item.slot, []).append(int(item.value) if item.slot == "limit" else item.value)
             elif self._is_each(item):
                 self.by = SLOT_OF_FIELD[item.value]
-                self.found["each"].clear()
             elif self.words[item.start] == "whose" and item.start not in (0, self.sentence.start):
                 self._but(item)
             elif item.slot in handlers:
@@ -143,7 +144,7 @@ class Bound:
         word, is_first = self.words[item.start], item.start == self.sentence.start
         if word == "no" and self.words[item.end : item.end + 1] in ([","], ["."], [";"]):
             # "No, I mean …" negates nothing; "iOS no" negates the words before it.
-            self.found["guard"] += [] if is_first else [item]
+            self.found["guard"].append(item)
         elif self._is_negated and not self._negated_slot:
             # "Except those without …" is a double negation.
             self.found["guard"].append(item)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
+from countersign.store.ask.lexicon import COUNTS
+
 MAX_WORDS = 14
 """Maximum number of words of a time."""
 _MONTHS = str.split("january february march april may june july august september october november december")
@@ -13,8 +15,8 @@ _AMBIGUOUS_MONTHS = frozenset(str.split("may mar dec jan"))
 """Names of months that can also be other words, such as "may". Such a name alone is not a time."""
 _WEEKDAYS = str.split("monday tuesday wednesday thursday friday saturday sunday")
 _DAYS_AGO = {"today": 0, "tonight": 0, "yesterday": 1, "day before yesterday": 2}
-_NUMBERS = {name: at for at, name in enumerate(str.split("one two three four five six seven eight nine ten"), 1)} | {
-    "a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12,
+_NUMBERS = COUNTS | {
+    "a": 1, "an": 1, "one": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12,
     "thirty": 30, "sixty": 60, "ninety": 90, "hundred": 100,
 }  # fmt: skip
 _UNITS = {"day": (0, 1), "week": (0, 7), "fortnight": (0, 14), "month": (1, 0), "quarter": (3, 0), "year": (12, 0)}

@@ -6,7 +6,7 @@ are looked up, in case the word has a typing error. Words that are still unknown
 the words that it does not use.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -27,7 +27,7 @@ from countersign.store.ask.lexicon import (
 )
 from countersign.store.ask.scope import Item, Scope
 from countersign.store.catalog import names
-from countersign.store.catalog.filter import KNOWN, By, FieldName
+from countersign.store.catalog.filter import KNOWN, Answer, By, FieldName, Find, Order, When
 from countersign.store.catalog.filter_queries import forms
 from countersign.store.catalog.names import Name
 from countersign.store.catalog.search import words as terms_of
@@ -54,11 +54,11 @@ _PREPOSITIONS = frozenset(str.split("with on for of to"))
 _OPENING, _CLOSING = frozenset("[({"), frozenset("])}")
 _ALLOWED: dict[str, tuple[str, ...]] = {
     **KNOWN,
-    "find": ("products", "releases", "publishers"),
-    "answer": ("list", "count", "exists", "fields", "compare", "breakdown"),
-    "order": ("title", "newest", "oldest", "releases", "platforms", "products"),
+    "find": get_args(Find),
+    "answer": get_args(Answer),
+    "order": get_args(Order),
     "by": get_args(By),
-    "when": ("any", "first", "last", "none"),
+    "when": get_args(When),
     "fields": get_args(FieldName),
     "limit": tuple(map(str, range(1, 101))),
 }
@@ -223,12 +223,9 @@ class _KnownItems(_Question):
 
     def _key(self, at: int) -> tuple[str, int]:
         """Return the key that begins at this word, and the position of the operator after it."""
-        for size in (3, 2, 1):
-            key = KEYS.get(tuple(self._words[at : at + size]))
-            is_operator = self._word(at + size) in (_OPERATORS | {"not"} if "=" in self._words else _OPERATORS)
-            if key and is_operator:
-                return key, at + size
-        return "", at
+        operators = _OPERATORS | {"not"} if "=" in self._words else _OPERATORS
+        found = ((KEYS.get(tuple(self._words[at : at + size])), at + size) for size in (3, 2, 1))
+        return next(((key, end) for key, end in found if key and self._word(end) in operators), ("", at))
 
     def _pair(self, at: int) -> int:
         """Read a key, an operator and values that begin at this word; return the position after them, or 0."""
@@ -265,21 +262,24 @@ class _KnownItems(_Question):
         limit = min(len(self._words), at + MAX_WORDS_OF_VALUE)
         is_number = key == "version" and self._word(at).removeprefix("v")[:1].isdigit()
         last = at + 1 if is_number else next(filter(self._ends_value, range(at, limit)), limit)
-        found = self._known_values(key, at, last)
         if key in _ALLOWED:
-            return next((each for each in found if each[0] in _ALLOWED[key]), ("", at))
-        is_free = key not in ("org", "product", "version") or self._tokens[at].is_quoted
-        if at < last and (is_free or is_number):
-            found.append((self._text(at, last), last))
-        return next(iter(found), ("", at))
+            return next((each for each in self._literals(at, last) if each[0] in _ALLOWED[key]), ("", at))
+        is_free = is_number or key not in ("org", "product", "version") or self._tokens[at].is_quoted
+        written = (self._text(at, last), last) if is_free and at < last else ("", at)
+        return next(self._named(key, at), written)
 
-    def _known_values(self, key: str, at: int, last: int) -> list[tuple[str, int]]:
+    def _named(self, key: str, at: int) -> Iterator[tuple[str, int]]:
+        """Return the names and phrases at this word that are a value of the key."""
+        yield from ((name.value, name.end) for name in self._names.get(at, ()) if name.slot == key)
         meaning, end = self._meaning(at)
-        if key in _ALLOWED:
-            found = [("_".join(self._words[at:end]), end) for end in range(last, at, -1)]
-            return [*found, (meaning.value, end)] if meaning else found
-        found = [(name.value, name.end) for name in self._names.get(at, ()) if name.slot == key]
-        return [*found, (meaning.value, end)] if meaning and meaning.slot == key else found
+        if meaning and meaning.slot == key:
+            yield meaning.value, end
+
+    def _literals(self, at: int, last: int) -> Iterable[tuple[str, int]]:
+        """Return the texts that could be a value of a fixed set: the words themselves, or what they mean."""
+        yield from (("_".join(self._words[at:end]), end) for end in range(last, at, -1))
+        meaning, end = self._meaning(at)
+        yield meaning.value if meaning else "", end
 
     def _ends_value(self, at: int) -> bool:
         return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])
@@ -324,7 +324,14 @@ class _UnknownItems(_Question):
         tried = [span for run in runs for span in self._names(run)][:MAX_NAMES]
         spellings = await names.spellings_of(self._database, [self._text(*span) for span in tried])
         for run in runs:
-            if not await self._is_mistyped_name(run, [span for span in self._names(run) if span in tried], spellings):
+            is_known = self._in_texts.keys() >= {*run}
+            for span in (span for span in self._names(run) if span in tried):
+                text = self._text(*span)
+                products = await names.products_like(self._database, text, is_known=is_known, known=spellings)
+                if products:
+                    self._correct(products, *span)
+                    break
+            else:
                 self._look_up_words(run)
 
     def _names(self, run: Sequence[int]) -> list[tuple[int, int]]:
@@ -337,19 +344,6 @@ class _UnknownItems(_Question):
         ends = [item.end for item in self._recognition.items if item.slot == "number" and item.start - last in (0, 1)]
         spans = (*((first, end) for end in ends), (first - 1, last + 1), (first - 1, last), (first, last))
         return [span for span in spans if self._is_run(*span)]
-
-    async def _is_mistyped_name(
-        self, run: Sequence[int], spans: Sequence[tuple[int, int]], spellings: names.Spellings
-    ) -> bool:
-        for start, end in spans:
-            is_known = self._in_texts.keys() >= {*run}
-            products = await names.products_like(
-                self._database, self._text(start, end), is_known=is_known, known=spellings
-            )
-            if products:
-                self._correct(products, start, end)
-                return True
-        return False
 
     def _is_run(self, start: int, end: int) -> bool:
         is_within = 0 <= start < end <= len(self._tokens)
@@ -370,22 +364,18 @@ class _UnknownItems(_Question):
                 continue
             if self._is_topic(at):
                 self._recognition.items.append(Item("text", self._in_texts[at], at, at + 1))
-                continue
-            meant = respelled(self._tokens[at].word)
-            if meant:
+            elif meant := respelled(self._tokens[at].word):
                 meaning = WORDS.get((meant,), Meaning("skip", meant))
                 self._tokens[at] = self._tokens[at]._replace(word=meant)
                 self._recognition.items.append(Item(meaning.slot, meaning.value, at, at + 1))
-                continue
-            self._recognition.unused.append(self._tokens[at].word)
-            if self._is_name(at) and not self._recognition.unknown:
-                self._recognition.unknown = self._text(run[0], run[-1] + 1)
+            else:
+                self._recognition.unused.append(self._tokens[at].word)
+                if self._is_name(at) and not self._recognition.unknown:
+                    self._recognition.unknown = self._text(run[0], run[-1] + 1)
 
     def _is_opening(self, at: int) -> bool:
-        word, following = self._text(at, at + 1), self._word(at + 1)
-        if not LISTS["topic words"].isdisjoint(token.word for token in self._tokens[max(0, at - 2) : at]):
-            return False
-        return at in self._opening and word.islower() and word.isascii() and following not in _OPERATORS
+        word = self._text(at, at + 1)
+        return at in self._opening and word.islower() and word.isascii() and self._word(at + 1) not in _OPERATORS
 
     def _is_name(self, at: int) -> bool:
         """Return whether the word is written as a name: with a capital, but not as an abbreviation after an article
@@ -395,14 +385,13 @@ class _UnknownItems(_Question):
         return self._is_capital(at) and not is_abbreviation
 
     def _is_topic(self, at: int) -> bool:
-        """Return whether the word describes a product's topic: it is near the kind of product, or follows a word such
+        """Return whether the word describes a product's topic: it precedes the kind of product, or follows a word such
         as "about"."""
         if at not in self._in_texts:
             return False
         before = {token.word for token in self._tokens[max(0, at - 3) : at]}
         follows = bool(before & (LISTS["topic words"] | _PREPOSITIONS))
-        is_beside = at + 1 in self._nouns or (at + 2 in self._nouns and self._word(at + 1) not in IGNORED)
-        return is_beside or follows or self._is_capital(at) or len(self._tokens) < 5
+        return follows or at + 1 in self._nouns or self._is_capital(at) or len(self._tokens) < 5
 
 
 def _consecutive_runs(positions: Sequence[int]) -> list[list[int]]:

@@ -112,8 +112,11 @@ def _by_phrase(section: str) -> dict[Phrase, str]:
 _SECTIONS = _sections()
 KEYS = _by_phrase("keys")
 LISTS = {name: frozenset(word for phrase in phrases for word in phrase) for name, phrases in _SECTIONS["lists"].items()}
-WORDS = {phrase: Meaning("beyond", named) for phrase, named in _by_phrase("beyond").items()} | {
-    phrase: Meaning(*meaning.split()) for phrase, meaning in _by_phrase("meanings").items()
+COUNTS = {word: count for count, word in enumerate(str.split("two three four five six seven eight nine ten"), 2)}
+WORDS = {
+    **{phrase: Meaning("beyond", named) for phrase, named in _by_phrase("beyond").items()},
+    **{phrase: Meaning(*meaning.split()) for phrase, meaning in _by_phrase("meanings").items()},
+    **{(word,): Meaning("number", str(count)) for word, count in COUNTS.items()},
 }
 _OF_IGNORED = {word: line for phrase, line in _by_phrase("ignored").items() for word in phrase}
 IGNORED = frozenset(_OF_IGNORED)

@@ -180,7 +180,7 @@ class _Builder(Bound):
             self._set_find()
             await self._of_publisher(database)
             self._compare()
-            self.guards += [guard for guard, holds in self._guard_conditions() if holds]
+            self.guards += [guard for guard, applies in self._guard_conditions() if applies]
             self._set_answer()
             self._search_notes()
             self._set_limit()
@@ -266,8 +266,8 @@ class _Builder(Bound):
 
     def _set_order(self) -> None:
         is_of_releases = self.nouns[:1] == self._releases[:1] != []
-        is_open = not [*self.orders, *self.times, *self._products]
-        if all((_ALL & self._all_words, is_of_releases, is_open)) and not self._is_of_products(self.nouns[0].start):
+        is_open = is_of_releases and not [*self.orders, *self.times, *self._products]
+        if is_open and _ALL & self._all_words and not self._is_of_products(self.nouns[0].start):
             self.orders.append(Item("order", "newest", 0, 0))
         limit = MAX_NUMBER if self.found["sort"] else self.limit
         self._members |= {} if limit is None else {"limit": limit}
@@ -282,23 +282,24 @@ class _Builder(Bound):
             find = "publishers"
         elif not [*self.nouns, *self._kinds]:
             is_dated = bool(self.times) and self.when in ("", "any")
+            # "Is Keyturn out yet?"
+            is_out = all((self._asks_whether, self.when == "any", not self._has_condition()))
             is_of_channel = self._is_plural(self.of("channel")) or self._is_extreme_channel()
-            if any((is_dated, is_of_channel, self._asks_whether_released())):
+            if any((is_dated, is_out, is_of_channel)):
                 find = "releases"
             if {"play", "playable"} & self._all_words:
                 self._slots["kind"] = Values(any=("game",))
         self._members["find"] = find
 
-    def _asks_whether_released(self) -> bool:
-        """Return whether the question asks if a product has a release: "Is Keyturn out yet?"."""
-        conditions = {item.slot for item in self.values} - _OF_RELEASES
-        return all((self._products, self._asks_whether, self.when == "any", not conditions))
+    def _has_condition(self) -> bool:
+        """Return whether a condition restricts the products, and not only their releases."""
+        return any(item.slot not in _OF_RELEASES for item in self.values)
 
     def _is_of_products(self, noun: int) -> bool:
         """Return whether the question asks for a kind of product, as in "games with a release in May"."""
         start = self.sentence.start
         is_of_kind = any(kind < noun - 1 and (noun < start or kind >= start) for kind in self._subjects)
-        return is_of_kind or ("never" in self._all_words and not [*self.times, *self._products])
+        return is_of_kind or "never" in self._all_words
 
     def _is_extreme_channel(self) -> bool:
         """Return whether a channel follows the order, as in "the newest beta"."""
@@ -320,7 +321,7 @@ class _Builder(Bound):
         """Answer yes or no about two products: "Are A and B by the same studio?", "Was A updated more recently than
         B?"."""
         fields = tuple(name for name in self._fields if name in SLOT_OF_FIELD)
-        if len(self._products) > 1 and self._asks_whether and "than" in self.guards and self.orders:
+        if len(self._products) > 1 and "than" in self.guards and self.orders:
             self.guards.remove("than")
             self.answer = "exists"
         elif self.found["same"] and len(self._products) > 1 and fields:
@@ -333,6 +334,9 @@ class _Builder(Bound):
         begin = self.sentence.start + 1
         is_of_all = not _ALL.isdisjoint(self.words[begin : begin + 1])
         denies = not {"no", "without"}.isdisjoint(self.words[slice(*self.sentence)])
+        kinds = self._slots.get("kind", Values()).any if self._members["find"] == "publishers" else ()
+        groups = {item.value for item in self.of("platform") if "|" in item.value and item.joint != "or"}
+        forms = {item.value for item in self.found["answer"]} - {"exists"}
         of_some = [*self.times, *self._kinds, *self.of("org")]
         return (
             (self._order_of, all((self._asks_whether, products, self.orders, of_some))),
@@ -340,36 +344,20 @@ class _Builder(Bound):
             ("no", all((self.times, denies, "channel" in self._slots))),
             ("all", all((self._asks_whether, not products, is_of_all))),
             ("only", all(("only" in words, self._members["find"] == "publishers"))),
-            *self._guard_conditions_of_sets(),
+            ("both", all((len(kinds) > 1, "both" in words))),
+            ("both", "both" in [self.words[time.start - 1] for time in self.times]),  # "In both 2025 and 2026"
+            ("and", len(groups) > 1),  # "For phones and for desktops"
             # "Games newer than Keyturn", "What other games have the makers of Keyturn made?"
             ("products beside a named product", all((len(products) == 1, self._is_plural(self.of("kind"))))),
-            *self._guard_conditions_of_forms(),
+            # No text says what a product cannot do: "Does Keyturn work offline?"
+            *((str(item.value), all((self._asks_whether, products))) for item in self.of("text")),
+            # "How many games are for Linux, compared to Windows?"
+            ("several forms of answer", len(forms) > 1),
+            # "Games whose first stable release was in 2026" depends on the other releases of each game.
+            ("first", all((self._order_of == "oldest", self.times, self._kinds, "channel" in self._slots))),
             ("same", all((self.found["same"], "fields" not in self._members))),
             ("most", all((self._order_of == "products", self._fields))),
             ("versions of several products", all((len(products) > 1, self.of("version")))),
-        )
-
-    def _guard_conditions_of_forms(self) -> tuple[tuple[str, bool], ...]:
-        """Return the guards of questions that ask for several things, or for what no text says."""
-        texts = [str(item.value) for item in self.of("text") if self._products and self._asks_whether]
-        forms = {item.value for item in self.found["answer"]} - {"exists"}
-        return (
-            # No text says what a product cannot do: "Does Keyturn work offline?"
-            *((text, True) for text in texts),
-            # "How many games are for Linux, compared to Windows?"
-            ("several forms of answer", len(forms) > 1),
-            ("both", "both" in [self.words[time.start - 1] for time in self.times]),  # "In both 2025 and 2026"
-            # "Games whose first stable release was in 2026" depends on the other releases of each game.
-            ("first", all((self._order_of == "oldest", self.times, self._kinds, "channel" in self._slots))),
-        )
-
-    def _guard_conditions_of_sets(self) -> tuple[tuple[str, bool], ...]:
-        """Return the guards of conditions that hold for a set of products, or for two sets of platforms."""
-        kinds = self._slots.get("kind", Values()).any if self._members["find"] == "publishers" else ()
-        groups = {item.value for item in self.of("platform") if "|" in item.value and item.joint != "or"}
-        return (
-            ("both", all((len(kinds) > 1, "both" in self._all_words))),
-            ("and", len(groups) > 1),  # "For phones and for desktops"
         )
 
     def _set_answer(self) -> None:
@@ -406,7 +394,10 @@ class _Builder(Bound):
         elif choices and len(self._products) == 1:
             members |= {"answer": "fields", "fields": choices}
         elif all((self._asks_whether, "notes" not in fields, not self._is_choice())):
-            members |= {"answer": "exists", **({"find": "products"} if self._is_without_channel() else {})}
+            members["answer"] = "exists"
+            if self._slots.get("channel", Values()).none:
+                # "Is Keyturn without a beta release?" is not about the other releases.
+                members["find"] = "products"
         elif self._is_of_version():
             members |= {"answer": "fields", "fields": ("notes",)}
         elif fields in ((), ("versions",)):
@@ -415,12 +406,6 @@ class _Builder(Bound):
             members |= {"answer": "fields", "fields": fields}
         if "notes" in members.get("fields", ()) and LISTS["whole"] & self._all_words:
             members["limit"] = MAX_NOTES
-
-    def _is_without_channel(self) -> bool:
-        """Return whether the question is like "Is Keyturn without a beta release?". Such a question is not about the
-        other releases."""
-        channel = self._slots.get("channel", Values())
-        return bool(channel.none) and not (channel.any or channel.all or "version" in self._slots)
 
     def _is_choice(self) -> bool:
         """Return whether the question asks which of several products has a condition: "Is A or B the free one?"."""
@@ -442,32 +427,33 @@ class _Builder(Bound):
         return "version" in self._slots and not [*self._fields, *self.orders, *nouns]
 
     def _rows_of_products(self) -> dict[str, Any]:
-        conditions = {item.slot for item in self.values} - _OF_RELEASES
-        is_which = all((self._first == "which", not self.nouns))  # "Which of A and B is the newest?"
-        is_either = any((is_which, *(item.joint == "or" for item in self._products)))
-        is_either &= not {"more", "recently"} <= self._all_words  # "more recently" compares both products
-        is_choice = any((all((self.orders, is_either)), self._order_of in ("releases", "platforms")))
-        if len(self._products) > 1 and any((conditions, is_choice)):
-            return {"answer": "list", **({"limit": 1} if self.orders else {})}
+        has_condition = self._has_condition()
+        # "Which of A and B is the newest?"; "more recently" compares both products.
+        is_which = all((self._first == "which", not self.nouns))
+        is_choice = any((is_which, "or" in [item.joint for item in self._products]))
+        is_choice &= "recently" not in self._all_words
+        if len(self._products) > 1 and any((has_condition, is_choice)):
+            return {"limit": 1} if self.orders else {}
         if any((self._members["find"] == "releases", self.orders, self._fields)):
             return self._releases_of_products()
-        is_whether = any((conditions, "channel" in self._slots)) and not self.found["all"]
+        is_whether = any((has_condition, "channel" in self._slots)) and not self.found["all"]
         return {"answer": "exists" if is_whether else "fields"}
 
     def _releases_of_products(self) -> dict[str, Any]:
         if self.orders and len(self._products) > 1:
             return {"find": "products", "answer": "fields", "fields": ("versions",)}
         is_singular = not LISTS["one release"].isdisjoint(self.words[noun.end - 1] for noun in self._releases)
-        several = [*self._fields, *self.times, *self.of("version"), *((_ALL | {"list"}) & self._all_words)]
-        is_one = (self.orders or is_singular) and not several and "limit" not in self._members
-        return {"find": "releases", **({"limit": 1, "order": self._order_of or "newest"} if is_one else {})}
+        several = [*self.times, *self.of("version"), *((_ALL | {"list"}) & self._all_words)]
+        if several or "limit" in self._members or not (self.orders or is_singular):
+            return {"find": "releases"}
+        return {"find": "releases", "limit": 1, "order": self._order_of or "newest"}
 
     def _search_notes(self) -> None:
         """Search the release notes for the unknown words of a question about changes."""
         is_whether = self._asks_whether
-        is_of_releases = any((self._releases, "published_at" in self._fields)) and self._recognition.is_in_texts
-        is_of_one = (self._members.get("find"), self._members.get("limit")) == ("releases", 1)
-        is_question = (is_of_releases or is_of_one) and not any((is_whether, self.orders))
+        is_of_releases = all((self._releases, self._recognition.is_in_texts))
+        is_of_one = (self._members["find"], self._members.get("limit")) == ("releases", 1)
+        is_question = any((is_of_releases, is_of_one)) and not any((is_whether, self.orders))
         is_question |= "notes" in self._fields
         is_open = any(("version" not in self._slots, is_whether))
         if all((self._unused, is_question, is_open, len(self._products) == 1)):
@@ -482,23 +468,21 @@ class _Builder(Bound):
         members, order = self._members, self._order_of
         if not order or "limit" in members:
             return
-        is_of_releases = members["find"] == "releases"
-        if all((order in _COUNTS, not is_of_releases)):
+        if order in _COUNTS:
             members["limit"] = 1
-        elif all((order == "newest", "answer" not in members, self._is_of_each())):
+        elif "answer" not in members and self._is_of_each():
             members |= {"find": "products", "answer": "fields", "fields": ("versions",)}
-        elif not any((order in _COUNTS, order == "title", self._products)):
+        elif not any((order == "title", self._products)):
             beginning = self.words[self.sentence.start :][:6]
-            is_one = is_of_releases or not {"was", "is", "one"}.isdisjoint(beginning)
+            is_one = members["find"] == "releases" or not {"was", "is", "one"}.isdisjoint(beginning)
             is_plural = self._is_plural([*self.of("kind"), *self.nouns])
             members["limit"] = MAX_PLURAL if is_plural and not is_one else 1
 
     def _is_of_each(self) -> bool:
         """Return whether the question asks for the newest release of each product."""
-        is_each = any((self.by, _ALL & self._all_words))
-        are_versions = "versions" in {self.words[noun.end - 1] for noun in self._releases}
+        is_each = bool(_ALL & self._all_words)
         if self._members["find"] == "releases":
-            return is_each or are_versions
+            return is_each or "versions" in {self.words[noun.end - 1] for noun in self._releases}
         return is_each and self._is_extreme_channel()
 
     def _is_plural(self, nouns: Iterable[Item]) -> bool:

@@ -26,7 +26,7 @@ _OF_PRODUCT = frozenset(["product", "version", "number", "and", "or"])
 _LIMITS = frozenset(["time", "number", "version"])
 _OF_ASIDES = frozenset(["product", "org", "platform", "kind"])
 """The slots that are used from sentences that are neither the question nor its context."""
-_OF_UNMARKED = (_CONDITIONS - {"time", "tag", "text"}) | {"and", "or", "not", "only"}
+_OF_UNMARKED = _CONDITIONS - {"time", "tag"}
 _OF_LIMITS = (_CONDITIONS - {"time", "kind", "product"}) | {"and", "or", "not", "only"}
 _ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
 """The slots that are used only from the question itself, if the question names its subject."""
@@ -96,8 +96,7 @@ class _Clauses:
 
     def _is_end(self, at: int) -> bool:
         is_mark = self._word(at) in SENTENCE_ENDS and at not in self._within
-        is_before_blank = at + 1 == self._end or self._tokens[at].end < self._tokens[at + 1].start
-        return is_mark and is_before_blank and self._word(at - 1) not in LISTS["short forms"]
+        return is_mark and self._word(at - 1) not in LISTS["short forms"]
 
     def _is_pause(self, at: int) -> bool:
         """Return whether the token is a colon, a semicolon before a request, or a dash between recognised words."""
@@ -205,7 +204,7 @@ class Scope(_Clauses):
         word = self._word(part.start)
         # "Haven't touched it in ages." is about the asker.
         is_of_asker = part == self._whole or word in LISTS["denied verbs"]
-        if is_of_asker or not self._starts(_CONDITIONS - {"time", "kind"}, *part):
+        if is_of_asker or not self._starts(_CONDITIONS, *part):
             return False
         is_short = part.end - part.start <= MAX_WORDS_OF_LIMIT and self._slot_at.get(part.start) in ("not", "only")
         return is_short or (self._whole.end <= part.start and word in LISTS["pronouns"])
@@ -290,15 +289,11 @@ class Scope(_Clauses):
 
     def unknown(self) -> list[int]:
         """Return the positions of unrecognised words that could state what is asked."""
-        positions = {at for part in self._parts() for at in range(*part)} - self._within - self._remarks()
-        return [at for at in sorted(positions) if not self._is_ignored(at)]
-
-    def _parts(self) -> list[Sentence]:
-        if not (self._is_marked or self._states_request):
-            return [Sentence(0, self._end)]
         is_open = self._context == self._preface or not self._states_request
         is_open &= "product" not in self._slots_of_context
-        return [self.question, self._context, self._preface] if is_open else [self.question]
+        parts = [self.question, self._context, self._preface] if is_open else [self.question]
+        positions = {at for part in parts for at in range(*part)} - self._within - self._remarks()
+        return [at for at in sorted(positions) if not self._is_ignored(at)]
 
     def _is_ignored(self, at: int) -> bool:
         # A label such as "task:" is not a condition.

@@ -24,6 +24,10 @@ FieldName: TypeAlias = Literal[
     "org", "kind", "platforms", "channels", "tags", "versions", "published_at", "notes", "license", "access",
     "homepage", "artifacts",
 ]  # fmt: skip
+Find: TypeAlias = Literal["products", "releases", "publishers"]
+When: TypeAlias = Literal["any", "first", "last", "none"]
+Order: TypeAlias = Literal["title", "newest", "oldest", "releases", "platforms", "products"]
+Answer: TypeAlias = Literal["list", "count", "exists", "fields", "compare", "breakdown"]
 By: TypeAlias = Literal["kind", "platform", "channel", "org", "license", "tag", "access"]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 Moment = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\d(T[\d:.]{8,}Z)?(?!\n)$")]
@@ -79,17 +83,15 @@ class Where(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What to look up."""
 
-    find: Annotated[Literal["products", "releases", "publishers"], _about("rows")] = "products"
+    find: Annotated[Find, _about("rows")] = "products"
     where: Annotated[Where, _about("of products")] = Where()
     channel: Annotated[Values, _about("stable, beta, nightly, alpha")] = Values()
-    when: Annotated[Literal["any", "first", "last", "none"], _about("which release is in range")] = "any"
+    when: Annotated[When, _about("which release is in range")] = "any"
     since: Annotated[Moment, _about("UTC")] | None = None
     until: Annotated[Moment, _about("UTC; excluded")] | None = None
-    order: Annotated[
-        Literal["title", "newest", "oldest", "releases", "platforms", "products"], _about("most first")
-    ] = "title"
+    order: Annotated[Order, _about("most first")] = "title"
     limit: Annotated[int, msgspec.Meta(ge=1, le=100, description="rows")] | None = None
-    answer: Annotated[Literal["list", "count", "exists", "fields", "compare", "breakdown"], _about("form")] = "list"
+    answer: Annotated[Answer, _about("form")] = "list"
     fields: Annotated[tuple[FieldName, ...], _about("of each", MAX_VALUES)] = ()
     by: Annotated[By, _about("counted by")] | None = None
 
