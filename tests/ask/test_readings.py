@@ -163,6 +163,19 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("Apps for Android, iOS or both", {"where": {
             "kind": {"any": ["app"]}, "platform": {"any": ["android", "ios"]}
         }}),
+        # A negation applies to a whole list, but not to what follows the list.
+        ("Games not on Windows, macOS or Linux", {"where": {
+            "kind": {"any": ["game"]}, "platform": {"not": ["windows", "macos", "linux"]}
+        }}),
+        ("Tools not for Windows, for Linux", {"where": {
+            "kind": {"any": ["tool"]}, "platform": {"any": ["linux"], "not": ["windows"]}
+        }}),
+        ("Which apps, except those for Windows, run on Linux?", {"where": {
+            "kind": {"any": ["app"]}, "platform": {"any": ["linux"], "not": ["windows"]}
+        }}),
+        ("Not on Windows. Linux games please.", {"where": {
+            "kind": {"any": ["game"]}, "platform": {"any": ["linux"], "not": ["windows"]}
+        }}),
         # Nouns beside the thing that is asked for.
         ("Which games are there whose publisher is Northlight Games?", {"find": None, "where": {
             "kind": {"any": ["game"]}, "org": {"any": ["northlight-games"]}

@@ -11,7 +11,7 @@ about a product. `titled` refers to words of the title. A `polite` request has t
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from itertools import filterfalse
 from typing import Any
 
@@ -74,7 +74,7 @@ class Bound:
         end = 0
         for at, item in enumerate(self._items):
             self._at = at
-            if self._ends_list({*self.words[end : item.start]}):
+            if self._ends_list(item, self.words[end : item.start]):
                 self._but(item)
             self._report_or(item)
             end = item.end
@@ -89,10 +89,11 @@ class Bound:
             else:
                 self.found[item.slot].append(item)
 
-    def _ends_list(self, between: Set[str]) -> bool:
-        """Return whether a negated list ends: at a comma, unless "or" follows it, or at the end of the sentence."""
-        is_comma = "," in between and bool(self._negated_slot) and self._joint != "or"
-        return is_comma or not SENTENCE_ENDS.isdisjoint(between)
+    def _ends_list(self, item: Item, between: list[str]) -> bool:
+        """Return whether a negated list ends before the item: at the end of the sentence, or at a comma that more than
+        the next value follows, as in "not for Windows, for Linux"."""
+        continues = between == [","] and item.slot in (self._negated_slot, "or", "and")
+        return not SENTENCE_ENDS.isdisjoint(between) or ("," in between and self._negated_slot != "" and not continues)
 
     def _report_or(self, item: Item) -> None:
         """Report an "or" between different slots, which a filter cannot express, as in "Free or for Linux"."""
