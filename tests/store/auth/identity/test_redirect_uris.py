@@ -131,7 +131,7 @@ def test_what_leads_to_the_persons_own_machine_is_known(host: str, is_own: bool)
 
 
 def test_an_ipv6_address_is_named_to_people_and_its_scheme_to_the_policy() -> None:
-    assert clients.site("http://[::1]:8000/cb") == "http://[::1]:8000"
+    assert clients.origin("http://[::1]:8000/cb") == "http://[::1]:8000"
     assert clients.policy_source("http://[::1]:8000/cb") == "http:"
     assert clients.policy_source("http://127.0.0.1:8000/cb") == "http://127.0.0.1:8000"
 

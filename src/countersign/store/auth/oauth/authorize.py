@@ -210,7 +210,7 @@ def consent_page(
     """The page on which a person allows or denies a client. `has_changed` is true if the page has changed since the
     person saw it."""
     client, redirect = offer.request.client, offer.request.redirect
-    site = clients.lowercase_site(redirect.redirect_uri)
+    site = clients.lowercase_origin(redirect.redirect_uri)
     kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
     kept["csrf"] = sessions.form_token(store, signed_in.session)
     kept["shown"] = sessions.form_token(store, signed_in.session, *offer.shown)
@@ -254,7 +254,7 @@ def _lacking(lacking: frozenset[str]) -> str:
 
 def error_page(refused: AuthorizationError) -> Response:
     """The page for a request that fails before the person can allow it, with a link to the client."""
-    site = clients.lowercase_site(refused.redirect.redirect_uri)
+    site = clients.lowercase_origin(refused.redirect.redirect_uri)
     host = escape(urlsplit(site).netloc)
     t, title, unverified = html.translate, "This link does not work", ""
     refusal = t("The request of <strong>{host}</strong> cannot be carried out, and nothing was allowed.", host=host)
@@ -396,7 +396,7 @@ async def _find_or_add_consent(
     if is_given:
         if not await clients.record_use(transaction, request.client):
             raise UntrustedRedirect(NO_CLIENT)
-        site = clients.lowercase_site(request.redirect.redirect_uri)
+        site = clients.lowercase_origin(request.redirect.redirect_uri)
         return await consents.allow(transaction, signed_in.person.id, request.client.id, granted, site=site)
     if request.client.is_dynamic:
         return None

@@ -23,48 +23,48 @@ from countersign.store.auth.schemas import ClientMetadata, ClientRegistered
 from countersign.store.auth.tokens import InvalidScope
 from countersign.store.context import Store
 
-_MAX_LENGTH = 2_000
+_MAX_URI_LENGTH = 2_000
 # An address must not contain anything that a browser, a header or a policy could parse differently: no user
 # information, no fragment, no backslash, no wildcard.
 _ADDRESS = re.compile(r"""(https?)://([A-Za-z0-9.-]+|\[::1\])(?::([0-9]{1,5}))?(?:[/?][!"$-\[\]-~]*)?""")
 _MAX_HOST = 253
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
-_LOOPBACK = ("127.0.0.1", "[::1]", "localhost")
+_LOOPBACK_URI_HOSTS = ("127.0.0.1", "[::1]", "localhost")
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 """The hosts of the person's own machine, as a parsed address names them."""
-# Only literal addresses may vary the port. `localhost` may not, because the machine's resolver determines its address
-# (RFC 8252 §8.3).
+# The port may differ from the registered one only if the host is a literal IP address. It may not if the host is
+# `localhost`, because the machine's resolver determines its address (RFC 8252 §8.3).
 _ANY_PORT = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?((?:[/?].*)?)")
 
 
 def require_safe_uris(uris: Sequence[str]) -> None:
     """Require safe redirect URIs: https, or http on the person's own machine; no fragment, no user information, nothing
-    that a browser would parse differently.
+    that a browser would parse differently from this server.
 
     Raises:
         InvalidRequest: a URI is not safe; the pointer names its index.
     """
     for index, uri in enumerate(uris):
-        match = redirect_uri_error(uri)
-        if match is not None:
-            raise invalid_member(f"/redirect_uris/{index}", match)
+        fault = redirect_uri_error(uri)
+        if fault is not None:
+            raise invalid_member(f"/redirect_uris/{index}", fault)
 
 
 def redirect_uri_error(uri: str) -> str | None:
     """Return the reason why an address cannot be registered as a redirect URI, or None if it can be registered."""
     match = _ADDRESS.fullmatch(uri)
-    if match is None or len(uri) > _MAX_LENGTH:
+    if match is None or len(uri) > _MAX_URI_LENGTH:
         return (
             "must be an https address (or an http one of 127.0.0.1, [::1] or localhost) in printable ASCII, without "
-            f"user information, fragment, backslash or wildcard, {_MAX_LENGTH} characters at most"
+            f"user information, fragment, backslash or wildcard, {_MAX_URI_LENGTH} characters at most"
         )
     scheme, host, port = match.groups()
     if not _is_canonical(host):
         return "must name a host, or an IPv4 address in the form of 192.0.2.1"
     if port is not None and not 0 < int(port) < 65_536:
         return "must name a valid port"
-    if scheme == "http" and host not in _LOOPBACK:
+    if scheme == "http" and host not in _LOOPBACK_URI_HOSTS:
         return "must be https, unless its host is 127.0.0.1, [::1] or localhost"
     return None
 
@@ -96,20 +96,20 @@ def is_registered_uri(uri: str, registered: Sequence[str]) -> bool:
 
 
 def _portless(uri: str) -> tuple[str, str] | None:
-    """Return a loopback address without its port, or None if the address is not valid as a redirect URI."""
+    """Return the parts before and after the port of a valid loopback URI; None for any other URI."""
     match = _ANY_PORT.fullmatch(uri)
     return None if match is None or redirect_uri_error(uri) is not None else (match[1], match[2])
 
 
-def site(uri: str) -> str:
+def origin(uri: str) -> str:
     """Scheme, host and port of a registered address, for display."""
     parts = urlsplit(uri)
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def lowercase_site(uri: str) -> str:
+def lowercase_origin(uri: str) -> str:
     """The origin in lower case, so that no capital letter looks like another letter."""
-    return site(uri).lower()
+    return origin(uri).lower()
 
 
 def is_loopback(uri: str) -> bool:
@@ -129,7 +129,7 @@ def policy_source(uri: str) -> str:
     """Return the Content-Security-Policy source for a registered address. For an IPv6 address, return only the scheme,
     because a policy cannot name an IPv6 address."""
     parts = urlsplit(uri)
-    return f"{parts.scheme}:" if "[" in parts.netloc else site(uri)
+    return f"{parts.scheme}:" if "[" in parts.netloc else origin(uri)
 
 
 class ClientNotFound(NotFound):
@@ -234,7 +234,9 @@ DELETE_OLDEST_UNUSED = (
 )
 DELETE_UNUSED = "DELETE FROM dynamic_client WHERE used_at IS NULL AND created_at <= $1"
 SET_USED_AT = "UPDATE dynamic_client SET used_at = $2 WHERE id = $1"
-# Selects clients that were not used for a long time, and clients that no person has allowed for some time.
+# Selects a client if one of two conditions is true:
+# - neither the client nor a person's consent to it was used after $1;
+# - neither the client nor a person's consent to it was used after $2, and no consent to it contains a scope.
 IDLE_CLIENTS = """
     SELECT d.id
     FROM dynamic_client d
@@ -249,9 +251,9 @@ DELETE_IDLE = "DELETE FROM dynamic_client WHERE id = $1 AND used_at <= $2"
 DELETE_CODES_OF_CLIENT = "DELETE FROM authorization_code WHERE client_id = $1"
 DELETE_CONSENTS_OF_CLIENT = "DELETE FROM consent WHERE client_id = $1"
 
-# These characters of a name are displayed as a space: invisible characters, characters that change the text direction,
-# letters that look like Latin letters, quotation marks that would end the name, and characters that form a host or an
-# address.
+# Every run of characters outside this list becomes a space. This excludes invisible characters, characters that change
+# the text direction, letters that look like Latin letters, quotation marks that would end the name, and characters that
+# form a host or an address.
 _NOT_DISPLAYED = re.compile(r"[^A-Za-z0-9 &+_'-]+")
 
 
@@ -286,23 +288,24 @@ async def register_client(store: Store, sent: ClientMetadata, address: str) -> C
     Raises:
         DynamicClientsNotEnabled: the setting is off.
         InvalidRedirectUri: there are no redirect URIs or too many, or one is not safe.
-        InvalidClientMetadata: the client does not request codes, or requests no scope that it can have.
+        InvalidClientMetadata: the client does not register for the authorization code grant, or requests no scope that
+            it can have.
         RateLimited: too many clients were registered by the address in this hour.
     """
     if not store.settings.dynamic_clients:
         raise DynamicClientsNotEnabled("clients cannot register themselves here")
     uris = _checked_redirect_uris(store, sent)
     _require_code(sent)
-    allowed = _requested_scopes(sent.scope)
+    allowed = _permitted_scopes(sent.scope)
     await registrations.count_client(store, address)
     secret = secrets.new_secret("ccs")
     client_id = queries.DYNAMIC_PREFIX + ids.new_uuid().replace("-", "")
     now = clock.now()
     name = displayed_name(sent.client_name or "")
-    columns = (name, secrets.digest(secret), scopes.words(allowed), msgspec.json.encode(uris).decode(), now)
+    values = (name, secrets.digest(secret), scopes.words(allowed), msgspec.json.encode(uris).decode(), now)
     async with store.database.transaction() as transaction:
         await _make_room(transaction)
-        await transaction.run(INSERT_DYNAMIC, client_id, *columns)
+        await transaction.run(INSERT_DYNAMIC, client_id, *values)
     telemetry.logger("oauth").info("client registered", client=client_id)
     method = sent.token_endpoint_auth_method
     return ClientRegistered(
@@ -326,28 +329,33 @@ async def record_use(transaction: Transaction, client: Client) -> bool:
 
 async def delete_unused(transaction: Transaction) -> int:
     """Remove dynamic clients that no person allowed within 30 days of registration; return their number."""
-    ended = await transaction.run(DELETE_UNUSED, clock.later(clock.now(), seconds=-queries.UNUSED_CLIENT_S))
-    _log_unused(ended)
-    return ended
+    removed_count = await transaction.run(DELETE_UNUSED, clock.later(clock.now(), seconds=-queries.UNUSED_CLIENT_S))
+    _log_unused(removed_count)
+    return removed_count
 
 
 async def delete_idle(transaction: Transaction, days: int) -> int:
-    """Remove dynamic clients that were not used for `days` days, and clients that were not used for 30 days and that no
-    person allows any longer. Also remove their consents. Remove 1,000 clients at most, and return their number."""
+    """Remove dynamic clients, with their consents, in two cases:
+
+    - a client was not used for `days` days;
+    - a client was not used for 30 days, and no person allows it any longer.
+
+    Remove 1,000 clients at most, and return their number.
+    """
     now = clock.now()
     idle_since = clock.later(now, seconds=-86_400 * days)
     unwanted_since = clock.later(now, seconds=-queries.UNUSED_CLIENT_S)
-    match = await transaction.fetch(IDLE_CLIENTS, idle_since, unwanted_since, MAX_DELETED_AT_ONCE)
-    ended = [
+    rows = await transaction.fetch(IDLE_CLIENTS, idle_since, unwanted_since, MAX_DELETED_AT_ONCE)
+    removed_ids = [
         client_id
-        for (client_id,) in match
+        for (client_id,) in rows
         if await _delete_idle_client(transaction, client_id, max(idle_since, unwanted_since))
     ]
-    for client_id in ended:
+    for client_id in removed_ids:
         telemetry.logger("oauth").info("client ended", client=client_id, reason="unused")
-    if ended:
+    if removed_ids:
         await versions.bump(transaction, "identity")
-    return len(ended)
+    return len(removed_ids)
 
 
 async def _delete_idle_client(transaction: Transaction, client_id: str, unused_since: Instant) -> bool:
@@ -377,9 +385,9 @@ def displayed_name(name: str) -> str:
 
 async def _make_room(transaction: Transaction) -> None:
     """Remove the oldest unused clients, so that MAX_UNUSED are left after adding one."""
-    oldest = await transaction.fetch_one(NEWEST_TO_DELETE, MAX_UNUSED - 1)
-    if oldest is not None:
-        _log_unused(await transaction.run(DELETE_OLDEST_UNUSED, *oldest))
+    newest_to_delete = await transaction.fetch_one(NEWEST_TO_DELETE, MAX_UNUSED - 1)
+    if newest_to_delete is not None:
+        _log_unused(await transaction.run(DELETE_OLDEST_UNUSED, *newest_to_delete))
 
 
 def _checked_redirect_uris(store: Store, sent: ClientMetadata) -> tuple[str, ...]:
@@ -387,7 +395,7 @@ def _checked_redirect_uris(store: Store, sent: ClientMetadata) -> tuple[str, ...
         raise InvalidRedirectUri(f"redirect_uris must name 1 to {MAX_REDIRECT_URIS} addresses")
     for index, uri in enumerate(sent.redirect_uris):
         fault = redirect_uri_error(uri)
-        if fault is None and _origin(uri) == _origin(store.root_url):
+        if fault is None and _comparable_origin(uri) == _comparable_origin(store.root_url):
             # Reject the address, because the consent page would name this service as the recipient of access.
             fault = "must not be an address of this service"
         if fault is not None:
@@ -395,7 +403,7 @@ def _checked_redirect_uris(store: Store, sent: ClientMetadata) -> tuple[str, ...
     return tuple(sent.redirect_uris)
 
 
-def _origin(uri: str) -> tuple[str, str, int]:
+def _comparable_origin(uri: str) -> tuple[str, str, int]:
     """Return the origin of an address in a comparable form: without a final dot of the host, and with the same host for
     all names of the person's own machine."""
     parts = urlsplit(uri)
@@ -406,7 +414,7 @@ def _origin(uri: str) -> tuple[str, str, int]:
 
 
 def _require_code(sent: ClientMetadata) -> None:
-    """Require that the client accepts codes. If the client requests other grants too, it does not get them."""
+    """Require that the client registers for the authorization code grant. Other requested grants are not given."""
     for name, requested, needed in (
         ("grant_types", sent.grant_types, DYNAMIC_GRANT),
         ("response_types", sent.response_types, "code"),
@@ -415,7 +423,7 @@ def _require_code(sent: ClientMetadata) -> None:
             raise InvalidClientMetadata(f"{name} must include {needed}")
 
 
-def _requested_scopes(scope: str | None) -> frozenset[str]:
+def _permitted_scopes(scope: str | None) -> frozenset[str]:
     """Return the scopes that the client may request from people: the named scopes, or all scopes if none are named. The
     scope for administration is never included."""
     allowed = (frozenset((scope or "").split()) or scopes.DELEGABLE) & scopes.DELEGABLE

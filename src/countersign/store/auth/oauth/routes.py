@@ -94,7 +94,7 @@ def _client(entry: ConnectedClient) -> ConnectedAgent:
     what, name = f"A client of {entry.organisation}", entry.client
     if entry.redirect_uris:
         # The client's name is not verified, so the title is the site that the person was redirected to.
-        sites = entry.sites or tuple(sorted({clients.lowercase_site(each) for each in entry.redirect_uris}))
+        sites = entry.sites or tuple(sorted({clients.lowercase_origin(each) for each in entry.redirect_uris}))
         name = (", " if entry.sites else " or ").join(urlsplit(each).netloc for each in sites)
         claim = f"calls itself “{entry.client}”" if entry.client else "has no name"
         what = f"A client of {' '.join(sites)} that registered itself and {claim} (not verified)"
