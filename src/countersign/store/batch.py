@@ -1,4 +1,4 @@
-"""POST /batch: up to 50 operations in one request, independent or all of them in one transaction (decisions 7)."""
+"""POST /batch: up to 50 operations in one request, independent or all of them in one transaction."""
 
 import asyncio
 import re
@@ -17,7 +17,8 @@ from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Dialect, Row, Transaction, Value
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.errors import Refused, Unavailable, invalid_member
-from countersign.kernel.http.idempotency import HEADER, MAX_STORED_BYTES
+from countersign.kernel.http import idempotency
+from countersign.kernel.http.idempotency import MAX_STORED_BYTES
 from countersign.kernel.http.problems import problem
 from countersign.kernel.http.request import NotBatchable, PreparedSubrequest, ScopedContext, Subrequest
 from countersign.kernel.http.response import Response, encode
@@ -79,14 +80,14 @@ class BatchResponse(msgspec.Struct):
     results: list[BatchResult]
 
 
-HEADERS = frozenset({"idempotency-key", "if-match", "if-none-match", "prefer"})
-ANSWERS_BYTES = 32 << 20
+OPERATION_HEADERS = frozenset({"idempotency-key", "if-match", "if-none-match", "prefer"})
+MAX_RESPONSES_BYTES = 32 << 20
 """The maximum size of all responses together. Each operation has an equal share of this size."""
 
 _AS_JSON = ("content-type", "application/json")
 _FORBIDDEN_IN_PATH = re.compile(r"[\x00-\x20\x7f#\\]")
-_VISIBLE = re.compile(r"[\x20-\x7e]*")
-_URL = "!$%&'()*+,-./:;=?@_~[]"
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
+_SAFE_IN_URL = "!$%&'()*+,-./:;=?@_~[]"
 
 
 def requests_of(operations: Sequence[Operation], base_url: str, key: str | None) -> list[Subrequest]:
@@ -96,7 +97,7 @@ def requests_of(operations: Sequence[Operation], base_url: str, key: str | None)
     Raises:
         InvalidRequest: a path or a header of an operation cannot be sent; the pointer names its index.
     """
-    max_bytes = ANSWERS_BYTES // len(operations)
+    max_bytes = MAX_RESPONSES_BYTES // len(operations)
     return [_request(each, index, base_url, key, max_bytes) for index, each in enumerate(operations)]
 
 
@@ -112,7 +113,8 @@ def _request(operation: Operation, index: int, base_url: str, key: str | None, m
 
 
 def _target(path: str, pointer: str, base_url: str) -> str:
-    """The complete path of an operation. Letters outside ASCII are sent as a client would (RFC 3987 §3.1)."""
+    """The complete path of an operation. Letters outside ASCII are percent-encoded, as a client would encode them (RFC
+    3987 §3.1)."""
     relative = path
     for own in (base_url, PREFIX):
         if path.startswith(f"{own}/"):
@@ -123,7 +125,7 @@ def _target(path: str, pointer: str, base_url: str) -> str:
     if _FORBIDDEN_IN_PATH.search(relative):
         raise invalid_member(pointer, "has a space, a control character, # or a backslash; percent-encode it")
     try:
-        return PREFIX + (relative if relative.isascii() else quote(relative, safe=_URL))
+        return PREFIX + (relative if relative.isascii() else quote(relative, safe=_SAFE_IN_URL))
     except UnicodeEncodeError as error:
         raise invalid_member(pointer, "has half of a surrogate pair") from error
 
@@ -132,11 +134,11 @@ def _headers(sent_headers: dict[str, str], pointer: str) -> dict[str, str]:
     headers: dict[str, str] = {}
     for name, value in sent_headers.items():
         lower = name.lower()
-        if lower not in HEADERS:
+        if lower not in OPERATION_HEADERS:
             raise invalid_member(pointer, "may only have Idempotency-Key, If-Match, If-None-Match and Prefer")
         if lower in headers:
             raise invalid_member(pointer, f"names {lower} twice")
-        if not _VISIBLE.fullmatch(value):
+        if not _HEADER_VALUE.fullmatch(value):
             raise invalid_member(pointer, f"{lower} has a character that is not allowed in a header")
         headers[lower] = value
     return headers
@@ -165,19 +167,19 @@ class NestedTransaction:
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """All rows, including the changes that the transaction has made so far."""
-        return await self._in_time().fetch(statement, *values)
+        return await self._usable_transaction().fetch(statement, *values)
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
         """The first row, or None."""
-        return await self._in_time().fetch_one(statement, *values)
+        return await self._usable_transaction().fetch_one(statement, *values)
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
         """All rows. The deadline is `until_s` instead of the read deadline."""
-        return await self._in_time().fetch(statement, *values)
+        return await self._usable_transaction().fetch(statement, *values)
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """The rows, all at once."""
-        yield await self._in_time().fetch(statement, *values)
+        yield await self._usable_transaction().fetch(statement, *values)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:
@@ -186,7 +188,7 @@ class NestedTransaction:
         The block has no savepoint of its own, because a savepoint costs two round trips. The caller rolls the whole
         outer transaction back instead."""
         try:
-            yield self._in_time()
+            yield self._usable_transaction()
         except BaseException:
             self._is_spoilt = True
             raise
@@ -194,7 +196,7 @@ class NestedTransaction:
     async def close(self) -> None:
         """Do nothing: the outer transaction ends by itself."""
 
-    def _in_time(self) -> Transaction:
+    def _usable_transaction(self) -> Transaction:
         if self._is_spoilt:
             raise Unavailable("A part of this transaction has failed; all of it is rolled back.")
         if clock.monotonic_s() > self._until_s:
@@ -203,7 +205,7 @@ class NestedTransaction:
 
 
 MAX_CONCURRENT = 8
-ATOMIC_S = 5.0
+MAX_ATOMIC_S = 5.0
 """The maximum duration of one transaction: on SQLite every other writer waits for it."""
 
 BatchCall = StoreRequest[Nothing, BatchRequest]
@@ -238,16 +240,16 @@ async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Resp
     return answers
 
 
-async def in_order(
+async def run_in_order(
     call: BatchCall, requests: Sequence[Subrequest], senders: Sequence[Callable[[], Awaitable[Response]]]
 ) -> tuple[list[Response], bool]:
-    """The responses in order, and whether all succeeded: after the first failure, no further operation runs, and the
-    responses of all others report that they had no effect."""
+    """The responses in order, and whether all succeeded. After a failure, the remaining operations do not run, and
+    every response except the failed one is replaced by `batch_rolled_back`."""
     answers: list[Response] = []
     for send in senders:
         answer = await send()
         if answer.status >= 400:
-            return _rolled_back(call.context, requests, len(answers), answer), False
+            return _failed_batch_responses(call.context, requests, len(answers), answer), False
         answers.append(answer)
         await asyncio.sleep(0)
     return answers, True
@@ -258,7 +260,7 @@ async def atomic(
 ) -> list[Response]:
     """The responses in order, all in the call's transaction; a batch that fails is rolled back."""
     store, transaction = call.context, call.transaction
-    nested = NestedTransaction(store.database.dialect, transaction, until_s=clock.monotonic_s() + ATOMIC_S)
+    nested = NestedTransaction(store.database.dialect, transaction, until_s=clock.monotonic_s() + MAX_ATOMIC_S)
     # Other writers wait for this transaction, so it must not wait for a remote model: questions are answered by rules
     # only.
     settings = replace(store.settings, ask_model_url="")
@@ -267,7 +269,7 @@ async def atomic(
     answers: list[Response] = []
     try:
         async with transaction.savepoint():
-            answers, is_good = await in_order(call, requests, [partial(send, scoped) for send in prepared])
+            answers, is_good = await run_in_order(call, requests, [partial(send, scoped) for send in prepared])
             if not is_good:
                 raise _RollBack
     except _RollBack:
@@ -275,9 +277,11 @@ async def atomic(
     return answers
 
 
-def _rolled_back(store: Store, requests: Sequence[Subrequest], failed: int, answer: Response) -> list[Response]:
-    body = f"operation {failed} was answered {answer.status}; the batch was rolled back"
-    error = BatchRolledBack(body, members={"failed_index": failed})
+def _failed_batch_responses(
+    store: Store, requests: Sequence[Subrequest], failed: int, answer: Response
+) -> list[Response]:
+    detail = f"operation {failed} was answered {answer.status}; the batch was rolled back"
+    error = BatchRolledBack(detail, members={"failed_index": failed})
     return [
         answer if index == failed else problem(error, store.problems_root, store.root_url + each.target)
         for index, each in enumerate(requests)
@@ -315,16 +319,16 @@ class BatchPreparation:
     operations: Sequence[PreparedSubrequest[Store]] = ()
 
 
-async def prepare_batch(call: BatchCall) -> BatchPreparation:
-    """Run a batch that needs no common transaction. Authorize and count each operation of another, because the
-    counters may be remote, and every other writer waits for the transaction."""
-    requests = _requests(call)
+async def run_or_prepare_batch(call: BatchCall) -> BatchPreparation:
+    """Run a batch that needs no common transaction. For any other batch, only authorize and count its operations now:
+    the counters may be remote, and inside the transaction every other writer would wait for them."""
+    requests = _subrequests_of_call(call)
     if call.body.mode == "parallel":
         return BatchPreparation(await parallel(call, requests))
     # Reads need no write transaction. Anonymous callers, API keys and unclaimed agents cannot write.
     if call.caller.kind not in WRITING_CALLERS or all(map(_is_reading, requests)):
         senders = [partial(call.send_subrequest, each) for each in requests]
-        return BatchPreparation((await in_order(call, requests, senders))[0])
+        return BatchPreparation((await run_in_order(call, requests, senders))[0])
     return BatchPreparation(operations=[await call.prepare_subrequest(each) for each in requests])
 
 
@@ -337,30 +341,30 @@ async def run_batch(call: BatchCall) -> Response:
     prepared = cast("BatchPreparation", call.prepared)
     answers = prepared.answers
     if answers is None:
-        answers = await atomic(call, _requests(call), prepared.operations)
+        answers = await atomic(call, _subrequests_of_call(call), prepared.operations)
     body = b'{"results":[%b]}' % b",".join(map(_result, answers))
     return Response(200, body, is_transient=_is_transient(call.body.mode, answers, body))
 
 
 async def replay_batch(call: BatchCall, replayed: Response) -> Response:
     """Rebuild a response that was too long to store: writes are replayed by their own keys, reads run again."""
-    call.prepared = BatchPreparation(await parallel(call, _requests(call)))
-    body = await run_batch(call)
-    body.headers = replayed.headers
-    return body
+    call.prepared = BatchPreparation(await parallel(call, _subrequests_of_call(call)))
+    rebuilt = await run_batch(call)
+    rebuilt.headers = replayed.headers
+    return rebuilt
 
 
 def _is_transient(mode: str, answers: Sequence[Response], body: bytes) -> bool:
     """Whether a repeated request must run again instead of getting the stored response. If a retry may succeed, the
-    error must not be stored for a day. A long response is not stored, but rebuilt from its operations. This is not
-    possible after a rollback, because it would run the operations."""
+    error must not be stored for a day. A long response is not stored, but rebuilt from its operations. A rolled-back
+    batch cannot be rebuilt without running it, so a long response of one is transient."""
     if any(each.status == 429 or each.status >= 500 for each in answers):
         return True
     return mode == "atomic" and len(body) > MAX_STORED_BYTES and any(each.status >= 400 for each in answers)
 
 
-def _requests(call: BatchCall) -> list[Subrequest]:
-    key = call.headers.get(HEADER)
+def _subrequests_of_call(call: BatchCall) -> list[Subrequest]:
+    key = call.headers.get(idempotency.HEADER)
     bare = None if key is None else key.strip().strip('"').lower()
     return requests_of(call.body.operations, call.context.base_url, bare)
 
@@ -387,7 +391,7 @@ ROUTES = (
         "/batch",
         run_batch,
         body=BatchRequest,
-        prepare=prepare_batch,
+        prepare=run_or_prepare_batch,
         derive=replay_batch,
         answers={200: BatchResponse},
         refusals=(NotBatchable, BatchRolledBack),

@@ -88,15 +88,15 @@ async def test_no_route_writes_for_nobody() -> None:
 async def pausing(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asyncio.Event, asyncio.Event]]:
     """Two events: the batch has run all its operations, and it may commit."""
     done, may_commit = asyncio.Event(), asyncio.Event()
-    in_order = batch.in_order
+    run_in_order = batch.run_in_order
 
     async def paused(*given: Any) -> Any:
-        found = await in_order(*given)
+        found = await run_in_order(*given)
         done.set()
         await may_commit.wait()
         return found
 
-    monkeypatch.setattr(batch, "in_order", paused)
+    monkeypatch.setattr(batch, "run_in_order", paused)
     yield done, may_commit
     may_commit.set()
 
@@ -169,7 +169,7 @@ async def test_a_batch_that_takes_too_long_is_undone(
     transaction_waits.allow("redeem/codes.py:prepare")
     await batches.world.product("north", "one")
     before = await batches.everything()
-    monkeypatch.setattr(batch, "ATOMIC_S", 0.25)
+    monkeypatch.setattr(batch, "MAX_ATOMIC_S", 0.25)
     many = post("/codes", {"kind": "license", "products": ["one"], "count": 1_000_000})
 
     results = await batches.results([post("/products", product("two")), *[many] * 49], mode="atomic")

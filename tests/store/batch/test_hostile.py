@@ -105,7 +105,7 @@ async def test_answers_may_not_be_longer_than_their_share(
     world = batches.world
     for number in range(30):
         await world.product("north", f"game-{number}", description="x" * 300)
-    monkeypatch.setattr(batch, "ANSWERS_BYTES", 100_000)
+    monkeypatch.setattr(batch, "MAX_RESPONSES_BYTES", 100_000)
     many = post("/codes", {"kind": "license", "products": ["game-1"], "count": 5_000 if is_full else 500})
     before = await batches.everything()
 
