@@ -22,18 +22,20 @@ from countersign.updates.worker_protocol import DeltaBlob, DeltaOrder, EndOfDelt
 
 DELTA_JOB = "delta.make"
 
-REQUEST = """
+INSERT_PAIR = """
     INSERT INTO delta_pair (from_artifact, to_artifact, state, created_at)
     VALUES ($1, $2, 'wanted', $3)
     ON CONFLICT DO NOTHING
 """
-READY = "UPDATE delta_pair SET state = 'ready' WHERE from_artifact = $1 AND to_artifact = $2 AND state = 'wanted'"
-ADD = """
+SET_PAIR_READY = """
+    UPDATE delta_pair SET state = 'ready' WHERE from_artifact = $1 AND to_artifact = $2 AND state = 'wanted'
+"""
+INSERT_DELTA = """
     INSERT INTO delta (id, from_artifact, to_artifact, sha256, size, listing, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7)
 """
-STATE = "SELECT state FROM delta_pair WHERE from_artifact = $1 AND to_artifact = $2"
-OF_PAIR = """
+SELECT_PAIR_STATE = "SELECT state FROM delta_pair WHERE from_artifact = $1 AND to_artifact = $2"
+SELECT_DELTAS_OF_PAIR = """
     SELECT sha256, size, listing
     FROM delta
     WHERE from_artifact = $1 AND to_artifact = $2
@@ -64,7 +66,7 @@ async def request_delta(
     store: Store, transaction: Transaction, from_artifact: str, to_artifact: str, *, org_id: str, created_by: str
 ) -> None:
     """Enqueue the deltas from one build to another, unless they were requested before."""
-    if await transaction.run(REQUEST, from_artifact, to_artifact, clock.now()):
+    if await transaction.run(INSERT_PAIR, from_artifact, to_artifact, clock.now()):
         payload = DeltaPayload(from_artifact, to_artifact)
         await job_queries.enqueue(
             transaction, store, DELTA_JOB, payload, org_id=org_id, created_by=created_by, priority=BACKGROUND
@@ -73,28 +75,28 @@ async def request_delta(
 
 async def pair_state(reader: Reader, from_artifact: str, to_artifact: str) -> str | None:
     """The state of the pair: 'wanted', 'ready', or None if it was never requested."""
-    row = await reader.fetch_one(STATE, from_artifact, to_artifact)
+    row = await reader.fetch_one(SELECT_PAIR_STATE, from_artifact, to_artifact)
     return None if row is None else row[0]
 
 
 async def deltas(reader: Reader, from_artifact: str, to_artifact: str) -> list[tuple[str, int, str]]:
     """The prepared deltas of a pair: digest and size of the blob, and its listing as JSON."""
-    return [
-        (sha256, size, listing) for sha256, size, listing in await reader.fetch(OF_PAIR, from_artifact, to_artifact)
-    ]
+    rows = await reader.fetch(SELECT_DELTAS_OF_PAIR, from_artifact, to_artifact)
+    return [(sha256, size, listing_json) for sha256, size, listing_json in rows]
 
 
 async def mark_ready(transaction: Transaction, from_artifact: str, to_artifact: str) -> bool:
     """Mark the pair as prepared. Return False if the pair is already prepared, or one of its builds was removed."""
-    return bool(await transaction.run(READY, from_artifact, to_artifact))
+    return bool(await transaction.run(SET_PAIR_READY, from_artifact, to_artifact))
 
 
 async def add_delta(
-    transaction: Transaction, from_artifact: str, to_artifact: str, sha256: str, size: int, listed: DeltaListing
+    transaction: Transaction, from_artifact: str, to_artifact: str, sha256: str, size: int, listing: DeltaListing
 ) -> None:
     """Insert a delta of the pair."""
-    listing = msgspec.json.encode(listed).decode()
-    await transaction.run(ADD, ids.new_uuid(), from_artifact, to_artifact, sha256, size, listing, clock.now())
+    listing_json = msgspec.json.encode(listing).decode()
+    row = ids.new_uuid(), from_artifact, to_artifact, sha256, size, listing_json, clock.now()
+    await transaction.run(INSERT_DELTA, *row)
 
 
 PROGRAM = "countersign.updates.deltas.make"
@@ -102,11 +104,11 @@ MEBIBYTE = 1 << 20
 
 
 class StoredDelta(NamedTuple):
-    """A delta with its sealed blob."""
+    """A delta whose blob is stored under `sha256`."""
 
     sha256: str
     size: int
-    listed: DeltaListing
+    listing: DeltaListing
 
 
 class BuildRemoved(NotFound):
@@ -115,11 +117,11 @@ class BuildRemoved(NotFound):
     resolution = "No action needed: the delta is obsolete."
 
 
-async def make(store: Store, work: JobContext[DeltaPayload]) -> Outcome:
+async def run_delta_job(store: Store, work: JobContext[DeltaPayload]) -> Outcome:
     """Make and store the deltas of a pair. If the pair is already prepared, nothing changes.
 
     Raises:
-        BuildGone: one of the builds was removed.
+        BuildRemoved: one of the builds was removed.
         WorkerDied: the process exceeded its memory or time limit.
     """
     pair = work.payload.from_artifact, work.payload.to_artifact
@@ -132,7 +134,7 @@ async def make(store: Store, work: JobContext[DeltaPayload]) -> Outcome:
         if await mark_ready(transaction, *pair):
             await blobs.keep(transaction, reservations)
             for each in stored:
-                await add_delta(transaction, *pair, each.sha256, each.size, each.listed)
+                await add_delta(transaction, *pair, each.sha256, each.size, each.listing)
 
     return Outcome(result, commit)
 
@@ -140,17 +142,17 @@ async def make(store: Store, work: JobContext[DeltaPayload]) -> Outcome:
 class _BuildFiles(NamedTuple):
     """One of the two builds: its manifest and the locations of its chunks."""
 
-    described: Manifest
-    located: dict[str, ChunkLocation]
+    manifest: Manifest
+    chunk_locations: dict[str, ChunkLocation]
 
 
 async def _build_files(store: Store, artifact_id: str) -> _BuildFiles:
     build = await builds.build(store.database, artifact_id)
     if build is None:
         raise BuildRemoved("a build of the update was removed")
-    described = await builds.read_manifest(store, build)
-    found = await builds.chunk_locations(store.database, build.org_id, [chunk.id for chunk in described.chunks])
-    return _BuildFiles(described, {each.id: each for each in found})
+    manifest = await builds.read_manifest(store, build)
+    found = await builds.chunk_locations(store.database, build.org_id, [chunk.id for chunk in manifest.chunks])
+    return _BuildFiles(manifest, {each.id: each for each in found})
 
 
 async def _make_deltas(
@@ -160,8 +162,8 @@ async def _make_deltas(
     they replace."""
     settings = store.settings
     order = DeltaOrder(
-        old.described.files,
-        new.described.files,
+        old.manifest.files,
+        new.manifest.files,
         settings.delta_group_mib * MEBIBYTE,
         settings.job_memory_mib * MEBIBYTE,
         settings.job_seconds,
@@ -173,9 +175,9 @@ async def _make_deltas(
         while not isinstance(record := decode_delta_record(await process.receive()), EndOfDeltas):
             if isinstance(record, DeltaBlob):
                 if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
-                    listed = DeltaListing(record.old, record.files, record.memory)
+                    listing = DeltaListing(record.old, record.files, record.memory)
                     digest = await blobs.put(store.database, store.blobs, record.blob)
-                    stored.append(StoredDelta(digest, len(record.blob), listed))
+                    stored.append(StoredDelta(digest, len(record.blob), listing))
                 continue
             side = new if record.is_new else old
             await process.send(await _file_bytes(store, side, record.place))
@@ -184,7 +186,7 @@ async def _make_deltas(
     return stored
 
 
-async def _file_bytes(store: Store, side: _BuildFiles, number: int) -> bytes:
+async def _file_bytes(store: Store, side: _BuildFiles, file_index: int) -> bytes:
     """The content of a file of the build, from its chunks.
 
     Raises:
@@ -192,20 +194,22 @@ async def _file_bytes(store: Store, side: _BuildFiles, number: int) -> bytes:
         ChunkDamaged: a pack was changed.
     """
     out = bytearray()
-    for position in side.described.files[number].chunks:
-        chunk = side.described.chunks[position]
-        at = side.located.get(chunk.id)
-        if at is None:
+    for position in side.manifest.files[file_index].chunks:
+        chunk = side.manifest.chunks[position]
+        location = side.chunk_locations.get(chunk.id)
+        if location is None:
             raise Unavailable(f"the chunk {chunk.id} is not stored: process its artifact again")
-        frame = b"".join([piece async for piece in store.blobs.read(at.pack_sha256, at.start, at.start + at.length)])
-        out += chunks.decompress(frame, at.size, at.id)
+        stop = location.start + location.length
+        frame = b"".join([piece async for piece in store.blobs.read(location.pack_sha256, location.start, stop)])
+        out += chunks.decompress(frame, location.size, location.id)
     return bytes(out)
 
 
-def _size_in_chunks(artifact: DeltaBlob, old: _BuildFiles, new: _BuildFiles) -> int:
+def _size_in_chunks(delta: DeltaBlob, old: _BuildFiles, new: _BuildFiles) -> int:
     """Return the total size of the chunks that a client without the delta would download for the delta's files."""
     needed: set[str] = set()
-    for start, stop in artifact.files:
-        for file in new.described.files[start:stop]:
-            needed.update(new.described.chunks[position].id for position in file.chunks)
-    return sum(new.located[name].length for name in needed - old.located.keys() if name in new.located)
+    for start, stop in delta.files:
+        for file in new.manifest.files[start:stop]:
+            needed.update(new.manifest.chunks[position].id for position in file.chunks)
+    missing = needed - old.chunk_locations.keys()
+    return sum(new.chunk_locations[chunk_id].length for chunk_id in missing if chunk_id in new.chunk_locations)

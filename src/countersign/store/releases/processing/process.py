@@ -20,7 +20,6 @@ from countersign.store.releases import blobs
 from countersign.store.releases.processing import builds, deltas, sandboxed_process, sbom
 from countersign.store.releases.processing.builds import Build, ChunkRow, ReadyArtifact
 from countersign.store.releases.processing.chunk_gc import PackWriter, SealedPack
-from countersign.store.releases.processing.deltas import make
 from countersign.store.releases.processing.inspection import extract, verify
 from countersign.store.releases.processing.sandboxed_process import ArtifactReader
 from countersign.store.releases.processing.schemas import (
@@ -300,5 +299,5 @@ TYPES: tuple[AnyJobType, ...] = (
     JobType("build.process", ProcessPayload, process, builds.admit, BUILD),
     JobType("archive.extract", ExtractPayload, extract, builds.admit),
     JobType("artifact.verify", VerifyPayload, verify, builds.admit),
-    JobType(deltas.DELTA_JOB, DeltaPayload, make, priority=BACKGROUND),
+    JobType(deltas.DELTA_JOB, DeltaPayload, deltas.run_delta_job, priority=BACKGROUND),
 )
