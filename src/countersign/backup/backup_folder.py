@@ -55,10 +55,11 @@ def read_folder(folder: Path) -> BackupFolder:
         Unavailable: the folder cannot be read.
     """
     with atomic_files.disk_errors(folder):
-        names = sorted((name[1], path) for path in folder.iterdir() if (name := _NAME.fullmatch(path.name)))
+        matches = [(_NAME.fullmatch(path.name), path) for path in folder.iterdir()]
+    timestamped_paths = sorted((match[1], path) for match, path in matches if match is not None)
     latest = clock.now() + MAX_CLOCK_SKEW
     found = BackupFolder(folder, [], [])
-    for timestamp, path in names:
+    for timestamp, path in timestamped_paths:
         moment = _parse_timestamp(timestamp)
         if moment is None or moment > latest:
             found.skipped.append(path)

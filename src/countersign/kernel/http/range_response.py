@@ -87,11 +87,16 @@ def requested_range(header: str | None, size: int) -> ByteRange | None:
 
 OCTETS = "application/octet-stream"
 
-RANGE_READS = ("Range", "If-Range", "If-None-Match")
-_KEPT = ("ETag", "Cache-Control", "Accept-Ranges")
-_RANGE_HEADERS = (*_KEPT, "Repr-Digest", "Content-Disposition")
-RANGE_SENDS: Mapping[int, tuple[str, ...]] = {200: _RANGE_HEADERS, 206: (*_RANGE_HEADERS, "Content-Range"), 304: _KEPT}
-"""The request and response headers of a route that serves stored bytes, for its options `reads` and `sends`."""
+RANGE_REQUEST_HEADERS = ("Range", "If-Range", "If-None-Match")
+"""The request headers that a route for stored bytes reads, for its option `reads`."""
+_NOT_MODIFIED_HEADERS = ("ETag", "Cache-Control", "Accept-Ranges")
+_RANGE_HEADERS = (*_NOT_MODIFIED_HEADERS, "Repr-Digest", "Content-Disposition")
+RANGE_RESPONSE_HEADERS: Mapping[int, tuple[str, ...]] = {
+    200: _RANGE_HEADERS,
+    206: (*_RANGE_HEADERS, "Content-Range"),
+    304: _NOT_MODIFIED_HEADERS,
+}
+"""The response headers of such a route for each status, for its option `sends`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +126,11 @@ async def range_response(
     blobs: BlobStore,
     request: Headers,
     stored: StoredContent,
-    begin: Callable[[], Awaitable[None]] | None = None,
+    before_first_byte: Callable[[], Awaitable[None]] | None = None,
 ) -> Response:
-    """Return the response 304, 206 or 200, according to If-None-Match, If-Range and Range. `begin` is awaited before
-    the first byte of the blob is sent. It is not called for HEAD, nor for a range that begins after the first byte.
+    """Return the response 304, 206 or 200, according to If-None-Match, If-Range and Range.
+    `before_first_byte` is awaited before the first byte of the blob is sent. It is not called for HEAD, nor for a range
+    that begins after the first byte.
 
     Raises:
         RangeNotSatisfiable: the range is beyond the end.
@@ -139,14 +145,14 @@ async def range_response(
     headers = (*common, ("Content-Length", str(span.length)), ("Repr-Digest", f"sha-256=:{digest}:"))
     if wanted is not None:
         headers = (*headers, ("Content-Range", f"bytes {span.start}-{span.stop - 1}/{stored.size}"))
-    body = _bytes(blobs, stored.sha256, span, begin if span.start == 0 else None)
+    body = _bytes(blobs, stored.sha256, span, before_first_byte if span.start == 0 else None)
     return Response(206 if wanted is not None else 200, body, stored.media_type, headers, stored.etag)
 
 
 async def _bytes(
-    blobs: BlobStore, sha256: str, span: ByteRange, begin: Callable[[], Awaitable[None]] | None
+    blobs: BlobStore, sha256: str, span: ByteRange, before_first_byte: Callable[[], Awaitable[None]] | None
 ) -> AsyncIterator[bytes]:
-    if begin is not None:
-        await begin()
+    if before_first_byte is not None:
+        await before_first_byte()
     async for piece in blobs.read(sha256, span.start, span.stop):
         yield piece

@@ -24,9 +24,9 @@ from countersign.kernel.errors import Refused, Unavailable
 
 CHUNK_BYTES = 64 * 1024
 TAG_BYTES = 16
-WORK = 18
+SCRYPT_WORK_FACTOR = 18
 """scrypt's cost as a power of two: 256 MiB and about a second for each guess."""
-MAX_WORK = 20
+MAX_SCRYPT_WORK_FACTOR = 20
 """The highest accepted cost: 1 GiB and some seconds. An untrusted file can cause this cost, because the file is
 authenticated only after the key is derived."""
 
@@ -66,7 +66,7 @@ class Damaged(Refused):
 class AgeEncryptor:
     """Encrypts the bytes written to it with a passphrase, in constant memory. It passes the ciphertext to `write`."""
 
-    def __init__(self, write: Callable[[bytes], object], passphrase: str, *, work: int = WORK) -> None:
+    def __init__(self, write: Callable[[bytes], object], passphrase: str, *, work: int = SCRYPT_WORK_FACTOR) -> None:
         file_key, salt, nonce = (ids.random_bytes(count) for count in (_KEY_BYTES, _SALT_BYTES, _NONCE_BYTES))
         body = ChaCha20Poly1305(_wrapping_key(passphrase, salt, work)).encrypt(bytes(12), file_key, None)
         head = _VERSION + b"-> scrypt %b %d\n%b\n---" % (_encode_base64(salt), work, _encode_base64(body))
@@ -121,8 +121,8 @@ class DamagedRange(NamedTuple):
 
 
 class AgeDecryptor:
-    """Decrypts a file from its beginning to its end. `read` returns the requested number of bytes, fewer only at the
-    end of the file."""
+    """Decrypts a file from its beginning to its end. The argument `read` must return the requested number of bytes,
+    fewer only at the end of the file."""
 
     def __init__(self, read: Callable[[int], bytes], passphrase: str) -> None:
         """Read the header.
@@ -134,7 +134,7 @@ class AgeDecryptor:
         """
         head = read(_MAX_HEADER_LENGTH)
         found = _HEADER.match(head)
-        if found is None or int(found[3]) > MAX_WORK:
+        if found is None or int(found[3]) > MAX_SCRYPT_WORK_FACTOR:
             is_cut = len(head) < _MAX_HEADER_LENGTH and (head.startswith(_VERSION) or _VERSION.startswith(head))
             raise Damaged(ENDS_EARLY if is_cut else "the file is not encrypted with a passphrase", 0, len(head))
         signed, salt, work, body, mac = found.groups()
@@ -156,13 +156,13 @@ class AgeDecryptor:
             Damaged: the next chunk cannot be decrypted, or the file is truncated.
         """
         taken: list[memoryview] = []
-        while count and self._has_more():
+        while count and self._load_next_chunk():
             taken.append(self._content[:count])
             self._content = self._content[count:]
             count -= len(taken[-1])
         return b"".join(taken)
 
-    def _has_more(self) -> bool:
+    def _load_next_chunk(self) -> bool:
         while not self._content:
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -222,16 +222,16 @@ def find_damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[Damag
         yield begun
 
 
-def _unwrap_file_key(passphrase: str, salt: bytes, work: int, body: bytes, length: int) -> bytes:
+def _unwrap_file_key(passphrase: str, salt: bytes, work: int, body: bytes, header_length: int) -> bytes:
     """Return the file's key."""
     try:
         sealed = _decode_base64(body)
         wrapping = _wrapping_key(passphrase, _decode_base64(salt), work)
         return ChaCha20Poly1305(wrapping).decrypt(bytes(12), sealed, None)
     except binascii.Error as error:
-        raise Damaged("the header was changed", 0, length) from error
+        raise Damaged("the header was changed", 0, header_length) from error
     except InvalidTag as error:
-        detail = f"the passphrase does not decrypt the archive, or its header was changed (bytes 0 to {length})"
+        detail = f"the passphrase does not decrypt the archive, or its header was changed (bytes 0 to {header_length})"
         raise WrongPassphrase(detail) from error
 
 

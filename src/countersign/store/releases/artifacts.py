@@ -10,8 +10,8 @@ from countersign.kernel.errors import NotFound, Refused, StorageFull, Unavailabl
 from countersign.kernel.http import range_response, response
 from countersign.kernel.http.range_response import (
     OCTETS,
-    RANGE_READS,
-    RANGE_SENDS,
+    RANGE_REQUEST_HEADERS,
+    RANGE_RESPONSE_HEADERS,
     RangeNotSatisfiable,
     StoredContent,
     attachment,
@@ -284,8 +284,8 @@ ROUTES = (
         answers={200: bytes, 206: bytes, 307: None},
         refusals=(ArtifactNotFound, NotEntitled, InsufficientScope, RangeNotSatisfiable),
         produces=(OCTETS,),
-        reads=RANGE_READS,
-        sends={**RANGE_SENDS, 307: ("Location",)},
+        reads=RANGE_REQUEST_HEADERS,
+        sends={**RANGE_RESPONSE_HEADERS, 307: ("Location",)},
     ),
     route(
         "GET",
@@ -295,7 +295,7 @@ ROUTES = (
         answers={200: bytes, 206: bytes},
         refusals=(InvalidSignature, AddressExpired, RangeNotSatisfiable, NotFound),
         produces=(OCTETS,),
-        reads=RANGE_READS,
-        sends=RANGE_SENDS,
+        reads=RANGE_REQUEST_HEADERS,
+        sends=RANGE_RESPONSE_HEADERS,
     ),
 )

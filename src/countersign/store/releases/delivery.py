@@ -14,7 +14,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import range_response, response
-from countersign.kernel.http.range_response import RANGE_READS, RANGE_SENDS, StoredContent
+from countersign.kernel.http.range_response import RANGE_REQUEST_HEADERS, RANGE_RESPONSE_HEADERS, StoredContent
 from countersign.kernel.http.response import JSON, Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store import signing_keys
@@ -360,8 +360,8 @@ ROUTES = (
         query=BuildQuery,
         answers={200: Envelope, 206: bytes},
         refusals=_REFUSALS,
-        reads=RANGE_READS,
-        sends=RANGE_SENDS,
+        reads=RANGE_REQUEST_HEADERS,
+        sends=RANGE_RESPONSE_HEADERS,
     ),
     route(
         "GET",

@@ -9,7 +9,12 @@ from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, StorageFull, Unavailable, invalid_member
 from countersign.kernel.http import range_response, response
-from countersign.kernel.http.range_response import RANGE_READS, RANGE_SENDS, RangeNotSatisfiable, StoredContent
+from countersign.kernel.http.range_response import (
+    RANGE_REQUEST_HEADERS,
+    RANGE_RESPONSE_HEADERS,
+    RangeNotSatisfiable,
+    StoredContent,
+)
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.callers import Caller, StoreRequest
@@ -369,8 +374,8 @@ ROUTES = (
         answers={200: bytes, 206: bytes},
         refusals=(MediaNotFound, RangeNotSatisfiable),
         produces=_MEDIA_TYPES,
-        reads=RANGE_READS,
-        sends=RANGE_SENDS,
+        reads=RANGE_REQUEST_HEADERS,
+        sends=RANGE_RESPONSE_HEADERS,
         cross_origin=True,
         # A page shows dozens of images. If these requests counted, a few pages would use up the quota of an address.
         counted=False,
