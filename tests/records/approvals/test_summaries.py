@@ -161,7 +161,7 @@ async def test_a_viewer_without_the_model_reads_neither_its_name_nor_its_fields(
     summary = risk.assess({}, [], None)
 
     assert (summary.level, summary.reasons) == ("low", ())
-    assert set(plan_summary.MEMBERS) >= {"risk", "title", "needs_left"}
+    assert set(plan_summary.COMPUTED_MEMBERS) >= {"risk", "title", "needs_left"}
 
 
 async def test_watching_counts_the_waiting_plans_and_those_of_high_risk(office: Office, agent: str) -> None:

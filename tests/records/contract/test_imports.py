@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from countersign.records.commands.csv_format import guarded, unguarded
+from countersign.records.commands.csv_format import escape_formula, unescape_formula
 from tests.records.contract.test_round_trip import HOSTILE
 from tests.records.office import Office
 
@@ -155,8 +155,8 @@ async def test_a_clerk_exports_no_name_that_is_masked(office: Office) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_the_guard_against_formulas_is_taken_off_again(text: str) -> None:
-    cell = guarded(text)
+    cell = escape_formula(text)
 
-    assert unguarded(cell) == text
+    assert unescape_formula(cell) == text
     assert cell
     assert cell[0] not in "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"

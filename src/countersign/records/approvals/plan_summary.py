@@ -17,7 +17,7 @@ from countersign.records.commands.run import Run
 
 MAX_AFFECTED = 50
 """The maximum number of affected records that a plan names."""
-MEMBERS = (
+COMPUTED_MEMBERS = (
     *("risk", "risk_reasons", "title", "record_name", "record_url", "reversible", "affected", "group_key"),
     "needs_left",
 )
@@ -55,37 +55,40 @@ async def summarize(
     """Return the summary of a plan. `shown` contains the plan's why, agent, input and diff as the viewer sees them.
     Names of records are read now, as the viewer sees them, so a masked name is a placeholder token."""
     views = run.caller.view.models
-    seen = [step for step in plan_steps if step.model in views]
+    visible_steps = [step for step in plan_steps if step.model in views]
     links = await visible_links(run, raw_effects)
-    names = await _names(run, seen, links)
+    names = await _names(run, visible_steps, links)
     affected = [
         AffectedRecord(
             step.model,
             step.record_id,
-            _name(views[step.model], step, names, shown["diff"]),
+            _record_name(views[step.model], step, names, shown["diff"]),
             _CHANGES.get(step.command, "changed"),
         )
-        for step in seen
+        for step in visible_steps
     ]
-    affected += [AffectedRecord(each[0], each[1], names.get(each[:2]), each[5]) for each in links]
+    affected += [
+        AffectedRecord(model, record_id, names.get((model, record_id)), change)
+        for model, record_id, _field, _target, _target_id, change in links
+    ]
     assessment = risk.assess(views, plan_steps, shown["why"], len(affected))
-    single = seen[0] if len(plan_steps) == 1 and seen else None
+    single = visible_steps[0] if len(plan_steps) == 1 and visible_steps else None
     return PlanSummary(
         assessment.level,
         assessment.reasons,
         _title(views, plan_steps, single, affected),
         affected[0].name if single is not None else None,
         _url(single, names),
-        all(presentation.is_reversible(views[step.model], step.command) for step in seen),
+        all(presentation.is_reversible(views[step.model], step.command) for step in visible_steps),
         affected[:MAX_AFFECTED],
         _group_key(plan_steps, shown),
     )
 
 
-async def _names(run: Run, seen: Sequence[Step], links: Sequence[Link]) -> dict[tuple[str, str], object]:
+async def _names(run: Run, visible_steps: Sequence[Step], links: Sequence[Link]) -> dict[tuple[str, str], object]:
     """Map the records that exist for the viewer to their names. One statement reads the names of each model."""
     wanted: dict[str, list[str]] = {}
-    keys = [(step.model, step.record_id) for step in seen] + [(each[0], each[1]) for each in links]
+    keys = [(step.model, step.record_id) for step in visible_steps] + [link[:2] for link in links]
     for model, record_id in keys:
         if record_id is not None:
             wanted.setdefault(model, []).append(record_id)
@@ -96,7 +99,7 @@ async def _names(run: Run, seen: Sequence[Step], links: Sequence[Link]) -> dict[
     }
 
 
-def _name(
+def _record_name(
     view: ModelView, step: Step, names: Mapping[tuple[str, str], object], diff: Sequence[Mapping[str, Any]]
 ) -> object:
     """Return the current name of the step's record. If the viewer cannot read it, return the name in the plan's diff,
@@ -148,7 +151,8 @@ def _in_sentence(label: str) -> str:
 
 
 def _with_object(verb: str, thing: str) -> str:
-    """Return a sentence. Its object follows the first word of the verb: Mark lead “…” as won."""
+    """Return the verb with its object: after the first word of the verb, as in Mark lead “…” as won, or, if the verb
+    begins with Change, at its end."""
     if verb.startswith("Change "):
         return f"{verb} {thing}"
     first, _, rest = verb.partition(" ")

@@ -23,17 +23,17 @@ from countersign.records.commands.run import Run
 SEPARATORS: tuple[Separator, ...] = (",", ";", "\t")
 DECIMAL_MARKS: tuple[DecimalMark, ...] = (".", ",")
 DATE_ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
-NOTATION = ("separator", "decimal", "date_order")
+NOTATION_KEYS = ("separator", "decimal", "date_order")
 """The keys of the input that describe the format of a file."""
 
-MAX_FIELD_LENGTH = MAX_LONGTEXT_LENGTH + 1
-"""The maximum length of a cell: the longest text, and the apostrophe that `guarded` adds."""
+MAX_CELL_LENGTH = MAX_LONGTEXT_LENGTH + 1
+"""The maximum length of a cell: the longest text, and the apostrophe that `escape_formula` adds."""
 # The csv module has one limit for the whole process. The fields of the models have their own limits.
-csv.field_size_limit(MAX_FIELD_LENGTH)
+csv.field_size_limit(MAX_CELL_LENGTH)
 
-# The texts before which `guarded` puts an apostrophe. A spreadsheet evaluates a cell that begins with one of these
-# characters as a formula (CWE-1236). An empty text is included, because an empty cell means no value. Texts with
-# apostrophes before such a character are included, so that `unguarded` restores them exactly.
+# The texts before which `escape_formula` puts an apostrophe. A spreadsheet evaluates a cell that begins with one of
+# these characters as a formula (CWE-1236). An empty text is included, because an empty cell means no value. Texts with
+# apostrophes before such a character are included, so that `unescape_formula` restores them exactly.
 _NEEDS_GUARD = re.compile("'*(?:[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]|$)")
 _SEPARATOR_LINE = re.compile("sep=([,;\t])\n", re.IGNORECASE)
 
@@ -58,14 +58,14 @@ def _one_of(body: Mapping[str, object], name: str, known: Sequence[_T]) -> _T:
     return found
 
 
-def guarded(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Return a cell that contains the text and that a spreadsheet does not evaluate as a formula. If needed, the cell
-    begins with an apostrophe, which `unguarded` removes."""
+    begins with an apostrophe, which `unescape_formula` removes."""
     return f"'{text}" if _NEEDS_GUARD.match(text) else text
 
 
-def unguarded(cell: str) -> str:
-    """Return the text of a cell, without the apostrophe that `guarded` added."""
+def unescape_formula(cell: str) -> str:
+    """Return the text of a cell, without the apostrophe that `escape_formula` added."""
     return cell[1:] if cell[:1] == "'" and _NEEDS_GUARD.match(cell) else cell
 
 
@@ -78,8 +78,8 @@ def format_rows(rows: Iterable[Sequence[str]], separator: Separator = ",") -> st
 
 def parse_rows(text: str, separator: Separator | None, *, max_rows: int, max_lines: int) -> list[list[str]]:
     """Parse CSV text and return the rows that are not empty. The first row contains the names of the columns;
-    `max_rows` does not count it. Parsing stops when there are too many rows or lines. The text may have line ends of
-    any kind, and may begin with a byte order mark and a line such as `sep=;`.
+    `max_rows` does not count it. With too many rows, max_rows + 2 rows are returned, and the caller refuses them. The
+    text may have line ends of any kind, and may begin with a byte order mark and a line such as `sep=;`.
 
     Raises:
         BadInput: the text cannot be read as CSV, or has too many lines.
@@ -123,12 +123,12 @@ def _guess_separator(text: str) -> Separator:
     return max(SEPARATORS, key=bare.count)
 
 
-AMOUNT = ":amount"
+AMOUNT_SUFFIX = ":amount"
 """The suffix of a money field's name for a column that contains decimal amounts (12.34) instead of minor units
 (1234)."""
 
 _ADDITIONAL_COLUMNS = ("id", "revision")
-_MAX_AMOUNT = 40
+_MAX_AMOUNT_LENGTH = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Column:
     is_amount: bool = False
 
 
-class ColumnNames:
+class ColumnFinder:
     """Finds columns by the names and labels of the fields that one caller sees. Case, spaces and punctuation are
     ignored."""
 
@@ -164,11 +164,11 @@ class ColumnNames:
         """Return the column for a header, or None if the header names no field.
 
         The column of a money field contains minor units if the header is the field's name. It contains decimal amounts
-        if the header is the field's label or ends with `AMOUNT`.
+        if the header is the field's label or ends with `AMOUNT_SUFFIX`.
         """
         text = header.strip()
-        has_amount_suffix = text.endswith(AMOUNT)
-        key = alphanumeric(text.removesuffix(AMOUNT))
+        has_amount_suffix = text.endswith(AMOUNT_SUFFIX)
+        key = alphanumeric(text.removesuffix(AMOUNT_SUFFIX))
         field_name = text if text in self._fields else self._names.get(key)
         name = self._labels.get(key) if field_name is None else field_name
         if name is None:
@@ -210,21 +210,22 @@ class ColumnNames:
         if assigned is None:
             return Column(header, None)
         name = assigned if isinstance(assigned, str) else ""
-        field = self._fields.get(name.removesuffix(AMOUNT))
-        if name.endswith(AMOUNT) and isinstance(field, Money):
+        field = self._fields.get(name.removesuffix(AMOUNT_SUFFIX))
+        if name.endswith(AMOUNT_SUFFIX) and isinstance(field, Money):
             return Column(header, field.name, field, is_amount=True)
         column = self.named_column(name)
         return Column(header, column.name, column.field)
 
 
-def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str, str]) -> object:
-    """Return the JSON value of a cell, or None for an empty cell. Some invalid text is returned unchanged; the field
-    refuses it later. `names` maps the cells of a reference to the ids of the records that they name.
+def read_cell(column: Column, cell: str, notation: Notation, ids_by_name: Mapping[str, str]) -> object:
+    """Return the JSON value of a cell, or None for an empty cell. Text that the field cannot
+    convert, and a name of a referenced record that `ids_by_name` does not contain, are returned unchanged; the field
+    refuses them later. `ids_by_name` maps names of referenced records to the ids of the records.
 
     Raises:
         BadInput: the cell cannot be read.
     """
-    text, field = unguarded(cell), column.field
+    text, field = unescape_formula(cell), column.field
     if field is None or isinstance(field, Text):
         return text if cell else None
     text = text.strip()
@@ -233,7 +234,7 @@ def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str,
     if column.is_amount:
         return _amount(text, notation)
     if isinstance(field, Ref):
-        return names.get(text, text)
+        return ids_by_name.get(text, text)
     try:
         return field.read_cell(text, notation)
     except BadValue as error:
@@ -243,39 +244,39 @@ def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str,
 def _amount(text: str, notation: Notation) -> int:
     """Return a decimal amount in minor units. The amount may have digit grouping."""
     decimal, group = ("\\.", ",") if notation.decimal == "." else (",", "\\.")
-    bare = re.sub("[\\s\u00a0\u202f'\u2019]", "", text[: _MAX_AMOUNT + 1]).replace("\u2212", "-")
+    bare = re.sub("[\\s\u00a0\u202f'\u2019]", "", text[: _MAX_AMOUNT_LENGTH + 1]).replace("\u2212", "-")
     pattern = f"(-?)([0-9]{{1,16}}|[0-9]{{1,3}}(?:{group}[0-9]{{3}}){{1,5}})(?:{decimal}([0-9]{{0,2}}))?"
     found = re.fullmatch(pattern, bare, re.ASCII)
-    if found is None or len(text) > _MAX_AMOUNT:
+    if found is None or len(text) > _MAX_AMOUNT_LENGTH:
         raise BadInput(f"must be an amount such as 1234{notation.decimal}50")
     digits = re.sub("[.,]", "", found[2]) + (found[3] or "").ljust(2, "0")
     return int(found[1] + digits)
 
 
 def format_for_people(column: Column, value: object, notation: Notation) -> str | None:
-    """Return the text that a file for people contains for a value, or None if the file contains the JSON value."""
+    """Format a value for a human-readable file; None if it is written as JSON."""
     if column.is_amount and isinstance(value, int):
         digits = str(abs(value)).rjust(3, "0")
         return f"{'-' if value < 0 else ''}{digits[:-2]}{notation.decimal}{digits[-2:]}"
     return None if column.field is None else column.field.show_cell(value, notation)
 
 
-def read_head(headers: ColumnNames, head: Sequence[str], chosen: object) -> tuple[list[Column], list[str]]:
+def read_head(finder: ColumnFinder, head: Sequence[str], assigned: object) -> tuple[list[Column], list[str]]:
     """Return the columns of a table and its unknown headers. `head` is the first row. If the caller has assigned fields
-    to the columns, `chosen` lists them.
+    to the columns, `assigned` lists them.
 
     Raises:
-        BadInput: `chosen` is not a list with a field or None for each column, or a field has two columns.
+        BadInput: `assigned` is not a list with a field or None for each column, or a field has two columns.
     """
-    head = list(map(unguarded, head))
+    head = list(map(unescape_formula, head))
     unknown: list[str] = []
     columns: list[Column] = []
-    assigned = None if chosen is None else _assigned_fields(chosen, len(head))
+    fields = None if assigned is None else _assigned_fields(assigned, len(head))
     for position, header in enumerate(head):
-        if assigned is None:
-            column = headers.column_or_ignored(header)
+        if fields is None:
+            column = finder.column_or_ignored(header)
         else:
-            column = headers.assigned_column(header, assigned[position])
+            column = finder.assigned_column(header, fields[position])
         columns.append(column or Column(header, None))
         if column is None:
             unknown.append(header)
@@ -285,11 +286,11 @@ def read_head(headers: ColumnNames, head: Sequence[str], chosen: object) -> tupl
     return columns, unknown
 
 
-def _assigned_fields(chosen: object, count: int) -> list[object]:
-    assigned = cast("list[object]", chosen) if isinstance(chosen, list) else []
-    if len(assigned) != count:
+def _assigned_fields(assigned: object, count: int) -> list[object]:
+    fields = cast("list[object]", assigned) if isinstance(assigned, list) else []
+    if len(fields) != count:
         raise BadInput(f"columns must be an array with a field or null for each of the {count} columns")
-    return assigned
+    return fields
 
 
 _NAMES_AT_ONCE = 1_000
@@ -305,24 +306,24 @@ def _view_with_names(run: Run, ref: Ref) -> ModelView | None:
     return view if name_field.is_folded and view.sees_in_clear(name_field.name) else None
 
 
-def name_column(run: Run, scope: queries.Scope, ref: Ref) -> str:
+def name_expression(run: Run, scope: queries.Scope, ref: Ref) -> str:
     """Return the SQL expression for the name of the referenced record. The expression is NULL if the caller may not see
     the record or may not read its name in clear."""
     view = _view_with_names(run, ref)
     if view is None:
         return "NULL"
     inner = queries.Scope(scope.dialect, scope.parameters, f"{scope.alias}_{ref.name}_name")
-    seen = queries.any_of(inner, view.model, view.visible)
+    visible_condition = queries.any_of(inner, view.model, view.visible)
     return (
         f'(SELECT {inner.alias}."{view.model.shown_as}" FROM "{ref.target}" AS {inner.alias} '
-        f'WHERE {inner.alias}.id = {scope.alias}."{ref.name}" AND {seen})'
+        f'WHERE {inner.alias}.id = {scope.alias}."{ref.name}" AND {visible_condition})'
     )
 
 
-async def ids_of(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[str, str], dict[str, int]]:
+async def match_names(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[str, str], dict[str, int]]:
     """Find the records that cells name. Return two maps: one from each cell that names exactly one visible record to
-    the id of the record, and one from each ambiguous cell to the number of records with this name. Names in other case
-    count if no name matches exactly."""
+    the id of the record, and one from each ambiguous cell to the number of records with this name. If no name matches
+    exactly, case is ignored."""
     view = _view_with_names(run, ref)
     names = {each for each in cells if not is_record_id(each) and not _has_token(run, each)}
     if view is None or not names:
@@ -342,7 +343,7 @@ def _has_token(run: Run, cell: str) -> bool:
 
 
 async def _matches_by_name(run: Run, view: ModelView, names: Collection[str]) -> dict[str, tuple[str, int]]:
-    """Map each name that a record has to the id of one such record and the number of such records."""
+    """Map each name to the id of one matching record and the number of matches; names without a match are omitted."""
     exact, loose = dict[str, tuple[str, int]](), dict[str, tuple[str, int]]()
     for batch in _batches(sorted({folded(each) for each in names})):
         for name, key, record_id, count in await _records_with_names(run, view, batch):
@@ -358,10 +359,11 @@ async def _records_with_names(run: Run, view: ModelView, names: Sequence[str]) -
     name, parameters = view.model.shown_as, Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
     placeholders = ", ".join(parameters.put(each) for each in names)
-    seen = queries.any_of(scope, view.model, view.visible)
+    visible_condition = queries.any_of(scope, view.model, view.visible)
     text = (
         f'SELECT t."{name}", t."{name}__folded", min(t.id), count(*) FROM "{view.model.name}" AS t '
-        f'WHERE t."{name}__folded" IN ({placeholders}) AND {seen} GROUP BY t."{name}", t."{name}__folded"'
+        f'WHERE t."{name}__folded" IN ({placeholders}) AND {visible_condition} '
+        f'GROUP BY t."{name}", t."{name}__folded"'
     )
     scan = run.engine.records.database.scan if run.open_transaction is None else run.reader.fetch
     rows = await scan(text, *parameters.values)

@@ -24,14 +24,14 @@ from countersign.records.commands import (
     unmask_input,
 )
 from countersign.records.commands.csv_format import (
-    NOTATION,
+    NOTATION_KEYS,
     Column,
-    ColumnNames,
+    ColumnFinder,
     parse_rows,
     read_cell,
     read_head,
     read_notation,
-    unguarded,
+    unescape_formula,
 )
 from countersign.records.commands.errors import BadInput, TryAgain, refuse_unknown_keys, unknown_field
 from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
@@ -186,7 +186,7 @@ MAX_LINES = 20 * MAX_ROWS
 MAX_COLUMNS = 1_000
 
 _RESTORE_HINT = "an administrator imports exported records in other states, as posted invoices, with restore"
-_MEMBERS = ("csv", "dry_run", "columns", "restore", *NOTATION)
+_MEMBERS = ("csv", "dry_run", "columns", "restore", *NOTATION_KEYS)
 
 
 class RowError(msgspec.Struct):
@@ -324,7 +324,7 @@ async def read_table(run: Run, view: ModelView, body: Body) -> ImportTable:
     lines = parse_rows(text, notation.separator, max_rows=MAX_ROWS, max_lines=MAX_LINES)
     if lines and len(lines[0]) > MAX_COLUMNS:
         raise BadInput(f"csv may have {MAX_COLUMNS} columns at most")
-    columns, unknown = read_head(ColumnNames(view), lines[0] if lines else [], body.get("columns"))
+    columns, unknown = read_head(ColumnFinder(view), lines[0] if lines else [], body.get("columns"))
     if unknown and not is_trial:
         raise unknown_field(view.model.name, unknown[0])
     columns = _columns_to_write(columns, is_restoring=is_restoring)
@@ -376,7 +376,8 @@ async def _records_named_in_cells(
     for place, column in enumerate(columns):
         if isinstance(column.field, Ref):
             cells = {_stripped(row[place]) for row in rows if place < len(row)}
-            ids[column.field.name], ambiguous[column.field.name] = await csv_format.ids_of(run, column.field, cells)
+            name = column.field.name
+            ids[name], ambiguous[name] = await csv_format.match_names(run, column.field, cells)
     return ids, ambiguous
 
 
@@ -411,4 +412,4 @@ def _value(view: ModelView, found: ImportTable, column: Column, cell: str) -> ob
 
 
 def _stripped(cell: str) -> str:
-    return unguarded(cell).strip()
+    return unescape_formula(cell).strip()

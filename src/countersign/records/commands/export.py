@@ -12,12 +12,12 @@ from countersign.declare import Ref
 from countersign.declare.fields.field import Notation
 from countersign.records.commands import csv_format, list_search, mask_output, queries, select
 from countersign.records.commands.csv_format import (
-    NOTATION,
+    NOTATION_KEYS,
     Column,
-    ColumnNames,
+    ColumnFinder,
+    escape_formula,
     format_for_people,
     format_rows,
-    guarded,
     read_notation,
 )
 from countersign.records.commands.errors import BadInput
@@ -73,7 +73,7 @@ def read(run: Run, model: str, body: Body) -> ExportRequest:
         raise BadInput(f"form must be {' or '.join(FORMS)}")
     if form == "shown" and found != "text/csv":
         raise BadInput("form shown is for text/csv alone: leave it out")
-    own_members = ("content_type", "form", "fields", *NOTATION)
+    own_members = ("content_type", "form", "fields", *NOTATION_KEYS)
     query = list_search.read_query(
         run, model, "export", {name: value for name, value in body.items() if name not in own_members}
     )
@@ -88,9 +88,9 @@ def _columns(run: Run, model: str, fields: object, *, is_shown: bool) -> tuple[C
         names = cast("list[object]", fields) if isinstance(fields, list) else ()
         if not names or len({each for each in names if isinstance(each, str)}) != len(names):
             raise BadInput("fields must be an array of different names of fields")
-    headers = ColumnNames(view)
-    columns = [headers.named_column(cast(str, each)) for each in names]
-    return tuple(headers.labelled_column(cast(str, each.name)) for each in columns) if is_shown else tuple(columns)
+    finder = ColumnFinder(view)
+    columns = [finder.named_column(cast(str, each)) for each in names]
+    return tuple(finder.labelled_column(cast(str, each.name)) for each in columns) if is_shown else tuple(columns)
 
 
 def check(run: Run, model: str, request: ExportRequest) -> None:
@@ -136,7 +136,8 @@ async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenera
     reading = run.engine.reading(run.caller, run.view_of(model))
     is_csv = request.content_type == "text/csv"
     if is_csv:
-        yield format_rows([[guarded(each.header) for each in request.columns]], request.notation.separator or ","), 0
+        headers = [escape_formula(each.header) for each in request.columns]
+        yield format_rows([headers], request.notation.separator or ","), 0
     async with aclosing(_records(run, model, reading, request)) as found:
         async for records in found:
             yield (_csv(request, records) if is_csv else _lines(request, records)), len(records)
@@ -171,7 +172,7 @@ def _statement(run: Run, model: str, request: ExportRequest) -> select.SelectSta
     view = run.view_of(model)
 
     def named(scope: queries.Scope) -> list[str]:
-        return [csv_format.name_column(run, scope, each) for each in request.named]
+        return [csv_format.name_expression(run, scope, each) for each in request.named]
 
     return select.page(run.engine.reading(run.caller, view), view.reach("export"), request.query, named)
 
@@ -199,5 +200,5 @@ def _cell(request: ExportRequest, column: Column, value: object, names: Mapping[
     if text is None and isinstance(value, str):
         # The value of a reference is the id of a record. It is replaced by the name of the record if the caller can
         # read the name.
-        return guarded(names.get(column.name or "", value))
+        return escape_formula(names.get(column.name or "", value))
     return _encoder.encode(value).decode() if text is None else text
