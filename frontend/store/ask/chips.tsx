@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Menu, type MenuItem } from "../../shared/components/menu";
 import { date, dateTime, number, translator } from "../../shared/i18n";
 import { PLATFORMS, type Platform } from "../platform";
-import { withCondition, withValue, MEMBER_VALUES, SLOT_VALUES, withSignToggled, without, type Condition, type Conditions, type Name } from "./filter";
+import { withCondition, withValue, OPTION_VALUES, CONDITION_VALUES, withModeToggled, without, type Condition, type Conditions, type ConditionName } from "./filter";
 
 const tStore = translator("store");
 const t = translator("ask");
@@ -52,7 +52,7 @@ export function Chips({ all, titles, onChange }: Props) {
       >
         {all.map((each) => (
           <Chip
-            key={`${each.name} ${each.sign} ${each.value}`}
+            key={`${each.name} ${each.mode} ${each.value}`}
             words={described(each, all, titles)}
             name={named(each, titles)}
             items={edits(each, all, titles, onChange)}
@@ -95,16 +95,16 @@ function Chip({ words, name, items, onDrop }: ChipProps) {
 
 /** Menu items for the other values of a condition, if it has a fixed list of values. */
 function edits(each: Condition, all: Conditions, titles: Props["titles"], onChange: Props["onChange"]): MenuItem[] {
-  const { name, value, sign } = each;
+  const { name, value, mode } = each;
   const products = all.filter((other) => other.name === "product").length;
-  const values = SLOT_VALUES[name] ?? MEMBER_VALUES[name] ?? [];
+  const values = CONDITION_VALUES[name] ?? OPTION_VALUES[name] ?? [];
   const isTaken = (other: string) => all.some((known) => known.name === name && known.value === other);
   const items: MenuItem[] = values
     .filter((other) => !isTaken(other) && (other !== "compare" || products > 1))
     .map((other) => ({ label: valued(name, other, titles), does: () => onChange(withValue(all, each, other)) }));
-  if (SLOT_VALUES[name]) {
-    const turn = t(sign === "not" ? "include" : "exclude", { value: valued(name, value, titles) });
-    items.push({ label: turn, does: () => onChange(withSignToggled(all, each)) });
+  if (CONDITION_VALUES[name]) {
+    const turn = t(mode === "not" ? "include" : "exclude", { value: valued(name, value, titles) });
+    items.push({ label: turn, does: () => onChange(withModeToggled(all, each)) });
   }
   return items;
 }
@@ -113,26 +113,26 @@ function additions(all: Conditions, onChange: Props["onChange"]): MenuItem[] {
   const hasProducts = all.filter(({ name }) => name === "product").length > 1;
   return ADDED.flatMap((name) => {
     const known = all.filter((each) => each.name === name).map((each) => each.value);
-    const isSlot = name in SLOT_VALUES;
-    // Omit the default value of a member, which is not a condition. A member has only one value.
-    const values = isSlot ? SLOT_VALUES[name] : known.length ? [] : MEMBER_VALUES[name]?.slice(1);
+    const isValueCondition = name in CONDITION_VALUES;
+    // Omit the default value of an option, which is not a condition. These options have only one value.
+    const values = isValueCondition ? CONDITION_VALUES[name] : known.length ? [] : OPTION_VALUES[name]?.slice(1);
     const left = (values ?? []).filter((value) => !known.includes(value) && (value !== "compare" || hasProducts));
     const does = left.map((value) => ({ label: valued(name, value), does: () => onChange(withCondition(all, name, value)) }));
     return does.length ? [{ label: t(`name.${name}`), does }] : [];
   });
 }
 
-/** The text of a condition's chip. The second value of a slot follows the first as “or App”. */
+/** The text of a condition's chip. The second value of a value condition follows the first as “or App”. */
 function described(each: Condition, all: Conditions, titles: Props["titles"]): string {
-  const { name, sign, value } = each;
-  const isFirst = all.find((other) => other.name === name && other.sign !== "not") === each;
-  return sign === "" || sign === "not" || isFirst ? named(each, titles) : t(sign, { value: valued(name, value, titles) });
+  const { name, mode, value } = each;
+  const isFirst = all.find((other) => other.name === name && other.mode !== "not") === each;
+  return mode === "" || mode === "not" || isFirst ? named(each, titles) : t(mode, { value: valued(name, value, titles) });
 }
 
 /** A condition in full: “Platform: not Windows”. */
-function named({ name, sign, value }: Condition, titles: Props["titles"]): string {
+function named({ name, mode, value }: Condition, titles: Props["titles"]): string {
   const words = valued(name, value, titles);
-  return t("condition", { name: t(`name.${name as Name}`), value: sign === "not" ? t("not", { value: words }) : words });
+  return t("condition", { name: t(`name.${name as ConditionName}`), value: mode === "not" ? t("not", { value: words }) : words });
 }
 
 function valued(name: string, value: string, titles?: Props["titles"]): string {
@@ -142,8 +142,8 @@ function valued(name: string, value: string, titles?: Props["titles"]): string {
   if (name === "product") return titles?.get(value) ?? value;
   if (name === "since" || name === "until") return timed(value);
   if (name === "limit") return number(Number(value));
-  if (name === "by") return t(`name.${value as Name}`);
-  return MEMBER_VALUES[name]?.includes(value) ? t(`${name}.${value}` as "find.products") : value;
+  if (name === "by") return t(`name.${value as ConditionName}`);
+  return OPTION_VALUES[name]?.includes(value) ? t(`${name}.${value}` as "find.products") : value;
 }
 
 function timed(value: string): string {

@@ -1,36 +1,38 @@
-// The filter of a question: a list of conditions (chips), and its text as key=value, which is also a valid question.
+// Converts the API's filter of a question to a list of conditions, which the page shows as chips, and the list to text
+// such as `kind=game; platform=linux`, which is also a valid question.
 import type { Schemas } from "../api";
 import { PLATFORMS } from "../platform";
 
-/** The filter of the API, without members that have their default. */
+/** The API's filter of a question. Members with their default value are omitted. */
 export type Filter = Partial<Schemas["Filter"]>;
 type Values = Partial<Schemas["Values"]>;
 
-export type Sign = keyof Values | "";
+/** How a value is compared: a record has "any" or "all" of the values, or does "not" have the value; "" for an option. */
+export type MatchMode = keyof Values | "";
 
-/** A value of a slot (with its sign), or the value of a member (without a sign). */
+/** One value of a value condition (a property of the records, with a mode) or of an option of the question (no mode). */
 export interface Condition {
   name: string;
-  sign: Sign;
+  mode: MatchMode;
   value: string;
 }
 
 export type Conditions = readonly Condition[];
 
-const SLOTS = ["kind", "platform", "access", "tag", "org", "license", "product", "title", "text", "version", "channel"] as const;
-const MEMBERS = ["find", "when", "since", "until", "order", "limit", "answer", "by", "fields"] as const;
-export type Name = (typeof SLOTS)[number] | (typeof MEMBERS)[number];
+const VALUE_CONDITIONS = ["kind", "platform", "access", "tag", "org", "license", "product", "title", "text", "version", "channel"] as const;
+const QUESTION_OPTIONS = ["find", "when", "since", "until", "order", "limit", "answer", "by", "fields"] as const;
+export type ConditionName = (typeof VALUE_CONDITIONS)[number] | (typeof QUESTION_OPTIONS)[number];
 
-/** The values of slots with a fixed list of values. */
-export const SLOT_VALUES: Readonly<Record<string, readonly string[]>> = {
+/** The values of the value conditions that have a fixed list of values. */
+export const CONDITION_VALUES: Readonly<Record<string, readonly string[]>> = {
   kind: ["game", "app", "tool"],
   platform: Object.keys(PLATFORMS),
   channel: ["stable", "beta", "nightly", "alpha"],
   access: ["free", "entitled"],
 };
 
-/** The values of members with a fixed list of values. If a member has a default, it is the first value. */
-export const MEMBER_VALUES: Readonly<Record<string, readonly string[]>> = {
+/** The values of the options that have a fixed list of values. If an option has a default, it is the first value. */
+export const OPTION_VALUES: Readonly<Record<string, readonly string[]>> = {
   find: ["products", "releases", "publishers"],
   when: ["any", "first", "last", "none"],
   order: ["title", "newest", "oldest", "releases", "platforms", "products"],
@@ -43,38 +45,38 @@ export const MEMBER_VALUES: Readonly<Record<string, readonly string[]>> = {
 
 const HAVE_DEFAULT = ["find", "when", "order", "answer"];
 
-const isSlot = (name: string) => (SLOTS as readonly string[]).includes(name);
+const isValueCondition = (name: string) => (VALUE_CONDITIONS as readonly string[]).includes(name);
 
 /** The conditions of a filter, in a fixed order. */
 export function conditions(filter: Filter | null): Conditions {
   if (filter === null) {
     return [];
   }
-  const slots = SLOTS.flatMap((name) => {
+  const valueConditions = VALUE_CONDITIONS.flatMap((name) => {
     const values: Values = (name === "channel" ? filter.channel : filter.where?.[name]) ?? {};
-    return (["any", "all", "not"] as const).flatMap((sign) => (values[sign] ?? []).map((value) => ({ name, sign, value })));
+    return (["any", "all", "not"] as const).flatMap((mode) => (values[mode] ?? []).map((value) => ({ name, mode, value })));
   });
-  const members = MEMBERS.flatMap((name) => {
+  const options = QUESTION_OPTIONS.flatMap((name) => {
     const value = filter[name];
     const values: readonly unknown[] = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value];
-    return values.map((each) => ({ name, sign: "" as const, value: String(each) }));
+    return values.map((each) => ({ name, mode: "" as const, value: String(each) }));
   });
-  return [...slots, ...members];
+  return [...valueConditions, ...options];
 }
 
 /** The conditions as a question with exactly their meaning: `kind=game; platform=linux&macos; platform!=windows`. */
 export function asText(all: Conditions): string {
-  const pieces = [...SLOTS, ...MEMBERS].flatMap((name) =>
-    (["any", "all", "not", ""] as const).flatMap((sign) => {
-      const values = all.filter((each) => each.name === name && each.sign === sign).map((each) => quoted(each.value));
-      return values.length ? [name + (sign === "not" ? "!=" : "=") + values.join(sign === "all" ? "&" : "|")] : [];
+  const pieces = [...VALUE_CONDITIONS, ...QUESTION_OPTIONS].flatMap((name) =>
+    (["any", "all", "not", ""] as const).flatMap((mode) => {
+      const values = all.filter((each) => each.name === name && each.mode === mode).map((each) => quoted(each.value));
+      return values.length ? [name + (mode === "not" ? "!=" : "=") + values.join(mode === "all" ? "&" : "|")] : [];
     }),
   );
   return pieces.join("; ");
 }
 
 function quoted(value: string): string {
-  // Times (2026-10-01T00:00:00Z) and names of members (published_at) need no quotes.
+  // Times (2026-10-01T00:00:00Z) and names of fields (published_at) need no quotes.
   return /^[\p{L}\p{N}.:_-]+$/u.test(value) ? value : `"${value.replaceAll('"', "'")}"`;
 }
 
@@ -89,29 +91,29 @@ export function without(all: Conditions, dropped: Condition): Conditions {
   return left.filter((each) => !depends(each));
 }
 
-/** Replace the value of a condition. With a member's default, the condition is removed. */
+/** Replace the value of a condition. If the value is the option's default, remove the condition. */
 export function withValue(all: Conditions, old: Condition, value: string): Conditions {
-  if (HAVE_DEFAULT.includes(old.name) && value === MEMBER_VALUES[old.name]?.[0]) {
+  if (HAVE_DEFAULT.includes(old.name) && value === OPTION_VALUES[old.name]?.[0]) {
     return without(all, old);
   }
   const next = all.map((each) => (each === old ? { ...old, value } : each));
-  return old.name === "answer" ? fitting(next, value) : next;
+  return old.name === "answer" ? adjustedToAnswer(next, value) : next;
 }
 
 /** Add a condition. */
 export function withCondition(all: Conditions, name: string, value: string): Conditions {
-  const next = [...all, { name, sign: isSlot(name) ? ("any" as const) : ("" as const), value }];
-  return name === "answer" ? fitting(next, value) : next;
+  const next = [...all, { name, mode: isValueCondition(name) ? ("any" as const) : ("" as const), value }];
+  return name === "answer" ? adjustedToAnswer(next, value) : next;
 }
 
 /** Switch between including and excluding the value. */
-export function withSignToggled(all: Conditions, old: Condition): Conditions {
-  return all.map((each) => (each === old ? { ...old, sign: old.sign === "not" ? "any" : "not" } : each));
+export function withModeToggled(all: Conditions, old: Condition): Conditions {
+  return all.map((each) => (each === old ? { ...old, mode: old.mode === "not" ? "any" : "not" } : each));
 }
 
-/** Add or remove the member that only a breakdown has. */
-function fitting(all: Conditions, answer: string): Conditions {
+/** Remove `by` unless the answer is a breakdown, and `fields` unless it is fields. Add `by` to a breakdown without it. */
+function adjustedToAnswer(all: Conditions, answer: string): Conditions {
   const left = all.filter(({ name }) => (name !== "by" || answer === "breakdown") && (name !== "fields" || answer === "fields"));
-  const isCounted = answer !== "breakdown" || left.some(({ name }) => name === "by");
-  return isCounted ? left : [...left, { name: "by", sign: "", value: "kind" }];
+  const isComplete = answer !== "breakdown" || left.some(({ name }) => name === "by");
+  return isComplete ? left : [...left, { name: "by", mode: "", value: "kind" }];
 }
