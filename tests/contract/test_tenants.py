@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from countersign.store import app as distribution
+from countersign.store import app as store_app
 from countersign.store.app import ROUTES
 from tests.contract.scenes import BY_KEY, OBJECTS, QUERIES, SCOPES, SLUGS, Scene, everything, key
 
@@ -15,7 +15,7 @@ PUBLIC = {
     ("GET", "/api/v1"),
     ("GET", "/health"),
     ("GET", "/info"),
-    # Each operation is checked like a single request: tested with the batch.
+    # Each operation is checked like a single request (see tests/attacks/test_batch.py).
     ("POST", "/batch"),
     ("GET", "/healthz"),
     ("GET", "/products"),
@@ -43,8 +43,8 @@ PUBLIC = {
     ("GET", "/auth/reset"),
     *(("GET", f"{where}/sandbox{path}") for where in ("", "ROOT") for path in SANDBOX),
 }
-# All callers may get a key, a few in an hour; tested with the keys.
-KEYS = {(method, f"{where}/api/keys") for method in ("GET", "POST") for where in ("", "ROOT")}
+# All callers may get a key, a few in an hour (see tests/store/auth/api_keys/test_keys.py).
+API_KEY_ROUTES = {(method, f"{where}/api/keys") for method in ("GET", "POST") for where in ("", "ROOT")}
 # The address itself, a form's contents, or the session cookie gives access.
 OWN_CREDENTIALS = {
     ("GET", "/"),
@@ -63,7 +63,7 @@ OWN_CREDENTIALS = {
     ("GET", "/auth/claim"),
     ("POST", "/auth/claim"),
     ("POST", "/healthz"),
-    # Each message is checked like its tool's own request: tested with the tools.
+    # Each message is checked like its tool's own request (see tests/store/tools/test_tools.py).
     ("POST", "/mcp"),
     ("GET", "/auth/authorize"),
     ("POST", "/auth/authorize"),
@@ -79,8 +79,8 @@ OWN_CREDENTIALS = {
     ("GET", "/auth/prove"),
     ("POST", "/auth/prove"),
 }
-PARTS = ("", "/releases", "/feed", "/cover.svg", "/related")
-READS_OF_PRODUCTS = {("GET", f"/products/{{id}}{part}") for part in PARTS}
+PRODUCT_SUBPATHS = ("", "/releases", "/feed", "/cover.svg", "/related")
+READS_OF_PRODUCTS = {("GET", f"/products/{{id}}{part}") for part in PRODUCT_SUBPATHS}
 DRAFTS = ("GET", "/products/{id}/drafts")
 READS_OF_BUILDS = {
     ("GET", "/products/{id}/channels/{channel}"): "nothing_built",
@@ -102,7 +102,7 @@ WRITES_OF_PRODUCTS = {
     ("POST", "/products/{id}/releases/{version}/promote"): "write:releases",
     ("POST", "/products/{id}/releases/{version}/artifacts"): "write:releases",
 }
-OF_AN_ORGANISATION = {
+ORGANISATION_ROUTE_SCOPES = {
     ("POST", "/products"): "write:products",
     ("POST", "/codes"): "admin:org",
     ("GET", "/codes"): "admin:org",
@@ -127,8 +127,8 @@ OF_AN_ORGANISATION = {
     ("GET", "/org/webhooks/{webhook_id}/deliveries"): "admin:org",
     ("POST", "/org/webhooks/{webhook_id}/deliveries/{event_id}/replay"): "admin:org",
 }
-# The ownership of jobs is tested with the jobs.
-OF_THE_CALLER = {
+# For the ownership of jobs, see tests/store/jobs/test_look.py.
+PERSONAL_ROUTE_SCOPES = {
     ("GET", "/library"): "read:library",
     ("PATCH", "/library/{id}"): "read:library",
     ("GET", "/me/owned"): "read:library",
@@ -146,7 +146,7 @@ OF_THE_CALLER = {
     ("GET", "/me/notifications"): "read:library",
     ("POST", "/me/notifications/seen"): "read:library",
     ("POST", "/redeem"): "read:library",
-    # For people with a role, and for tokens with admin:org: tested with the statistics.
+    # For people with a role, and for tokens with admin:org (see tests/store/statistics/test_statistics.py).
     ("GET", "/org/stats"): None,
     ("GET", "/org/stats.csv"): None,
     ("GET", "/auth/me"): None,
@@ -157,7 +157,7 @@ OF_THE_CALLER = {
     ("GET", "/jobs/{job_id}/events"): None,
 }
 
-HOLDS: dict[str, set[str]] = {
+SCOPES_BY_CALLER: dict[str, set[str]] = {
     "customer": {"read:products", "read:releases", "read:library"},
     "viewer of north": {"read:products", "read:releases", "read:library"},
     "publisher of north": set(SCOPES) - {"admin:org"},
@@ -166,30 +166,34 @@ HOLDS: dict[str, set[str]] = {
     "client of north": set(SCOPES),
     **{f"client with {scope}": {scope} for scope in SCOPES},
 }
-HOLDS["client with admin:org"] = set(SCOPES)
-OUTSIDERS = ("anonymous", "forged", "revoked", "expired")
-MEMBERS = tuple(caller for caller in HOLDS if "north" in caller or caller.startswith("client"))
+SCOPES_BY_CALLER["client with admin:org"] = set(SCOPES)
+WITHOUT_VALID_CREDENTIAL = ("anonymous", "forged", "revoked", "expired")
+MEMBERS = tuple(caller for caller in SCOPES_BY_CALLER if "north" in caller or caller.startswith("client"))
 
 
 def test_every_route_has_its_place_in_the_tables() -> None:
-    reads = (PUBLIC, KEYS, OWN_CREDENTIALS, READS_OF_PRODUCTS, {DRAFTS}, READS_OF_BUILDS)
-    placed = [each for table in (*reads, WRITES_OF_PRODUCTS, OF_AN_ORGANISATION, OF_THE_CALLER) for each in table]
+    other_tables = (PUBLIC, API_KEY_ROUTES, OWN_CREDENTIALS, READS_OF_PRODUCTS, {DRAFTS}, READS_OF_BUILDS)
+    placed = [
+        each
+        for table in (*other_tables, WRITES_OF_PRODUCTS, ORGANISATION_ROUTE_SCOPES, PERSONAL_ROUTE_SCOPES)
+        for each in table
+    ]
 
     assert sorted(placed) == sorted(key(route) for route in ROUTES)
 
 
-def like(answer: Any) -> dict[str, Any]:
+def comparable(answer: Any) -> dict[str, Any]:
     """An answer without the address of its request."""
     body = answer.json()
     body.pop("instance", None)
-    named = ("x-request-id", "ratelimit-remaining", "ratelimit-reset", "content-length")
-    headers = {name: value for name, value in answer.headers.items() if name not in named}
+    volatile_headers = ("x-request-id", "ratelimit-remaining", "ratelimit-reset", "content-length")
+    headers = {name: value for name, value in answer.headers.items() if name not in volatile_headers}
     return {"status": answer.status_code, "body": body, "headers": headers}
 
 
-async def test_without_a_credential_that_holds_nothing_but_the_public_answers(scene: Scene) -> None:
-    for name in (*WRITES_OF_PRODUCTS, *OF_AN_ORGANISATION, *OF_THE_CALLER):
-        for caller in OUTSIDERS:
+async def test_non_public_routes_answer_401_without_a_valid_credential(scene: Scene) -> None:
+    for name in (*WRITES_OF_PRODUCTS, *ORGANISATION_ROUTE_SCOPES, *PERSONAL_ROUTE_SCOPES):
+        for caller in WITHOUT_VALID_CREDENTIAL:
             answer = await scene.send(BY_KEY[name], caller)
             assert answer.status_code == 401, (name, caller)
             assert answer.json()["code"] == "invalid_token"
@@ -200,9 +204,7 @@ async def test_without_a_credential_that_holds_nothing_but_the_public_answers(sc
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC - {("GET", "/artifacts/{artifact_id}"), ("GET", "/media/{sha256}")}))
-async def test_a_credential_that_does_not_hold_is_refused_even_where_none_is_needed(
-    scene: Scene, name: tuple[str, str]
-) -> None:
+async def test_an_invalid_credential_is_refused_on_public_routes(scene: Scene, name: tuple[str, str]) -> None:
     assert (await scene.send(BY_KEY[name], "anonymous")).is_success
     for caller in ("forged", "revoked", "expired"):
         assert (await scene.send(BY_KEY[name], caller)).status_code == 401, caller
@@ -210,45 +212,45 @@ async def test_a_credential_that_does_not_hold_is_refused_even_where_none_is_nee
 
 @pytest.mark.parametrize("name", sorted(READS_OF_PRODUCTS))
 async def test_drafts_are_seen_from_inside_their_organisation_alone(scene: Scene, name: tuple[str, str]) -> None:
-    for caller in ("anonymous", *HOLDS):
-        inside = caller in MEMBERS and bool({"read:products", "admin:org"} & HOLDS.get(caller, set()))
-        missing = like(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
+    for caller in ("anonymous", *SCOPES_BY_CALLER):
+        inside = caller in MEMBERS and bool({"read:products", "admin:org"} & SCOPES_BY_CALLER.get(caller, set()))
+        missing = comparable(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
         for kind in OBJECTS:
             answer = await scene.send(BY_KEY[name], caller, SLUGS[kind])
             sees = "public" in kind or (kind == "own draft" and inside)
             sees = sees or (kind == "other draft" and caller == "owner of south")
             assert answer.is_success == sees, (caller, kind, answer.text)
             if not sees:
-                assert like(answer) == missing, (caller, kind)
+                assert comparable(answer) == missing, (caller, kind)
 
 
 async def test_the_list_of_drafts_is_for_members_alone(scene: Scene) -> None:
     route = BY_KEY[DRAFTS]
-    shows = {"read:products", "read:releases", "write:releases", "admin:org"}
-    for caller, held in HOLDS.items():
+    draft_list_scopes = {"read:products", "read:releases", "write:releases", "admin:org"}
+    for caller, held in SCOPES_BY_CALLER.items():
         if caller == "owner of south":
             continue
-        missing = like(await scene.send(route, caller, SLUGS["missing"]))
+        missing = comparable(await scene.send(route, caller, SLUGS["missing"]))
         sees_products = caller in MEMBERS and bool({"read:products", "admin:org"} & held)
         for kind in ("other draft", *(() if sees_products else ("own draft",))):
-            assert like(await scene.send(route, caller, SLUGS[kind])) == missing, (caller, kind)
+            assert comparable(await scene.send(route, caller, SLUGS[kind])) == missing, (caller, kind)
         assert (await scene.send(route, caller, SLUGS["other public"])).json()["code"] == "insufficient_scope", caller
         own = await scene.send(route, caller, SLUGS["own public"])
-        assert own.is_success == (caller in MEMBERS and bool(shows & held)), caller
+        assert own.is_success == (caller in MEMBERS and bool(draft_list_scopes & held)), caller
         if sees_products:
             of_draft = (await scene.send(route, caller, SLUGS["own draft"])).json()
             assert [each["version"] for each in of_draft] == ["1.0.0"]
-    for caller in OUTSIDERS:
+    for caller in WITHOUT_VALID_CREDENTIAL:
         assert (await scene.send(route, caller)).status_code == 401, caller
 
 
 @pytest.mark.parametrize("name", sorted(READS_OF_BUILDS))
-async def test_that_a_product_has_no_build_is_shown_to_those_who_may_know_it(
+async def test_a_missing_build_is_reported_only_to_callers_who_see_the_product(
     scene: Scene, name: tuple[str, str]
 ) -> None:
-    for caller in ("anonymous", *HOLDS):
-        inside = caller in MEMBERS and bool({"read:products", "admin:org"} & HOLDS.get(caller, set()))
-        missing = like(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
+    for caller in ("anonymous", *SCOPES_BY_CALLER):
+        inside = caller in MEMBERS and bool({"read:products", "admin:org"} & SCOPES_BY_CALLER.get(caller, set()))
+        missing = comparable(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
         for kind in OBJECTS:
             answer = await scene.send(BY_KEY[name], caller, SLUGS[kind])
             assert answer.status_code == 404
@@ -256,16 +258,16 @@ async def test_that_a_product_has_no_build_is_shown_to_those_who_may_know_it(
             if sees or (kind == "other draft" and caller == "owner of south"):
                 assert answer.json()["code"] == READS_OF_BUILDS[name], (caller, kind)
             else:
-                assert like(answer) == missing, (caller, kind)
+                assert comparable(answer) == missing, (caller, kind)
 
 
 @pytest.mark.parametrize("name", sorted(WRITES_OF_PRODUCTS))
 async def test_products_are_written_by_their_organisation_alone(scene: Scene, name: tuple[str, str]) -> None:
     needed = WRITES_OF_PRODUCTS[name]
-    for caller, held in HOLDS.items():
+    for caller, held in SCOPES_BY_CALLER.items():
         if caller == "owner of south":
             continue
-        missing = like(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
+        missing = comparable(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
         for kind in ("missing", "other draft", "other public"):
             answer = await scene.send(BY_KEY[name], caller, SLUGS[kind])
             if needed not in held:
@@ -273,7 +275,7 @@ async def test_products_are_written_by_their_organisation_alone(scene: Scene, na
             elif kind == "other public":
                 assert answer.status_code == 403, (caller, kind)
             else:
-                assert like(answer) == missing, (caller, kind)
+                assert comparable(answer) == missing, (caller, kind)
                 assert answer.status_code == 404
         if needed not in held:
             assert (await scene.send(BY_KEY[name], caller, SLUGS["own draft"])).status_code == 403
@@ -282,10 +284,10 @@ async def test_products_are_written_by_their_organisation_alone(scene: Scene, na
     assert allowed.json().get("detail") != "no product has this id or slug" if allowed.content else True
 
 
-@pytest.mark.parametrize("name", sorted(OF_AN_ORGANISATION))
-async def test_an_organisation_is_run_by_those_it_trusts(scene: Scene, name: tuple[str, str]) -> None:
-    needed = OF_AN_ORGANISATION[name]
-    for caller, held in HOLDS.items():
+@pytest.mark.parametrize("name", sorted(ORGANISATION_ROUTE_SCOPES))
+async def test_organisation_routes_require_their_scope(scene: Scene, name: tuple[str, str]) -> None:
+    needed = ORGANISATION_ROUTE_SCOPES[name]
+    for caller, held in SCOPES_BY_CALLER.items():
         if needed not in held:
             answer = await scene.send(BY_KEY[name], caller)
             assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), caller
@@ -298,9 +300,9 @@ async def test_an_organisation_is_run_by_those_it_trusts(scene: Scene, name: tup
     assert (await scene.send(BY_KEY[name], "client with admin:org")).status_code not in (401, 403)
 
 
-@pytest.mark.parametrize("name", sorted(name for name, scope in OF_THE_CALLER.items() if scope))
+@pytest.mark.parametrize("name", sorted(name for name, scope in PERSONAL_ROUTE_SCOPES.items() if scope))
 async def test_a_library_needs_its_scope(scene: Scene, name: tuple[str, str]) -> None:
-    for caller, held in HOLDS.items():
+    for caller, held in SCOPES_BY_CALLER.items():
         answer = await scene.send(BY_KEY[name], caller)
         assert (answer.status_code == 403) == ("read:library" not in held), (caller, answer.text)
 
@@ -316,7 +318,7 @@ async def test_one_organisations_batches_members_and_clients_are_not_anothers(sc
     members = await scene.world.call("GET", "/org/members", south)
     clients = await scene.world.call("GET", "/org/clients", south)
 
-    assert like(revoked) == like(missing)
+    assert comparable(revoked) == comparable(missing)
     assert revoked.status_code == 404
     assert listed.json() == []
     assert [member["email"] for member in members.json()] == ["owner@south.example"]
@@ -333,7 +335,7 @@ async def test_codes_are_issued_for_own_products_alone(scene: Scene) -> None:
     assert {kind for kind, answer in answers.items() if answer.is_success} == {"own draft", "own public"}
     for kind in ("other draft", "other public"):
         assert answers[kind].json()["errors"][0]["pointer"] == "/products/0"
-        assert like(answers[kind]) == like(answers["missing"])
+        assert comparable(answers[kind]) == comparable(answers["missing"])
 
 
 @pytest.mark.parametrize("name", sorted(WRITES_OF_PRODUCTS))
@@ -350,8 +352,8 @@ async def test_a_role_in_one_organisation_is_none_in_another(scene: Scene, name:
     assert allowed.status_code not in (401, 403), allowed.text
 
 
-@pytest.mark.parametrize("name", sorted(name for name in OF_AN_ORGANISATION if name != ("POST", "/products")))
-async def test_administering_one_organisation_is_nothing_in_another(scene: Scene, name: tuple[str, str]) -> None:
+@pytest.mark.parametrize("name", sorted(name for name in ORGANISATION_ROUTE_SCOPES if name != ("POST", "/products")))
+async def test_an_owner_of_one_organisation_cannot_administer_another(scene: Scene, name: tuple[str, str]) -> None:
     scene.tokens["both"] = await scene.world.person("both@example.com", north="publisher", south="owner")
     before = await everything(scene.world.store)
 
@@ -366,7 +368,7 @@ async def test_a_client_that_is_deleted_is_gone_at_once_from_every_worker_that_k
     world = scene.world
     token = await world.client_token("north")
     claims = world.store.tokens.verify(token)
-    transport = httpx.ASGITransport(distribution.create(world.store))
+    transport = httpx.ASGITransport(store_app.create(world.store))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8480") as other_worker:
         workers = (world.http, other_worker)
         headers = {"Authorization": f"Bearer {token}"}
