@@ -11,7 +11,7 @@ from tests.faults.frail import Errands
 from tests.faults.lives import Lives
 from tests.faults.office_errand import Desk
 from tests.faults.places import Place
-from tests.faults.store_errand import Trade
+from tests.faults.store_errand import Tokens
 from tests.faults.wire import Answer
 
 REST_S = 0.01
@@ -34,8 +34,8 @@ def over_the_wire(port: int) -> Say:
 def errand_of(place: Place) -> Callable[[Hand, int], Awaitable[None]]:
     """The errand for the service at this place."""
     if place.service == "distribution":
-        trade = Trade(*place.tokens)
-        return lambda hand, number: store_errand.publish_and_sell(hand, trade, number)
+        tokens = Tokens(*place.tokens)
+        return lambda hand, number: store_errand.publish_and_sell(hand, tokens, number)
     desk = Desk(*place.tokens)
     return lambda hand, number: office_errand.write_and_decide(hand, desk, number)
 

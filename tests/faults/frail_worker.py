@@ -24,7 +24,7 @@ from countersign.store import app as distribution
 from tests.faults import office_errand, store_errand
 from tests.faults.errands import Hand, Heard, Ledger, Request, Say, Turned
 from tests.faults.office_errand import Desk
-from tests.faults.store_errand import Trade
+from tests.faults.store_errand import Tokens
 from tests.faults.wire import Answer
 from tests.servers.countersign import MASTER_KEY
 
@@ -90,10 +90,10 @@ async def work(order: dict[str, Any]) -> int:
     """Open the service, make the disk fail, run all errands at once, and return an exit code."""
     wanted = settings(order["data"])
     if order["service"] == "distribution":
-        trade = Trade(*order["tokens"])
+        tokens = Tokens(*order["tokens"])
         async with distribution.open_store(wanted, ROOT_URL, is_loopback=True) as store:
             return await errands(
-                distribution.create(store), order, lambda hand, n: store_errand.publish_and_sell(hand, trade, n)
+                distribution.create(store), order, lambda hand, n: store_errand.publish_and_sell(hand, tokens, n)
             )
     desk = Desk(*order["tokens"])
     async with records.opened(wanted, ROOT_URL, is_loopback=True) as service:

@@ -39,7 +39,7 @@ def filled(service: str, data: Path, database_url: str = "", root_url: str = fra
 async def _store(data: Path, url: str, root_url: str) -> tuple[str, str]:
     wanted = frail_worker.settings(str(data), url)
     async with distribution.open_store(wanted, root_url, is_loopback=True) as store:
-        return await store_errand.open_for_trade(store)
+        return await store_errand.create_publisher_and_customer(store)
 
 
 async def _office(data: Path, url: str) -> tuple[str, str]:

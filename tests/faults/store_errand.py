@@ -1,4 +1,5 @@
-"""The store's errand: a publisher creates, uploads, sells, changes and removes; a customer redeems."""
+"""The scenario for fault tests of the store: a publisher creates a product, uploads a file, issues codes, changes the
+product, and removes a draft; a customer redeems a code and gets an API key."""
 
 import hashlib
 import json
@@ -13,7 +14,7 @@ from tests.faults.errands import Doubled, Hand, Lost, Request
 
 API = "/api/v1"
 FILE_BYTES = 20_000
-STANDING = """
+COUNT_EFFECTS = """
 SELECT
     (SELECT count(*) FROM product WHERE slug = $1),
     (SELECT count(*) FROM product WHERE slug = $1 AND title = $2),
@@ -32,22 +33,22 @@ SELECT
      WHERE p.slug = $1 AND e.revoked_at IS NULL),
     (SELECT count(*) FROM oauth_client WHERE name = $1)
 """
-ONCE = (1, 1, 2, 2, 1, 2, 1, 1, 1, 1)
-"""The result of STANDING when every step of the errand has happened once."""
+EXPECTED_COUNTS = (1, 1, 2, 2, 1, 2, 1, 1, 1, 1)
+"""The result of COUNT_EFFECTS when every step of the errand has happened once."""
 
 
-class Trade(NamedTuple):
+class Tokens(NamedTuple):
     """The clients of an errand at the store: bearer tokens of a publisher and of a customer."""
 
     publisher: str
     customer: str
 
 
-async def open_for_trade(store: Store) -> Trade:
+async def create_publisher_and_customer(store: Store) -> Tokens:
     """An organisation that publishes, and a customer."""
     publisher = await shop.publisher(store, await shop.organisation(store))
     customers = await shop.persons(store, 1)
-    return Trade(publisher, next(iter(customers.values())))
+    return Tokens(publisher, next(iter(customers.values())))
 
 
 def content(number: int) -> bytes:
@@ -55,97 +56,108 @@ def content(number: int) -> bytes:
     return random.Random(number).randbytes(FILE_BYTES)
 
 
-async def publish_and_sell(hand: Hand, trade: Trade, number: int) -> None:
-    """Run all steps, and check the answers of earlier steps again.
+async def publish_and_sell(step_runner: Hand, tokens: Tokens, number: int) -> None:
+    """Run each step of the scenario that has no answer yet. If a step has an answer, check that its effect remains.
 
     Raises:
         Lost, Turned: see Hand.step.
     """
-    await _Errand(hand, trade, number).run()
+    await _Errand(step_runner, tokens, number).run()
 
 
 async def require_once(store: Store, number: int) -> None:
-    """Every step of a finished errand has happened once.
+    """Require that every step of a finished scenario had its effect exactly once.
 
     Raises:
-        Doubled, Lost: it has not.
+        Doubled, Lost: a step had its effect more than once, or not at all.
     """
-    row = await store.database.fetch_one(STANDING, f"errand-{number}", f"Errand {number} renamed")
+    row = await store.database.fetch_one(COUNT_EFFECTS, f"errand-{number}", f"Errand {number} renamed")
     assert row is not None
     found = tuple(int(each) for each in row)
-    if found != ONCE:
-        kind = Doubled if any(has > due for has, due in zip(found, ONCE, strict=True)) else Lost
-        raise kind(f"errand {number} left {found} instead of {ONCE}")
+    if found != EXPECTED_COUNTS:
+        kind = Doubled if any(has > due for has, due in zip(found, EXPECTED_COUNTS, strict=True)) else Lost
+        raise kind(f"errand {number} left {found} instead of {EXPECTED_COUNTS}")
 
 
 class _Errand:
-    def __init__(self, hand: Hand, trade: Trade, number: int) -> None:
-        self._hand = hand
-        self._trade = trade
+    def __init__(self, step_runner: Hand, tokens: Tokens, number: int) -> None:
+        self._step_runner = step_runner
+        self._tokens = tokens
         self._number = number
         self._slug = f"errand-{number}"
-        self._product = f"{API}/products/{self._slug}"
+        self._product_path = f"{API}/products/{self._slug}"
 
     async def run(self) -> None:
         """Create, upload, publish, sell, change, remove."""
-        made = {"slug": self._slug, "title": f"Errand {self._number}", "kind": "game", "platforms": ["linux"]}
-        await self._publish("product", "POST", f"{API}/products", {**made, "status": "public"})
-        first = {"version": "1", "channel": "stable", "notes_only": True}
-        await self._publish("release", "POST", f"{self._product}/releases", first)
-        await self._publish("publish", "POST", f"{self._product}/releases/1/publish")
+        product_body = {"slug": self._slug, "title": f"Errand {self._number}", "kind": "game", "platforms": ["linux"]}
+        await self._step_as_publisher("product", "POST", f"{API}/products", {**product_body, "status": "public"})
+        first_release = {"version": "1", "channel": "stable", "notes_only": True}
+        await self._step_as_publisher("release", "POST", f"{self._product_path}/releases", first_release)
+        await self._step_as_publisher("publish", "POST", f"{self._product_path}/releases/1/publish")
         await self._upload()
-        codes = await self._publish(
+        codes = await self._step_as_publisher(
             "codes", "POST", f"{API}/codes", {"kind": "license", "products": [self._slug], "count": 2}
         )
-        await self._hand.step("redeem", self._request("redeem", "POST", f"{API}/redeem", {"code": codes["codes"][0]}))
+        await self._step_runner.step(
+            "redeem", self._request("redeem", "POST", f"{API}/redeem", {"code": codes["codes"][0]})
+        )
         second = {"version": "2", "channel": "beta", "notes_only": True}
-        renamed = {**made, "title": f"Errand {self._number} renamed", "status": "public"}
+        renamed = {**product_body, "title": f"Errand {self._number} renamed", "status": "public"}
         operations = [
             {"method": "PUT", "path": f"/products/{self._slug}", "body": renamed},
             {"method": "POST", "path": f"/products/{self._slug}/releases", "body": second},
             {"method": "POST", "path": f"/products/{self._slug}/releases/2/publish"},
         ]
-        await self._publish("batch", "POST", f"{API}/batch", {"mode": "atomic", "operations": operations})
-        await self._publish("client", "POST", f"{API}/org/clients", {"name": self._slug, "scopes": ["read:products"]})
-        await self._publish("draft", "POST", f"{self._product}/releases", {"version": "3", "channel": "beta"})
-        await self._publish("removal", "DELETE", f"{self._product}/releases/3")
-        await self._publish("revoke", "POST", f"{API}/codes/{codes['batch_id']}/revoke", {})
-        await self._hand.step("key", Request("POST", "/api/keys?tier=community"), self._opens)
+        await self._step_as_publisher("batch", "POST", f"{API}/batch", {"mode": "atomic", "operations": operations})
+        await self._step_as_publisher(
+            "client", "POST", f"{API}/org/clients", {"name": self._slug, "scopes": ["read:products"]}
+        )
+        await self._step_as_publisher(
+            "draft", "POST", f"{self._product_path}/releases", {"version": "3", "channel": "beta"}
+        )
+        await self._step_as_publisher("removal", "DELETE", f"{self._product_path}/releases/3")
+        await self._step_as_publisher("revoke", "POST", f"{API}/codes/{codes['batch_id']}/revoke", {})
+        await self._step_runner.step("key", Request("POST", "/api/keys?tier=community"), self._working_key)
 
     async def _upload(self) -> None:
         raw = content(self._number)
-        told = {"filename": "a.bin", "size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
-        announced = await self._publish("announce", "POST", f"{self._product}/releases/1/artifacts", told)
+        artifact_body = {"filename": "a.bin", "size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+        announced = await self._step_as_publisher(
+            "announce", "POST", f"{self._product_path}/releases/1/artifacts", artifact_body
+        )
         address = urlsplit(announced["upload_url"]).path
-        await self._hand.step("upload", Request("PUT", address, body=raw), self._uploaded)
+        await self._step_runner.step("upload", Request("PUT", address, body=raw), self._uploaded)
 
-    async def _publish(self, name: str, method: str, path: str, body: object = None) -> Any:
-        request = self._request(name, method, path, body)._replace(token=self._trade.publisher)
-        return await self._hand.step(name, request)
+    async def _step_as_publisher(self, name: str, method: str, path: str, body: object = None) -> Any:
+        request = self._request(name, method, path, body)._replace(token=self._tokens.publisher)
+        return await self._step_runner.step(name, request)
 
     def _request(self, name: str, method: str, path: str, body: object = None) -> Request:
         key = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self._slug}/{name}"))
         raw = b"" if body is None else json.dumps(body).encode()
-        return Request(method, path, self._trade.customer, raw, key)
+        return Request(method, path, self._tokens.customer, raw, key)
 
-    async def _uploaded(self, first: Any) -> Any:
+    async def _uploaded(self, first_answer: Any) -> Any:
         """The file as its publisher sees it, when its upload is complete."""
         files: list[Any] = []
         for kind in ("drafts", "releases"):
-            answer = await self._hand.ask(Request("GET", f"{self._product}/{kind}", self._trade.publisher))
+            answer = await self._step_runner.ask(Request("GET", f"{self._product_path}/{kind}", self._tokens.publisher))
             assert answer.status == 200, answer
             files += [each for release in json.loads(answer.body) for each in release["artifacts"]]
         ready = [each for each in files if each["status"] == "ready"]
         if not ready:
             return None
-        came = await self._hand.ask(Request("GET", f"{API}/artifacts/{ready[0]['id']}", self._trade.publisher))
-        if came.body != content(self._number):
-            raise Lost(f"errand {self._number}: the artifact is ready, and not whole: {came.status}")
+        download = await self._step_runner.ask(
+            Request("GET", f"{API}/artifacts/{ready[0]['id']}", self._tokens.publisher)
+        )
+        if download.body != content(self._number):
+            raise Lost(f"errand {self._number}: the artifact is ready, and not whole: {download.status}")
         return ready[0]
 
-    async def _opens(self, first: Any) -> Any:
-        """The key, when it was returned and is accepted; a key that was created but never returned cannot be used."""
-        if first is None:
+    async def _working_key(self, first_answer: Any) -> Any:
+        """Return the first answer if the service accepts the API key in it. Without a first answer, the key is unknown,
+        so return None."""
+        if first_answer is None:
             return None
-        answer = await self._hand.ask(Request("GET", f"{API}/products?limit=1", first["api_key"]))
-        return first if answer.status == 200 else None
+        answer = await self._step_runner.ask(Request("GET", f"{API}/products?limit=1", first_answer["api_key"]))
+        return first_answer if answer.status == 200 else None
