@@ -1,4 +1,5 @@
-"""Leak channels: the check of a channel, how a test disables its defence, and shared functions."""
+"""A leak channel is a way in which hidden data could become visible. Each channel has a check, and a function that
+disables the code that prevents the leak."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -10,11 +11,11 @@ import pytest
 from tests.records.office import Office
 
 Check = Callable[[Office], Awaitable[None]]
-Off = Callable[[pytest.MonkeyPatch], None]
+DisableDefence = Callable[[pytest.MonkeyPatch], None]
 OPERATORS = ("eq", "ne", "contains", "in", "gt", "gte", "lt", "lte", "is_null")
 CHANNELS: dict[int, "Channel"] = {}
 
-DAN: Mapping[str, object] = {
+DAN_GRANT: Mapping[str, object] = {
     "model": "lead",
     "commands": "*",
     "clear": "title,stage,party,source",
@@ -30,7 +31,7 @@ class Channel:
 
     number: int
     check: Check
-    off: Off
+    disable_defence: DisableDefence
 
     @property
     def name(self) -> str:
@@ -38,18 +39,18 @@ class Channel:
         return f"L{self.number:02d} {(self.check.__doc__ or '').strip().rstrip('.')}"
 
 
-def channel(number: int, off: Off) -> Callable[[Check], Check]:
+def channel(number: int, disable_defence: DisableDefence) -> Callable[[Check], Check]:
     """Register a check under its number, with the function that disables its defence."""
 
-    def enter(check: Check) -> Check:
+    def register(check: Check) -> Check:
         assert number not in CHANNELS
-        CHANNELS[number] = Channel(number, check, off)
+        CHANNELS[number] = Channel(number, check, disable_defence)
         return check
 
-    return enter
+    return register
 
 
-def same(*answers: httpx.Response) -> None:
+def assert_same_response(*answers: httpx.Response) -> None:
     """Require that all responses have the same status, headers and bytes."""
     seen = {
         (each.status_code, each.content, str(sorted((n, v) for n, v in each.headers.items() if n != "x-request-id")))
@@ -58,17 +59,17 @@ def same(*answers: httpx.Response) -> None:
     assert len(seen) == 1, "\n".join(each.text[:300] for each in answers)
 
 
-def put(patch: pytest.MonkeyPatch, where: Any, name: str, value: object) -> None:
+def replace_defence(patch: pytest.MonkeyPatch, where: Any, name: str, value: object) -> None:
     """Replace a defence for the test."""
     patch.setattr(where, name, value)
 
 
-async def dan(office: Office, *more: Mapping[str, object]) -> str:
+async def create_dan(office: Office, *more: Mapping[str, object]) -> str:
     """Create dan, who sees some of the leads, some of their fields, and whatever else is granted."""
-    await office.person("dan", DAN, *more)
+    await office.person("dan", DAN_GRANT, *more)
     return "dan"
 
 
-def condition(field: str, op: str, value: object) -> dict[str, object]:
+def filter_with(field: str, op: str, value: object) -> dict[str, object]:
     """Return a filter with one condition."""
     return {"filter": [{"field": field, "op": op, "value": value}]}

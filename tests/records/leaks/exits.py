@@ -16,13 +16,13 @@ from countersign.records.commands import export, record_writer
 from countersign.records.commands.run import Engine
 from countersign.records.masking.placeholder_tokens import DomainMasks, MaskStore
 from countersign.records.masking.vault import PersonalValue
-from tests.records.leaks.channel import channel, dan, put, same
+from tests.records.leaks.channel import assert_same_response, channel, create_dan, replace_defence
 from tests.records.office import Office
 from tests.records.worlds import leaking
 
 
 def _linking_everything(patch: pytest.MonkeyPatch) -> None:
-    put(patch, record_writer, "PersonalValue", lambda label, text, linked: PersonalValue(label, text, True))
+    replace_defence(patch, record_writer, "PersonalValue", lambda label, text, linked: PersonalValue(label, text, True))
 
 
 @channel(26, _linking_everything)
@@ -48,7 +48,7 @@ async def l27(office: Office) -> None:
 
 def _sharing_one_domain(patch: pytest.MonkeyPatch) -> None:
     masks = DomainMasks(Domain("shared", b"k" * 32))
-    put(patch, MaskStore, "of_caller", lambda self, caller: masks)
+    replace_defence(patch, MaskStore, "of_caller", lambda self, caller: masks)
 
 
 @channel(28, _sharing_one_domain)
@@ -80,7 +80,7 @@ async def l29(office: Office) -> None:
 @channel(30, leaking.plans_show_hidden_values)
 async def l30(office: Office) -> None:
     """A plan shows its proposer tokens, and no fields that the proposer cannot read."""
-    await dan(office)
+    await create_dan(office)
     agent = await office.agent("dan")
     lead = await office.first("lead", stage="new")
     plan_id = await office.proposed(agent, "lead.delete", id=lead["id"])
@@ -95,13 +95,13 @@ def _showing_history_as_it_was(patch: pytest.MonkeyPatch) -> None:
     async def changed(run: Any, view: Any, changes: Any) -> Any:
         return changes
 
-    put(patch, redaction, "changed", changed)
+    replace_defence(patch, redaction, "changed", changed)
 
 
 @channel(31, _showing_history_as_it_was)
 async def l31(office: Office) -> None:
     """History is shown according to the current rights."""
-    await dan(office)
+    await create_dan(office)
     lead = await office.value("alice", "lead.create", title="x", lost_reason="hidden from dan", contact_name="Ada")
     await office.value("alice", "lead.update", id=lead["id"], notes="also hidden")
     answer = await office.call("dan", "lead.history", {"id": lead["id"]})
@@ -111,7 +111,7 @@ async def l31(office: Office) -> None:
 
 
 def _logging_everything(patch: pytest.MonkeyPatch) -> None:
-    put(patch, telemetry, "_redact", lambda _, __, event: event)
+    replace_defence(patch, telemetry, "_redact", lambda _, __, event: event)
 
 
 @channel(32, _logging_everything)
@@ -135,7 +135,7 @@ def _exporting_clear(patch: pytest.MonkeyPatch) -> None:
         rows = await run.reader.fetch(f'SELECT id, name, email FROM "{model}"')
         yield "".join(json.dumps(list(row)) + "\n" for row in rows), len(rows)
 
-    put(patch, export, "pieces_of", pieces_of)
+    replace_defence(patch, export, "pieces_of", pieces_of)
 
 
 @channel(33, _exporting_clear)
@@ -155,7 +155,9 @@ async def _exported(office: Office) -> str:
 
 def _describing_everything(patch: pytest.MonkeyPatch) -> None:
     real = api_document._object
-    put(patch, api_document, "_object", lambda properties, required: {**real(properties, required), "not": "tax_id"})
+    replace_defence(
+        patch, api_document, "_object", lambda properties, required: {**real(properties, required), "not": "tax_id"}
+    )
 
 
 @channel(34, _describing_everything)
@@ -169,7 +171,9 @@ async def l34(office: Office) -> None:
 def _sharing_readings(patch: pytest.MonkeyPatch) -> None:
     made: dict[str, Any] = {}
     real = Engine.reading
-    put(patch, Engine, "reading", lambda self, caller, view: made.setdefault(view.model.name, real(self, caller, view)))
+    replace_defence(
+        patch, Engine, "reading", lambda self, caller, view: made.setdefault(view.model.name, real(self, caller, view))
+    )
 
 
 @channel(35, _sharing_readings)
@@ -185,7 +189,7 @@ def _remembering_rights(patch: pytest.MonkeyPatch) -> None:
     async def bump(*given: object) -> None:
         """Do not notify the other workers."""
 
-    put(patch, versions, "bump", bump)
+    replace_defence(patch, versions, "bump", bump)
 
 
 @channel(36, _remembering_rights)
@@ -212,7 +216,7 @@ async def l37(office: Office) -> None:
 @channel(38, leaking.exports_hold_everything)
 async def l38(office: Office) -> None:
     """An export applies the rules for rows and fields."""
-    who = await dan(office)
+    who = await create_dan(office)
     text = (await office.value(who, "lead.export"))["text"]
     assert len(text.splitlines()) == 201
     assert "@" not in text
@@ -226,8 +230,8 @@ def _looking_before_refusing(patch: pytest.MonkeyPatch) -> None:
             _ASKED.append(model)
         return real(caller, model, name)
 
-    put(patch, dispatch, "require_command", require_command)
-    put(patch, handlers, "require_command", require_command)
+    replace_defence(patch, dispatch, "require_command", require_command)
+    replace_defence(patch, handlers, "require_command", require_command)
 
 
 _ASKED: list[str] = []
@@ -243,8 +247,8 @@ async def l39(office: Office) -> None:
         _ASKED.clear()
         with pytest.MonkeyPatch.context() as patch:
             for name in ("fetch", "fetch_one", "scan"):
-                put(patch, database, name, _counting(getattr(database, name)))
-            same(await office.call("bob", command, {"id": "x"}), unknown)
+                replace_defence(patch, database, name, _counting(getattr(database, name)))
+            assert_same_response(await office.call("bob", command, {"id": "x"}), unknown)
         counts.append(len(_ASKED))
     assert len(set(counts)) == 1, counts
 
@@ -259,7 +263,9 @@ def _counting(real: Any) -> Any:
 
 def _documenting_everything(patch: pytest.MonkeyPatch) -> None:
     real = openapi_document.openapi_document
-    put(patch, openapi_document, "openapi_document", lambda *given: {**real(*given), "x-models": ["invoice_line"]})
+    replace_defence(
+        patch, openapi_document, "openapi_document", lambda *given: {**real(*given), "x-models": ["invoice_line"]}
+    )
 
 
 @channel(43, _documenting_everything)
@@ -272,7 +278,7 @@ async def l43(office: Office) -> None:
             await office.http.request(method, f"/api/{model}/list", headers=office.headers("bob"))
             for model in ("invoice", "nothing", "lead")
         ]
-        same(*answers)
+        assert_same_response(*answers)
 
 
 OWN_MODELS = ("plan.", "session.", "agent_token.", "view.", "dashboard.", "favourite.", "comment.")
@@ -280,7 +286,7 @@ OWN_MODELS = ("plan.", "session.", "agent_token.", "view.", "dashboard.", "favou
 
 
 def _inheriting(patch: pytest.MonkeyPatch) -> None:
-    put(patch, visibility, "_is_administrator", lambda standing: bool(standing.roles))
+    replace_defence(patch, visibility, "_is_administrator", lambda standing: bool(standing.roles))
 
 
 @channel(45, _inheriting)

@@ -7,7 +7,14 @@ import pytest
 
 from countersign.kernel import json_reader
 from countersign.records.commands import queries, select
-from tests.records.leaks.channel import OPERATORS, channel, condition, dan, put, same
+from tests.records.leaks.channel import (
+    OPERATORS,
+    assert_same_response,
+    channel,
+    create_dan,
+    filter_with,
+    replace_defence,
+)
 from tests.records.office import Office
 from tests.records.worlds import leaking
 
@@ -15,8 +22,8 @@ from tests.records.worlds import leaking
 @channel(1, leaking.hidden_fields_are_filtered)
 async def l01(office: Office) -> None:
     """A filter on a hidden field has the same error as a filter on a misspelt name."""
-    hidden = await office.call("bob", "party.list", condition("tax_id", "eq", "x"))
-    misspelt = await office.call("bob", "party.list", condition("tax_ix", "eq", "x"))
+    hidden = await office.call("bob", "party.list", filter_with("tax_id", "eq", "x"))
+    misspelt = await office.call("bob", "party.list", filter_with("tax_ix", "eq", "x"))
     assert hidden.status_code == 400
     assert hidden.text == misspelt.text.replace("tax_ix", "tax_id")
 
@@ -27,7 +34,7 @@ async def l02(office: Office) -> None:
     for field in ("tax_id", "email", "name", "notes"):
         for op in OPERATORS:
             value = {"in": ["a"], "is_null": True}.get(op, "a")
-            said = await office.refused("bob", "party.list", **condition(field, op, value))
+            said = await office.refused("bob", "party.list", **filter_with(field, op, value))
             assert said == f"unknown field party.{field}"
 
 
@@ -51,9 +58,9 @@ def _searching_more(patch: pytest.MonkeyPatch) -> None:
 
     def contained(scope: Any, field: Any, needle: str) -> str:
         made = real(scope, field, needle)
-        return f'({made} OR coalesce({scope.alias}."contact_email", \'\') = {scope.parameters.put(needle)})'
+        return f"({made} OR coalesce({scope.alias}.\"contact_email\", '') = {scope.parameters.put(needle)})"
 
-    put(patch, queries, "_contains", contained)
+    replace_defence(patch, queries, "_contains", contained)
 
 
 @channel(5, _searching_more)
@@ -61,26 +68,26 @@ async def l05(office: Office) -> None:
     """A search does not find records by values that the caller cannot read in clear."""
     lead = await office.first("lead")
     for field in ("title", "lost_reason", "id"):
-        assert await office.value("bob", "lead.list", **condition(field, "contains", lead["contact_email"])) == []
+        assert await office.value("bob", "lead.list", **filter_with(field, "contains", lead["contact_email"])) == []
 
 
 def _following_paths(patch: pytest.MonkeyPatch) -> None:
     real = queries.clear_field
-    put(patch, queries, "clear_field", lambda view, name: real(view, "title" if "." in name else name))
+    replace_defence(patch, queries, "clear_field", lambda view, name: real(view, "title" if "." in name else name))
 
 
 @channel(6, _following_paths)
 async def l06(office: Office) -> None:
     """A query cannot follow a ref to another record."""
     for path in ("party.tax_id", "owner.username", "party.name", "party.id"):
-        assert await office.refused("bob", "lead.list", **condition(path, "eq", "x")) == f"unknown field lead.{path}"
+        assert await office.refused("bob", "lead.list", **filter_with(path, "eq", "x")) == f"unknown field lead.{path}"
         assert await office.refused("bob", "lead.list", order=[{"field": path}]) == f"unknown field lead.{path}"
 
 
 @channel(7, leaking.totals_count_everything)
 async def l07(office: Office) -> None:
     """A total counts only the records that the caller's own query matches."""
-    who = await dan(office)
+    who = await create_dan(office)
     for limits in ({"limit": 1}, {"limit": 5, "offset": 9_999}):
         assert (await office.value(who, "lead.search", **limits))["total"] == 200
 
@@ -95,10 +102,12 @@ async def l08(office: Office) -> None:
 
 
 def _taking_unknown_keys(patch: pytest.MonkeyPatch) -> None:
-    put(patch, queries, "_members", lambda value, what, known: value)
+    replace_defence(patch, queries, "_members", lambda value, what, known: value)
     real = queries.read
     names = ("filter", "order", "limit", "offset")
-    put(patch, queries, "read", lambda body, command: real({n: v for n, v in body.items() if n in names}, command))
+    replace_defence(
+        patch, queries, "read", lambda body, command: real({n: v for n, v in body.items() if n in names}, command)
+    )
 
 
 @channel(9, _taking_unknown_keys)
@@ -109,7 +118,7 @@ async def l09(office: Office) -> None:
 
 
 def _taking_repeated_keys(patch: pytest.MonkeyPatch) -> None:
-    put(patch, json_reader, "_refuse_duplicates", lambda raw, members: None)
+    replace_defence(patch, json_reader, "_refuse_duplicates", lambda raw, members: None)
 
 
 @channel(10, _taking_repeated_keys)
@@ -125,14 +134,14 @@ async def l10(office: Office) -> None:
 @channel(25, leaking.masked_fields_are_filtered)
 async def l25(office: Office) -> None:
     """A query cannot find out whether a masked field is empty."""
-    said = await office.refused("bob", "lead.list", **condition("contact_phone", "is_null", True))
+    said = await office.refused("bob", "lead.list", **filter_with("contact_phone", "is_null", True))
     assert said == "unknown field lead.contact_phone"
 
 
 @channel(41, leaking.order_follows_hidden_edits)
 async def l41(office: Office) -> None:
     """Records with equal order keys are ordered by their random ids, independent of hidden changes."""
-    who = await dan(office)
+    who = await create_dan(office)
     lead = (await office.value(who, "lead.list", limit=50))[30]
     before = [each["id"] for each in await office.value(who, "lead.list", order=[{"field": "stage"}])]
     await office.value("alice", "lead.update", id=lead["id"], notes="hidden from dan")
@@ -140,13 +149,13 @@ async def l41(office: Office) -> None:
 
 
 def _taking_empty_lists(patch: pytest.MonkeyPatch) -> None:
-    put(patch, queries, "_array_of", lambda name, value: list(value))
+    replace_defence(patch, queries, "_array_of", lambda name, value: list(value))
 
 
 @channel(46, _taking_empty_lists)
 async def l46(office: Office) -> None:
     """An empty list of values is refused and not ignored."""
-    assert (await office.call("alice", "lead.list", condition("title", "in", []))).status_code == 400
+    assert (await office.call("alice", "lead.list", filter_with("title", "in", []))).status_code == 400
 
 
 @channel(47, _taking_unknown_keys)
@@ -160,31 +169,33 @@ async def l47(office: Office) -> None:
 async def l48(office: Office) -> None:
     """A query cannot contain expressions."""
     for text in ("1/0.", "title || notes.", "lower(title).", "id) OR (1=1.", "title.x"):
-        assert (await office.call("alice", "lead.list", condition(text, "eq", "x"))).status_code == 400
+        assert (await office.call("alice", "lead.list", filter_with(text, "eq", "x"))).status_code == 400
         assert (await office.call("alice", "lead.list", {"order": [{"field": text}]})).status_code == 400
 
 
 @channel(49, leaking.totals_count_everything)
 async def l49(office: Office) -> None:
     """A total is exact: it is the number of records that can be listed."""
-    who = await dan(office)
+    who = await create_dan(office)
     for stage in ("new", "won", "lost"):
-        asked = condition("stage", "eq", stage)
+        asked = filter_with("stage", "eq", stage)
         listed = await office.value(who, "lead.list", **asked)
         assert (await office.value(who, "lead.search", **asked))["total"] == len(listed)
 
 
 def _locking_first(patch: pytest.MonkeyPatch) -> None:
     real = select.lock_existing
-    put(patch, select, "lock_existing", lambda model, rows, *given, **more: real(model, None, *given, **more))
+    replace_defence(
+        patch, select, "lock_existing", lambda model, rows, *given, **more: real(model, None, *given, **more)
+    )
     leaking.bounds_bind_nothing(patch)
 
 
 @channel(42, _locking_first)
 async def l42(office: Office) -> None:
     """A hidden record is not locked. Its statement excludes it, so a caller never waits for it."""
-    who = await dan(office)
+    who = await create_dan(office)
     hidden = (await office.first("lead", stage="lost"))["id"]
     answers = [await office.call(who, "lead.update", {"id": each, "title": "x"}) for each in (hidden, "0" * 24)]
-    same(*answers)
+    assert_same_response(*answers)
     assert json.loads(answers[0].content) == {"error": "no such record"}

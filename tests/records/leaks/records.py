@@ -11,7 +11,7 @@ from countersign.records import dispatch, handlers
 from countersign.records.access import visibility
 from countersign.records.commands import crud, dependents, mask_output, unmask_input
 from countersign.records.commands.errors import BadInput
-from tests.records.leaks.channel import channel, dan, put, same
+from tests.records.leaks.channel import assert_same_response, channel, create_dan, replace_defence
 from tests.records.office import Office
 from tests.records.worlds import leaking
 
@@ -20,7 +20,7 @@ def _letting_drivers_speak(patch: pytest.MonkeyPatch) -> None:
     class Never(Exception):
         """An error that is never raised."""
 
-    put(patch, dispatch, "ConstraintViolation", Never)
+    replace_defence(patch, dispatch, "ConstraintViolation", Never)
 
 
 @channel(11, _letting_drivers_speak)
@@ -53,7 +53,7 @@ def _telling(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, str]], str
         except BadValue as error:
             raise BadValue(f"{error}: {words(meanings)}") from error
 
-    put(patch, unmask_input, "require_fitting", require_fitting)
+    replace_defence(patch, unmask_input, "require_fitting", require_fitting)
 
 
 async def _too_long(office: Office) -> tuple[str, str, str]:
@@ -92,8 +92,8 @@ def _telling_what_is_forbidden(patch: pytest.MonkeyPatch) -> None:
             raise BadInput("you may not use this")
         return real(caller, model, name)
 
-    put(patch, dispatch, "require_command", require_command)
-    put(patch, handlers, "require_command", require_command)
+    replace_defence(patch, dispatch, "require_command", require_command)
+    replace_defence(patch, handlers, "require_command", require_command)
 
 
 @channel(13, _telling_what_is_forbidden)
@@ -101,21 +101,23 @@ async def l13(office: Office) -> None:
     """Unknown, hidden and forbidden models have the same 404."""
     agent = await office.agent("bob", "party.get")
     calls = [("bob", "invoice.get"), ("bob", "nothing.get"), ("bob", "lead.delete"), (agent, "lead.get")]
-    same(*[await office.call(who, command, {"id": "x"}) for who, command in calls])
+    assert_same_response(*[await office.call(who, command, {"id": "x"}) for who, command in calls])
 
 
 @channel(14, leaking.hidden_records_can_be_changed)
 async def l14(office: Office) -> None:
     """For every command, a record that a row condition hides is equal to a missing record."""
-    who = await dan(office)
+    who = await create_dan(office)
     hidden = (await office.first("lead", stage="qualified"))["id"]
     for command, more in (("get", {}), ("update", {"title": "x"}), ("delete", {}), ("propose", {}), ("history", {})):
-        same(*[await office.call(who, f"lead.{command}", {"id": each, **more}) for each in (hidden, "0" * 24)])
+        assert_same_response(
+            *[await office.call(who, f"lead.{command}", {"id": each, **more}) for each in (hidden, "0" * 24)]
+        )
 
 
 def _counting_ids(patch: pytest.MonkeyPatch) -> None:
     numbers = iter(range(10**9))
-    put(patch, ids, "new_record_id", lambda: f"{next(numbers):024x}")
+    replace_defence(patch, ids, "new_record_id", lambda: f"{next(numbers):024x}")
 
 
 @channel(15, _counting_ids)
@@ -130,17 +132,19 @@ async def l15(office: Office) -> None:
 async def l16(office: Office) -> None:
     """A ref to a hidden record has the same error as a ref to a missing record."""
     rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
-    who = await dan(office, {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule})
+    who = await create_dan(office, {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule})
     hidden = (await office.first("party", kind="company"))["id"]
     for body in ({"title": "x"}, {"title": "x", "stage": "new"}):
-        same(*[await office.call(who, "lead.create", {**body, "party": each}) for each in (hidden, "0" * 24)])
+        assert_same_response(
+            *[await office.call(who, "lead.create", {**body, "party": each}) for each in (hidden, "0" * 24)]
+        )
 
 
 @channel(17, leaking.refs_show_hidden_records)
 async def l17(office: Office) -> None:
     """A ref whose target is hidden is shown as empty."""
     rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
-    who = await dan(office, {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule})
+    who = await create_dan(office, {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule})
     seen = {each["id"] for each in await office.all("party", who)}
     assert {each["party"] for each in await office.all("lead", who)} <= {None, *seen}
 
@@ -171,7 +175,7 @@ async def l19(office: Office) -> None:
 
 
 def _dropping_unknown_fields(patch: pytest.MonkeyPatch) -> None:
-    put(patch, unmask_input, "_require_writable", lambda view, name: None)
+    replace_defence(patch, unmask_input, "_require_writable", lambda view, name: None)
 
 
 @channel(20, _dropping_unknown_fields)
@@ -185,7 +189,7 @@ async def l20(office: Office) -> None:
 @channel(21, leaking.guards_look_at_hidden_fields)
 async def l21(office: Office) -> None:
     """If an action has a guard on a field that the agent cannot read, a person decides."""
-    await dan(office, {"model": "invoice", "commands": "get,list,settle", "clear": "number,state"})
+    await create_dan(office, {"model": "invoice", "commands": "get,list,settle", "clear": "number,state"})
     agent = await office.agent("dan")
     await office.value("root", "setting.create", title="approval:invoice.settle", value='{"n": 0}')
     first, second = [each for each in await office.all("invoice") if each["state"] == "posted"][:2]
@@ -196,32 +200,36 @@ async def l21(office: Office) -> None:
 
 
 def _naming_what_misses(patch: pytest.MonkeyPatch) -> None:
-    put(patch, crud, "_required_error", lambda view, name: BadInput(f"{view.model.name}.{name} is required"))
+    replace_defence(
+        patch, crud, "_required_error", lambda view, name: BadInput(f"{view.model.name}.{name} is required")
+    )
 
 
 @channel(22, _naming_what_misses)
 async def l22(office: Office) -> None:
     """An error never names a required field that is hidden."""
-    await dan(office, {"model": "ticket", "commands": "create,get", "clear": "priority", "write": "priority"})
+    await create_dan(office, {"model": "ticket", "commands": "create,get", "clear": "priority", "write": "priority"})
     assert "subject" not in await office.refused("dan", "ticket.create", priority="low")
 
 
 def _not_looking_through(patch: pytest.MonkeyPatch) -> None:
-    put(patch, visibility._DerivedVisibility, "_compute", lambda self, model, name: self._granted[model].get(name))
+    replace_defence(
+        patch, visibility._DerivedVisibility, "_compute", lambda self, model, name: self._granted[model].get(name)
+    )
 
 
 @channel(23, _not_looking_through)
 async def l23(office: Office) -> None:
     """A computed field is hidden if one of its sources is hidden."""
     granted = {"model": "invoice", "commands": "get,list", "clear": "number,state,total_minor,open_minor"}
-    await dan(office, granted)
+    await create_dan(office, granted)
     row = (await office.value("dan", "invoice.list", limit=1))[0]
     assert set(row) == {"id", "revision", "number", "state"}
 
 
 def _denying_by_row(patch: pytest.MonkeyPatch) -> None:
     real = handlers.Envelope
-    put(patch, handlers, "Envelope", lambda denied, value: real(denied if value else (), value))
+    replace_defence(patch, handlers, "Envelope", lambda denied, value: real(denied if value else (), value))
 
 
 @channel(24, _denying_by_row)
@@ -237,7 +245,7 @@ def _embedding_people(patch: pytest.MonkeyPatch) -> None:
     async def records(run: Any, reading: Any, rows: Any) -> list[Any]:
         return [{"record": each, "created_by": {"name": "Alice"}} for each in await real(run, reading, rows)]
 
-    put(patch, mask_output, "masked_records", records)
+    replace_defence(patch, mask_output, "masked_records", records)
 
 
 @channel(44, _embedding_people)
@@ -254,7 +262,7 @@ def _checking_references(patch: pytest.MonkeyPatch) -> None:
     async def find(*given: Any, seen_by: Any = None, **more: Any) -> Any:
         return await real(*given, **more)
 
-    put(patch, dependents, "find", find)
+    replace_defence(patch, dependents, "find", find)
 
 
 @channel(50, _checking_references)

@@ -1,6 +1,5 @@
 """The fifty leak channels: each check passes on both databases, and fails if its defence is disabled."""
 
-
 import pytest
 
 from tests.records.leaks import exits, queries, records
@@ -21,7 +20,7 @@ async def test_the_channel_is_closed(office: Office, channel: Channel) -> None:
 async def test_the_check_fails_without_the_defence(
     office: Office, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    channel.off(monkeypatch)
+    channel.disable_defence(monkeypatch)
 
     with pytest.raises((AssertionError, KeyError)):
         await channel.check(office)
