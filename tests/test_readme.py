@@ -28,8 +28,8 @@ def test_the_tour_runs_as_it_is_printed_and_again_after_a_reset(tmp_path: Path, 
     faults: list[str] = []
 
     # The second demonstration is seeded and not copied, so that its keys differ from the keys of the first.
-    for copies in (True, False):
-        with demonstration(settings={"COUNTERSIGN_JOB_WORKERS": "1"}, copies=copies):
+    for is_copied in (True, False):
+        with demonstration(settings={"COUNTERSIGN_JOB_WORKERS": "1"}, copies_demonstration=is_copied):
             printed = docs.run(tour, tmp_path, *ports, **packages)
             faults += docs.differences(tour, printed, *ports)
         docs.run([Command("countersign reset --yes --data data && rm -rf build/tour", "")], tmp_path, *ports)

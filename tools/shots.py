@@ -224,7 +224,7 @@ async def main() -> None:
     settings = {"COUNTERSIGN_DEMO_ACTIVITY": "true", "COUNTERSIGN_JOB_WORKERS": "1"}
     with TemporaryDirectory() as folder:
         data = Path(folder, "data")
-        with served(data, "--demo", service="both", settings=settings, copies=False) as running:
+        with served(data, "--demo", service="both", settings=settings, copies_demonstration=False) as running:
             await take_all(running, pages, program, options.to, compared_heights(options.reference))
     sheets = write_sheets(options.to, options.reference) if options.reference else []
     print(f"{len(pages)} pages in {len(VIEWS)} views and {len(sheets)} sheets are in {options.to}")

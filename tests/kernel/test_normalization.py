@@ -27,12 +27,13 @@ def test_a_longer_run_of_marks_is_broken_up_and_keeps_every_mark() -> None:
     assert normalized("NFD", found) == found
 
 
-def test_every_character_that_becomes_a_mark_is_known() -> None:
-    runs = normalization._long_runs()  # pyright: ignore[reportPrivateUsage]
+def test_the_pattern_for_long_runs_matches_every_character_that_decomposes_to_a_mark() -> None:
+    long_run_pattern = normalization._long_runs()  # pyright: ignore[reportPrivateUsage]
     missed = [
         hex(code)
         for code in range(sys.maxunicode + 1)
-        if unicodedata.combining(unicodedata.normalize("NFKD", chr(code))[0]) and not runs.search(chr(code) * 40)
+        if unicodedata.combining(unicodedata.normalize("NFKD", chr(code))[0])
+        and not long_run_pattern.search(chr(code) * 40)
     ]
 
     assert missed == []

@@ -58,7 +58,8 @@ class Running(NamedTuple):
 
 
 def is_plain_demonstration(options: Sequence[str], settings: Mapping[str, str] | None, program: Sequence[str]) -> bool:
-    """Return whether this start would fill an empty directory with the same demonstration data as other such starts."""
+    """Return whether the start can use a copy of the demonstration data: it seeds this data with the usual command, and
+    sets nothing but rate limits and the number of job workers, which do not change the data."""
     names = {name for name in settings or {} if not name.startswith("COUNTERSIGN_RATE_")}
     return "--demo" in options and names <= {"COUNTERSIGN_JOB_WORKERS"} and tuple(program) == COMMAND
 
@@ -71,7 +72,7 @@ def demonstration(service: str) -> Path:
     data.mkdir()
     (data / "master.key").write_text(MASTER_KEY)
     (data / "master.key").chmod(0o600)
-    with served(data, "--demo", service=service, copies=False):
+    with served(data, "--demo", service=service, copies_demonstration=False):
         pass
     return data
 
@@ -86,8 +87,10 @@ def move_to_postgres(data: Path, settings: Mapping[str, str]) -> None:
     for option, name in (("--to", "COUNTERSIGN_DATABASE_URL"), ("--blobs-to", "COUNTERSIGN_BLOBS_URL")):
         if name in settings:
             command += [option, settings[name]]
-    keys = {name: value for name, value in settings.items() if name.startswith(("AWS_", "COUNTERSIGN_MASTER_KEY"))}
-    done = subprocess.run(command, env=environment(**keys), capture_output=True, text=True, check=False)
+    credentials = {
+        name: value for name, value in settings.items() if name.startswith(("AWS_", "COUNTERSIGN_MASTER_KEY"))
+    }
+    done = subprocess.run(command, env=environment(**credentials), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
 
@@ -99,16 +102,21 @@ def served(
     service: str = "distribution",
     settings: Mapping[str, str] | None = None,
     program: Sequence[str] = COMMAND,
-    copies: bool = True,
+    copies_demonstration: bool = True,
     ports: tuple[int, int] | None = None,
 ) -> Iterator[Running]:
     """Run a service, or "both" services, with this data directory until the block ends.
 
     The ports are free ports, or `ports` to restart on the ports of an earlier start. With --demo, a new directory gets
-    a copy of demonstration data, which is faster than seeding. The data is seeded instead if `copies` is false or the
-    run has the option --full.
+    a copy of demonstration data, which is faster than seeding. The data is seeded instead if `copies_demonstration` is
+    false or the run has the option --full.
     """
-    if copies and is_forking() and not data.exists() and is_plain_demonstration(options, settings, program):
+    if (
+        copies_demonstration
+        and is_forking()
+        and not data.exists()
+        and is_plain_demonstration(options, settings, program)
+    ):
         shutil.copytree(demonstration(service), data)
     port, records_port = ports or (free_port(), free_port())
     command: list[str | Path] = [*program, "serve", *options, "--data", data]
@@ -121,8 +129,8 @@ def served(
     quotas = {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN", "REGISTER")}
     # A job worker takes as long to start as the server, so only tests of jobs start workers.
     # Tests count the demonstration records, which DEMO_ACTIVITY would add to.
-    fixed = {"PYTHONPATH": str(SOURCE), "COUNTERSIGN_JOB_WORKERS": "0", "COUNTERSIGN_DEMO_ACTIVITY": "false"}
-    variables = {**fixed, **quotas, **(settings or {})}
+    defaults = {"PYTHONPATH": str(SOURCE), "COUNTERSIGN_JOB_WORKERS": "0", "COUNTERSIGN_DEMO_ACTIVITY": "false"}
+    variables = {**defaults, **quotas, **(settings or {})}
     with serving(
         ["env", *(f"{name}={value}" for name, value in variables.items()), *command],
         is_ready=lambda: answers(port) and "Stop with ctrl-C" in log.read_text(),

@@ -124,7 +124,7 @@ def leads(url: str) -> list[list[str]]:
 def fill(source: Path, data: Path, folder: Path) -> Mapping[str, object]:
     """Serve the demonstration, use it as its users, stop it, and return the last answers."""
     settings = {"PYTHONPATH": str(source), "COUNTERSIGN_JOB_WORKERS": "1"}
-    with served(data, "--demo", service="both", settings=settings, copies=False) as running:
+    with served(data, "--demo", service="both", settings=settings, copies_demonstration=False) as running:
         store, records = running.url, f"http://127.0.0.1:{running.records_port}"
         publish(source, folder, store)
         redeem(source, data, store)

@@ -34,7 +34,7 @@ counters = SharedMemoryCounters(Path(sys.argv[1]))
 counters.hit_now("k", 5001, 3600)
 child = os.fork()
 allowed = sum(counters.hit_now("k", 5001, 3600).allowed for _ in range(4000))
-# In one write: an unbuffered print takes two, and both processes may be at it.
+# One os.write, because an unbuffered print makes two writes, and those of parent and child could interleave.
 os.write(1, f"{allowed}\\n".encode())
 if child:
     os.waitpid(child, 0)
@@ -159,7 +159,7 @@ def test_a_stopped_worker_that_holds_the_lock_stops_no_other(counters: SharedMem
     _release(holder)
 
     assert answers[-1].remaining == 50
-    # If each of them waited, they would take 12.5 s.
+    # If each of the 50 hits waited 0.25 s for the lock, they would take 12.5 s.
     assert 0.2 < taken < 6
     assert _end(holder) == 0
 

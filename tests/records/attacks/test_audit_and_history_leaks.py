@@ -1,19 +1,19 @@
-"""The audit and history reveal no more than plans and users reveal themselves."""
+"""Audit entries and history hide whatever the plan or user record hides from the same caller."""
 
 import json
 
 from tests.records.office import Office
 
 
-async def test_the_audit_shows_an_agent_the_kind_of_a_plans_error_alone(office: Office) -> None:
+async def test_the_audit_shows_an_agent_only_the_kind_of_a_plans_error(office: Office) -> None:
     await office.person(
         "dan",
         {"model": "party", "commands": "get,list,delete", "clear": "kind"},
         {"model": "audit_entry", "commands": "get,list,search", "clear": "*"},
     )
     agent = await office.agent("dan", "*")
-    used = (await office.first("invoice"))["party"]
-    plan = await office.proposed(agent, "party.delete", id=used)
+    party_in_use = (await office.first("invoice"))["party"]
+    plan = await office.proposed(agent, "party.delete", id=party_in_use)
     assert (await office.approve("root", plan)).status_code == 400
     about = [{"field": "record_id", "op": "eq", "value": plan}]
 
@@ -24,7 +24,7 @@ async def test_the_audit_shows_an_agent_the_kind_of_a_plans_error_alone(office: 
     assert told == [[None, (await office.value(agent, "plan.get", id=plan))["error"]]] == [[None, "refused"]]
 
 
-async def test_history_names_those_alone_whom_its_caller_sees(office: Office) -> None:
+async def test_history_names_only_people_whom_the_caller_may_see(office: Office) -> None:
     lead = (await office.value("alice", "lead.create", title="x"))["id"]
     await office.person("dan", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
     await office.value("dan", "lead.update", id=lead, title="y")

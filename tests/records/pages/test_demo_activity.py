@@ -1,11 +1,11 @@
-"""The activity of the demonstration data fills the first pages of its people."""
+"""The demonstration's activity fills the home pages of its people."""
 
 from countersign.kernel import clock
 from countersign.records import demo_activity
 from tests.records.office import Office
 
 
-async def test_the_demonstration_has_proposals_of_each_risk_and_work_around_today(office: Office) -> None:
+async def test_the_demonstration_has_proposals_of_each_risk_and_work_due_near_today(office: Office) -> None:
     await demo_activity.add_activity(office.service.engine)
 
     plans = [*await office.all("plan", "alice"), *await office.all("plan", "carol")]
@@ -17,7 +17,9 @@ async def test_the_demonstration_has_proposals_of_each_risk_and_work_around_toda
     assert len(await office.all("payment", "carol")) > 50
 
 
-async def test_the_newest_activity_of_the_demonstration_is_by_several_people_and_named(office: Office) -> None:
+async def test_the_newest_activity_of_the_demonstration_is_by_several_people_and_refers_to_its_record(
+    office: Office,
+) -> None:
     await demo_activity.add_activity(office.service.engine)
 
     feed = (await office.value("alice", "user.home"))["feed"][:6]
@@ -49,11 +51,11 @@ async def test_decided_leads_of_the_demonstration_are_in_the_past_and_few_open_o
     today = clock.rfc3339(clock.now())[:10]
     leads = await office.all("lead", "alice")
     decided = [each for each in leads if each["stage"] in ("won", "lost")]
-    opened = [each for each in leads if each["stage"] not in ("won", "lost")]
+    open_leads = [each for each in leads if each["stage"] not in ("won", "lost")]
 
     assert max(each["expected_close"] for each in decided) <= today
-    overdue = [each for each in opened if each["expected_close"] < today]
-    assert 0 < len(overdue) < len(opened) / 10
+    overdue = [each for each in open_leads if each["expected_close"] < today]
+    assert 0 < len(overdue) < len(open_leads) / 10
 
 
 async def test_people_of_the_demonstration_have_views_a_favourite_and_comments(office: Office) -> None:
