@@ -7,10 +7,10 @@ import { PLATFORMS } from "../platform";
 export type Filter = Partial<Schemas["Filter"]>;
 type Values = Partial<Schemas["Values"]>;
 
-/** How a value is compared: a record has "any" or "all" of the values, or does "not" have the value; "" for an option. */
+/** How values are compared: a record has "any" or "all" of them, or does "not" have one. Options have the mode "". */
 export type MatchMode = keyof Values | "";
 
-/** One value of a value condition (a property of the records, with a mode) or of an option of the question (no mode). */
+/** One value of a value condition (a property of the records) or of an option of the question. */
 export interface Condition {
   name: string;
   mode: MatchMode;
@@ -111,7 +111,7 @@ export function withModeToggled(all: Conditions, old: Condition): Conditions {
   return all.map((each) => (each === old ? { ...old, mode: old.mode === "not" ? "any" : "not" } : each));
 }
 
-/** Remove `by` unless the answer is a breakdown, and `fields` unless it is fields. Add `by` to a breakdown without it. */
+/** Remove the options that the answer does not have. Add `by` to a breakdown without it. */
 function adjustedToAnswer(all: Conditions, answer: string): Conditions {
   const left = all.filter(({ name }) => (name !== "by" || answer === "breakdown") && (name !== "fields" || answer === "fields"));
   const isComplete = answer !== "breakdown" || left.some(({ name }) => name === "by");
