@@ -86,37 +86,37 @@ function useWidth() {
 /** A chart over days. The pointer or the arrow keys choose a day, whose values are shown and read aloud. */
 export function Chart({ title, days, series, kind, height = 220, format = number, formatTick = compact, dayLabel = shortDate, markers = [], countLabel = number, onOpen }: ChartProps) {
   const { box, width } = useWidth();
-  const [at, setAt] = useState<number | null>(null);
+  const [hoveredIndex, setHoveredIndex] = useState<number | null>(null);
   const stacked = days.map((_, place) => series.reduce((sum, each) => sum + (each.values[place] ?? 0), 0));
-  const plain = series.flatMap((each) => each.values.filter((value): value is number => value !== null));
-  const marks = ticks(kind === "bars" ? [...stacked, ...plain] : plain);
+  const values = series.flatMap((each) => each.values.filter((value): value is number => value !== null));
+  const marks = ticks(kind === "bars" ? [...stacked, ...values] : values);
   const [low = 0, high = 1] = [marks[0], marks.at(-1)];
   const inner = Math.max(1, width - LEFT - RIGHT);
   const top = TOP + (markers.length && MARKER_PX);
   const band = inner / Math.max(1, days.length);
   const x = (place: number) => LEFT + (kind === "bars" || days.length === 1 ? band * (place + 0.5) : (inner * place) / (days.length - 1));
   const y = (value: number) => top + (height - top - BOTTOM) * (1 - (value - low) / (high - low || 1));
-  const every = Math.max(1, Math.ceil(Math.max(LABEL_PX, inner / MAX_LABELS) / (inner / Math.max(1, days.length))));
-  const last = days.length - 1;
+  const labelStep = Math.max(1, Math.ceil(Math.max(LABEL_PX, inner / MAX_LABELS) / (inner / Math.max(1, days.length))));
+  const lastIndex = days.length - 1;
   const point = (event: PointerEvent) => {
     const left = (event.currentTarget as Element).getBoundingClientRect().left;
-    const place = kind === "bars" ? Math.floor((event.clientX - left - LEFT) / band) : Math.round(((event.clientX - left - LEFT) / inner) * last);
-    setAt(Math.min(last, Math.max(0, place)));
+    const place = kind === "bars" ? Math.floor((event.clientX - left - LEFT) / band) : Math.round(((event.clientX - left - LEFT) / inner) * lastIndex);
+    setHoveredIndex(Math.min(lastIndex, Math.max(0, place)));
   };
   const keyed = (event: KeyboardEvent) => {
-    const to = { ArrowRight: (at ?? -1) + 1, ArrowLeft: (at ?? days.length) - 1, Home: 0, End: last }[event.key];
+    const to = { ArrowRight: (hoveredIndex ?? -1) + 1, ArrowLeft: (hoveredIndex ?? days.length) - 1, Home: 0, End: lastIndex }[event.key];
     if (to !== undefined) {
       event.preventDefault();
-      setAt(Math.min(last, Math.max(0, to)));
+      setHoveredIndex(Math.min(lastIndex, Math.max(0, to)));
     } else if (event.key === "Escape") {
-      setAt(null);
-    } else if (event.key === "Enter" && at !== null) {
-      onOpen?.(at);
+      setHoveredIndex(null);
+    } else if (event.key === "Enter" && hoveredIndex !== null) {
+      onOpen?.(hoveredIndex);
     }
   };
-  const said = (place: number) =>
-    [dayLabel(days[place] ?? ""), ...series.map((each) => `${each.name}: ${shown(each.values[place])}`)].join(", ");
-  const shown = (value: number | null | undefined) => (value === null || value === undefined ? "–" : format(value));
+  const pointLabel = (place: number) =>
+    [dayLabel(days[place] ?? ""), ...series.map((each) => `${each.name}: ${formatted(each.values[place])}`)].join(", ");
+  const formatted = (value: number | null | undefined) => (value === null || value === undefined ? "–" : format(value));
   return (
     <div class="chart" ref={box}>
       {width > 0 && (
@@ -127,12 +127,12 @@ export function Chart({ title, days, series, kind, height = 220, format = number
           role="img"
           aria-label={t("chart", { title })}
           tabIndex={0}
-          class={onOpen && at !== null ? "opens" : undefined}
+          class={onOpen && hoveredIndex !== null ? "opens" : undefined}
           onPointerMove={point}
-          onPointerLeave={() => setAt(null)}
-          onBlur={() => setAt(null)}
+          onPointerLeave={() => setHoveredIndex(null)}
+          onBlur={() => setHoveredIndex(null)}
           onKeyDown={keyed}
-          onClick={() => at !== null && onOpen?.(at)}
+          onClick={() => hoveredIndex !== null && onOpen?.(hoveredIndex)}
         >
           {marks.map((mark) => (
             <g key={mark}>
@@ -143,29 +143,29 @@ export function Chart({ title, days, series, kind, height = 220, format = number
             </g>
           ))}
           {days.map((day, place) =>
-            place % every === 0 ? (
-              <text key={day} x={x(place)} y={height - 6} text-anchor={anchor(place, kind, last)}>
+            place % labelStep === 0 ? (
+              <text key={day} x={x(place)} y={height - 6} text-anchor={anchor(place, kind, lastIndex)}>
                 {shortDate(day)}
               </text>
             ) : null,
           )}
           <MarkerLines {...{ markers, x, countLabel, top }} bottom={height - BOTTOM} />
-          {at !== null &&
+          {hoveredIndex !== null &&
             (kind === "bars" ? (
-              <rect class="shade" x={LEFT + band * at} y={top} width={band} height={height - top - BOTTOM} />
+              <rect class="shade" x={LEFT + band * hoveredIndex} y={top} width={band} height={height - top - BOTTOM} />
             ) : (
-              <line class="at" x1={x(at)} x2={x(at)} y1={top} y2={height - BOTTOM} />
+              <line class="at" x1={x(hoveredIndex)} x2={x(hoveredIndex)} y1={top} y2={height - BOTTOM} />
             ))}
           {kind === "bars" ? <Bars {...{ days, series, x, y }} size={Math.min(MOST_BAR_PX, band * 0.68)} /> : series.map((each) => <Line key={each.name} {...{ x, y }} of={each} />)}
-          {at !== null && kind === "line" && series.map((each) => dotOf(each, at, x, y))}
-          {at !== null && (
-            <Tip x={tipX(x(at), width)} y={top} heading={dayLabel(days[at] ?? "")} rows={series.map((each) => ({ name: each.name, hue: each.hue, value: shown(each.values[at]) }))} />
+          {hoveredIndex !== null && kind === "line" && series.map((each) => dotOf(each, hoveredIndex, x, y))}
+          {hoveredIndex !== null && (
+            <Tip x={tipX(x(hoveredIndex), width)} y={top} heading={dayLabel(days[hoveredIndex] ?? "")} rows={series.map((each) => ({ name: each.name, hue: each.hue, value: formatted(each.values[hoveredIndex]) }))} />
           )}
         </svg>
       )}
       {width > 0 && markers.length > 0 && <MarkerTags {...{ markers, x, countLabel, width }} />}
       <p class="hidden-text" role="status">
-        {at !== null && said(at)}
+        {hoveredIndex !== null && pointLabel(hoveredIndex)}
       </p>
     </div>
   );
@@ -187,15 +187,15 @@ interface Scale {
 
 /** The points of each unbroken part of a line; a day without a value breaks it. */
 function runs(values: readonly (number | null)[], { x, y }: Scale): [number, number][][] {
-  const found: [number, number][][] = [[]];
+  const segments: [number, number][][] = [[]];
   values.forEach((value, place) => {
     if (value === null) {
-      found.push([]);
+      segments.push([]);
     } else {
-      found.at(-1)?.push([x(place), y(value)]);
+      segments.at(-1)?.push([x(place), y(value)]);
     }
   });
-  return found.filter((each) => each.length > 0);
+  return segments.filter((each) => each.length > 0);
 }
 
 function pathOf(points: readonly [number, number][]): string {
@@ -224,13 +224,13 @@ function Bars({ days, series, x, y, size }: Scale & { days: readonly string[]; s
   return (
     <>
       {days.map((day, place) => {
-        let below = 0;
+        let base = 0;
         return (
           <g key={day}>
             {series.map(({ name, values, hue }) => {
               const value = values[place] ?? 0;
-              const [top, bottom] = [y(below + value), y(below)];
-              below += value;
+              const [top, bottom] = [y(base + value), y(base)];
+              base += value;
               return value > 0 ? <rect key={name} class={`bar hue${hue}`} x={x(place) - size / 2} y={top} width={size} height={Math.max(1, bottom - top - 1)} rx={1.5} /> : null;
             })}
           </g>
@@ -264,16 +264,16 @@ function Tip({ x, y, heading, rows }: { x: number; y: number; heading: string; r
 
 /** A small line without axes, beside a figure that shows the same. */
 export function Spark({ values, hue = 1 }: { values: readonly (number | null)[]; hue?: number }) {
-  const known = values.map((each) => each ?? 0);
-  const [low, high] = [Math.min(...known, 0), Math.max(...known, 0)];
+  const numbers = values.map((each) => each ?? 0);
+  const [low, high] = [Math.min(...numbers, 0), Math.max(...numbers, 0)];
   const scale = {
-    x: (place: number) => (known.length < 2 ? 0 : (200 * place) / (known.length - 1)),
+    x: (place: number) => (numbers.length < 2 ? 0 : (200 * place) / (numbers.length - 1)),
     y: (value: number) => 32 - (30 * (value - low)) / (high - low || 1),
   };
   return (
     <svg class={`spark hue${hue}`} viewBox="0 0 200 34" preserveAspectRatio="none" aria-hidden="true">
-      <path class="area" d={`${pathOf(known.map((value, place) => [scale.x(place), scale.y(value)]))}L200 34L0 34Z`} />
-      <path class="line" vector-effect="non-scaling-stroke" d={pathOf(known.map((value, place) => [scale.x(place), scale.y(value)]))} />
+      <path class="area" d={`${pathOf(numbers.map((value, place) => [scale.x(place), scale.y(value)]))}L200 34L0 34Z`} />
+      <path class="line" vector-effect="non-scaling-stroke" d={pathOf(numbers.map((value, place) => [scale.x(place), scale.y(value)]))} />
     </svg>
   );
 }

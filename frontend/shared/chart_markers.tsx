@@ -41,13 +41,13 @@ function labelOf(markers: readonly ChartMarker[], countLabel: CountLabel): strin
 export function groupMarkers(markers: readonly ChartMarker[], x: (index: number) => number, countLabel: CountLabel): Group[] {
   const groups: Group[] = [];
   for (const marker of [...markers].sort((a, b) => a.index - b.index)) {
-    const last = groups.at(-1);
-    const at = x(marker.index);
-    const isNear = last && at - last.x < (widthOf(last.markers, countLabel) + widthOf([marker], countLabel)) / 2 + GAP_PX;
+    const lastGroup = groups.at(-1);
+    const markerX = x(marker.index);
+    const isNear = lastGroup && markerX - lastGroup.x < (widthOf(lastGroup.markers, countLabel) + widthOf([marker], countLabel)) / 2 + GAP_PX;
     if (isNear) {
-      groups[groups.length - 1] = { x: last.x, markers: [...last.markers, marker] };
+      groups[groups.length - 1] = { x: lastGroup.x, markers: [...lastGroup.markers, marker] };
     } else {
-      groups.push({ x: at, markers: [marker] });
+      groups.push({ x: markerX, markers: [marker] });
     }
   }
   return groups;
@@ -71,7 +71,7 @@ export function MarkerLines({ markers, x, countLabel, top, bottom }: Omit<Props,
 }
 
 export function MarkerTags({ markers, x, countLabel, width }: Props) {
-  const [open, setOpen] = useState<number | null>(null);
+  const [openIndex, setOpenIndex] = useState<number | null>(null);
   return (
     <ul class="chart-tags">
       {groupMarkers(markers, x, countLabel).map((group) => {
@@ -82,11 +82,11 @@ export function MarkerTags({ markers, x, countLabel, width }: Props) {
           <li
             key={group.x}
             style={{ left: `${left}px` }}
-            onPointerEnter={() => setOpen(group.x)}
-            onPointerLeave={() => setOpen(null)}
-            onFocusIn={() => setOpen(group.x)}
-            onFocusOut={() => setOpen(null)}
-            onKeyDown={(event) => event.key === "Escape" && setOpen(null)}
+            onPointerEnter={() => setOpenIndex(group.x)}
+            onPointerLeave={() => setOpenIndex(null)}
+            onFocusIn={() => setOpenIndex(group.x)}
+            onFocusOut={() => setOpenIndex(null)}
+            onKeyDown={(event) => event.key === "Escape" && setOpenIndex(null)}
           >
             {group.markers.length > 1 ? (
               <Menu tight label={labelOf(group.markers, countLabel)} items={group.markers.map((each) => ({ label: each.title, does: each.href }))} />
@@ -96,7 +96,7 @@ export function MarkerTags({ markers, x, countLabel, width }: Props) {
                 <span class="hidden-text">: {titles[0]}</span>
               </a>
             )}
-            {open === group.x && (
+            {openIndex === group.x && (
               <span class={left > width / 2 ? "chart-tag-tip to-left" : "chart-tag-tip"} aria-hidden="true">
                 {titles.map((each) => (
                   <span key={each}>{each}</span>

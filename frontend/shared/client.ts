@@ -48,9 +48,9 @@ function takeEmbeddedReply(target: string): unknown {
     embeddedReplies = element === null ? {} : (JSON.parse(element.textContent ?? "{}") as Record<string, unknown>);
     element?.remove();
   }
-  const found = embeddedReplies[target];
+  const reply = embeddedReplies[target];
   delete embeddedReplies[target];
-  return found;
+  return reply;
 }
 
 /** Keep a reply that was requested before the page was drawn, for the first caller who needs it. */
@@ -62,41 +62,41 @@ export function addReply(target: string, value: unknown): void {
 /** The path with its values and its query, without parameters that have no value. */
 export function urlFor(path: string, values: Record<string, string> = {}, query: object = {}): string {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  const parameters = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const search = new URLSearchParams(parameters.map(([name, value]) => [name, String(value)])).toString();
   return search ? `${filled}?${search}` : filled;
 }
 
 /** The answer of a request to this service.
  *  @throws Problem if the request is refused or gets no answer. The error of an abort is passed on. */
-export async function send(method: string, address: string, sent: RequestParts<unknown> = {}) {
-  const headers: Record<string, string> = { Accept: "application/json, application/problem+json", ...sent.headers };
+export async function send(method: string, address: string, parts: RequestParts<unknown> = {}) {
+  const headers: Record<string, string> = { Accept: "application/json, application/problem+json", ...parts.headers };
   if (sessionMark !== null) {
     headers["X-Session-Mark"] = sessionMark;
   }
   const init: RequestInit = { method, headers, cache: "no-cache", credentials: "same-origin" };
-  if (sent.body !== undefined) {
+  if (parts.body !== undefined) {
     headers["Content-Type"] = "application/json";
-    init.body = JSON.stringify(sent.body);
+    init.body = JSON.stringify(parts.body);
   }
-  if (sent.signal) {
-    init.signal = sent.signal;
+  if (parts.signal) {
+    init.signal = parts.signal;
   }
-  const ask = async () => {
+  const sendOnce = async () => {
     try {
       return await fetch(address, init);
     } catch (error) {
-      if (sent.signal?.aborted) {
+      if (parts.signal?.aborted) {
         throw error;
       }
       throw Problem.offline();
     }
   };
-  let answer = await ask();
+  let answer = await sendOnce();
   if (answer.status === 401 && method === "GET") {
     // The session has ended since the last call: repeat the request without it, as public data needs no session.
     await answer.body?.cancel();
-    answer = await ask();
+    answer = await sendOnce();
   }
   if (!answer.ok) {
     throw await Problem.of(answer);
@@ -111,42 +111,42 @@ export class Client<Paths> {
     options: CallOptions<Paths[Path]["get" & keyof Paths[Path]]> = {},
   ): Promise<ApiResponse<ResponseBody<Paths[Path]["get" & keyof Paths[Path]]>>> {
     const address = urlFor(path, options.values, options.query ?? {});
-    const known = takeEmbeddedReply(address);
-    if (known !== undefined) {
-      return { value: known as never, status: 200, headers: new Headers() };
+    const embeddedReply = takeEmbeddedReply(address);
+    if (embeddedReply !== undefined) {
+      return { value: embeddedReply as never, status: 200, headers: new Headers() };
     }
-    return this.read(await send("GET", address, options));
+    return this.readResponse(await send("GET", address, options));
   }
 
   async post<Path extends PathsWithMethod<Paths, "post">>(
     path: Path,
     options: CallOptions<Paths[Path]["post" & keyof Paths[Path]]> = {},
   ): Promise<ApiResponse<ResponseBody<Paths[Path]["post" & keyof Paths[Path]]>>> {
-    return this.read(await send("POST", urlFor(path, options.values, options.query ?? {}), options));
+    return this.readResponse(await send("POST", urlFor(path, options.values, options.query ?? {}), options));
   }
 
   async put<Path extends PathsWithMethod<Paths, "put">>(
     path: Path,
     options: CallOptions<Paths[Path]["put" & keyof Paths[Path]]> = {},
   ): Promise<ApiResponse<ResponseBody<Paths[Path]["put" & keyof Paths[Path]]>>> {
-    return this.read(await send("PUT", urlFor(path, options.values, options.query ?? {}), options));
+    return this.readResponse(await send("PUT", urlFor(path, options.values, options.query ?? {}), options));
   }
 
   async patch<Path extends PathsWithMethod<Paths, "patch">>(
     path: Path,
     options: CallOptions<Paths[Path]["patch" & keyof Paths[Path]]> = {},
   ): Promise<ApiResponse<ResponseBody<Paths[Path]["patch" & keyof Paths[Path]]>>> {
-    return this.read(await send("PATCH", urlFor(path, options.values, options.query ?? {}), options));
+    return this.readResponse(await send("PATCH", urlFor(path, options.values, options.query ?? {}), options));
   }
 
   async delete<Path extends PathsWithMethod<Paths, "delete">>(
     path: Path,
     options: CallOptions<Paths[Path]["delete" & keyof Paths[Path]]> = {},
   ): Promise<ApiResponse<ResponseBody<Paths[Path]["delete" & keyof Paths[Path]]>>> {
-    return this.read(await send("DELETE", urlFor(path, options.values, options.query ?? {}), options));
+    return this.readResponse(await send("DELETE", urlFor(path, options.values, options.query ?? {}), options));
   }
 
-  private async read<Value>(answer: Response): Promise<ApiResponse<Value>> {
+  private async readResponse<Value>(answer: Response): Promise<ApiResponse<Value>> {
     const text = await answer.text();
     return { value: (text ? JSON.parse(text) : undefined) as Value, status: answer.status, headers: answer.headers };
   }

@@ -31,14 +31,14 @@ async function pollUntilReachable(): Promise<void> {
 /** Wait a random time, so that windows do not poll together. The wait ends early if the window becomes visible or
  *  the network returns. */
 function pause(): Promise<unknown> {
-  const seen = new AbortController();
-  const { signal } = seen;
+  const visibility = new AbortController();
+  const { signal } = visibility;
   const awake = new Promise((done) => {
     setTimeout(done, PAUSE_MS * (0.75 + Math.random() / 2));
     document.addEventListener("visibilitychange", done, { signal });
     addEventListener("online", done, { signal });
   });
-  return awake.finally(() => seen.abort());
+  return awake.finally(() => visibility.abort());
 }
 
 /** Wait until the server can be reached, or `until` is aborted. */

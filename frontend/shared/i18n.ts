@@ -26,7 +26,7 @@ const messages: Record<string, Record<string, string> | undefined> = globalThis.
 export function translator<Namespace extends keyof Messages>(namespace: Namespace) {
   const texts = messages[namespace] ?? {};
   return (key: keyof Messages[Namespace] & string, values: Values = {}): string =>
-    (texts[key] ?? key).replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+    (texts[key] ?? key).replace(/\{(\w+)\}/g, (placeholder, name: string) => String(values[name] ?? placeholder));
 }
 
 /** A number with its word: `{n}` in the text is replaced by the number as the language writes it. */
@@ -104,10 +104,10 @@ export function dateTime(value: string): string {
 
 /** The time with seconds for an instant today, otherwise day and time. */
 export function timeOf(value: string, now = new Date()): string {
-  const at = new Date(value);
-  const isToday = at.toDateString() === now.toDateString();
+  const time = new Date(value);
+  const isToday = time.toDateString() === now.toDateString();
   const shape = isToday ? ({ timeStyle: "medium" } as const) : ({ day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" } as const);
-  return new Intl.DateTimeFormat(dateLanguage, shape).format(at);
+  return new Intl.DateTimeFormat(dateLanguage, shape).format(time);
 }
 
 /** How long ago an instant was, in the largest unit that fits. An instant in the future, from a clock that runs ahead, counts as now. */

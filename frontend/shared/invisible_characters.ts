@@ -11,9 +11,9 @@ export interface Piece {
 }
 
 /** Whether the character joins parts of an emoji, or letters of a script that needs joiners (not Latin). */
-function isJoiner(text: string, at: number): boolean {
-  const code = text.charCodeAt(at);
-  return (code === 0x200c || code === 0x200d) && isJoined(text.charCodeAt(at - 1)) && isJoined(text.charCodeAt(at + 1));
+function isJoiner(text: string, index: number): boolean {
+  const code = text.charCodeAt(index);
+  return (code === 0x200c || code === 0x200d) && isJoined(text.charCodeAt(index - 1)) && isJoined(text.charCodeAt(index + 1));
 }
 
 function isJoined(code: number): boolean {
@@ -25,20 +25,20 @@ export function splitInvisible(text: string): Piece[] {
   if (!UNSEEN.test(text)) {
     return [{ text, isCode: false }];
   }
-  const found: Piece[] = [];
+  const pieces: Piece[] = [];
   let from = 0;
   for (const match of text.matchAll(EACH)) {
     if (isJoiner(text, match.index)) {
       continue;
     }
     if (match.index > from) {
-      found.push({ text: text.slice(from, match.index), isCode: false });
+      pieces.push({ text: text.slice(from, match.index), isCode: false });
     }
     const code = (match[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-    found.push({ text: `U+${code}`, isCode: true });
+    pieces.push({ text: `U+${code}`, isCode: true });
     from = match.index + match[0].length;
   }
-  return from < text.length ? [...found, { text: text.slice(from), isCode: false }] : found;
+  return from < text.length ? [...pieces, { text: text.slice(from), isCode: false }] : pieces;
 }
 
 /** The text with the codes in angle brackets, for places that can show only text. */

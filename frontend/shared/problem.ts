@@ -42,8 +42,8 @@ export class Problem extends Error {
     }
     const wait = Number(answer.headers.get("retry-after"));
     const members: unknown = await answer.json().catch(() => ({}));
-    const known = typeof members === "object" && members !== null ? (members as Record<string, unknown>) : {};
-    return new Problem(answer.status, known, Number.isFinite(wait) && wait > 0 ? wait : null);
+    const body = typeof members === "object" && members !== null ? (members as Record<string, unknown>) : {};
+    return new Problem(answer.status, body, Number.isFinite(wait) && wait > 0 ? wait : null);
   }
 
   /** The problem of a request without an answer. The server is polled from now on. */

@@ -15,24 +15,24 @@ export function useRequest<Value>(
   { keepsPrevious = false }: { keepsPrevious?: boolean } = {},
 ): RequestState<Value> {
   const [round, setRound] = useState(0);
-  const [found, setFound] = useState<{ value: Value } | { problem: Problem } | null>(null);
+  const [outcome, setOutcome] = useState<{ value: Value } | { problem: Problem } | null>(null);
   useEffect(() => {
     const controller = new AbortController();
     if (!keepsPrevious) {
-      setFound(null);
+      setOutcome(null);
     }
     load(controller.signal).then(
-      (value) => controller.signal.aborted || setFound({ value }),
+      (value) => controller.signal.aborted || setOutcome({ value }),
       (error: unknown) => {
         if (!controller.signal.aborted) {
-          setFound({ problem: Problem.from(error) });
+          setOutcome({ problem: Problem.from(error) });
         }
       },
     );
     return () => controller.abort();
   }, [...dependencies, round]);
   const reload = () => setRound((last) => last + 1);
-  const isOut = found !== null && "problem" in found && found.problem.status === 401;
+  const isOut = outcome !== null && "problem" in outcome && outcome.problem.status === 401;
   const isIn = isSignedIn.value === true;
   useEffect(() => {
     // The session had ended: repeat the request after the next sign-in.
@@ -40,8 +40,8 @@ export function useRequest<Value>(
       reload();
     }
   }, [isIn]);
-  if (found === null) {
+  if (outcome === null) {
     return { state: "loading", reload };
   }
-  return "problem" in found ? { state: "failed", ...found, reload } : { state: "loaded", ...found, reload };
+  return "problem" in outcome ? { state: "failed", ...outcome, reload } : { state: "loaded", ...outcome, reload };
 }

@@ -19,9 +19,9 @@ export const currentRoute = computed(() => matchRoute(path.value));
 
 function matchRoute(address: string) {
   for (const route of routes) {
-    const found = route.pattern.exec(address);
-    if (found) {
-      const values = Object.entries(found.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]);
+    const match = route.pattern.exec(address);
+    if (match) {
+      const values = Object.entries(match.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]);
       return { route, values: Object.fromEntries(values) as Record<string, string> };
     }
   }
@@ -29,8 +29,8 @@ function matchRoute(address: string) {
 }
 
 /** Start the router: links to these pages change the page without loading; other links load as usual. */
-export function startRouter(known: readonly Route[]): void {
-  routes = known.map((each) => ({
+export function startRouter(newRoutes: readonly Route[]): void {
+  routes = newRoutes.map((each) => ({
     ...each,
     pattern: new RegExp(`^${each.template.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
   }));
@@ -67,18 +67,18 @@ export function go(to: string, { replaces = false }: { replaces?: boolean } = {}
 
 /** Keep the state of a page in its address: set these parameters, and remove empty ones. */
 export function setQuery(changes: Record<string, string | undefined>, { replaces = true }: { replaces?: boolean } = {}): void {
-  const next = new URLSearchParams(location.search);
+  const parameters = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
     if (value) {
-      next.set(name, value);
+      parameters.set(name, value);
     } else {
-      next.delete(name);
+      parameters.delete(name);
     }
   }
-  const search = next.toString();
+  const search = parameters.toString();
   const to = location.pathname + (search ? `?${search}` : "");
   history[replaces ? "replaceState" : "pushState"](null, "", to);
-  query.value = next;
+  query.value = parameters;
 }
 
 /** The heading of a page calls this when it appears. After a change of page it gets the focus, so that the keyboard and

@@ -9,9 +9,9 @@ export const isSignedIn = signal<boolean | null>(null);
 /** Ask the server again whether the visitor is signed in. */
 export async function loadSession(): Promise<void> {
   const answer = await send("GET", "/session");
-  const told = (await answer.json()) as { signed_in: boolean; mark: string };
-  setSessionMark(told.mark);
-  isSignedIn.value = told.signed_in;
+  const reply = (await answer.json()) as { signed_in: boolean; mark: string };
+  setSessionMark(reply.mark);
+  isSignedIn.value = reply.signed_in;
 }
 
 /** Load what a page needs once. As long as the server gives no answer, wait until it can be reached, and load again.

@@ -37,8 +37,8 @@ export function disableShortcuts(isOff: boolean): void {
 }
 
 document.addEventListener("keydown", (event) => {
-  const at = event.target instanceof HTMLElement ? event.target : null;
-  const isWriting = at !== null && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
+  const target = event.target instanceof HTMLElement ? event.target : null;
+  const isWriting = target !== null && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
   const isElsewhere = event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented;
   if (areShortcutsDisabled.peek() || isWriting || isElsewhere || document.querySelector("dialog[open]")) {
     return;
@@ -48,9 +48,9 @@ document.addEventListener("keydown", (event) => {
   begun = isBeginning ? pressed : "";
   begunAt = event.timeStamp;
   // The newest shortcut wins, so that a page can override one of the frame.
-  const found = shortcuts.peek().findLast((each) => each.run && each.key === pressed);
-  if (found?.run) {
+  const shortcut = shortcuts.peek().findLast((each) => each.run && each.key === pressed);
+  if (shortcut?.run) {
     event.preventDefault();
-    found.run();
+    shortcut.run();
   }
 });

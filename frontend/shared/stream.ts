@@ -87,14 +87,14 @@ async function keepReading(
 /** The events in a body, until it ends. */
 export async function* readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Event> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+  let unread = "";
   for (;;) {
     const { done, value } = await reader.read();
     if (done) {
       return;
     }
-    const blocks = (rest + value).replace(/\r\n?/g, "\n").split("\n\n");
-    rest = blocks.pop() ?? "";
+    const blocks = (unread + value).replace(/\r\n?/g, "\n").split("\n\n");
+    unread = blocks.pop() ?? "";
     for (const block of blocks) {
       yield parseEvent(block);
     }

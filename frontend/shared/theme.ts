@@ -3,8 +3,8 @@ import { signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";
 
-const said = document.documentElement.dataset["theme"];
-export const theme = signal<Theme>(said === "light" || said === "dark" ? said : "auto");
+const storedTheme = document.documentElement.dataset["theme"];
+export const theme = signal<Theme>(storedTheme === "light" || storedTheme === "dark" ? storedTheme : "auto");
 
 export function setTheme(chosen: Theme): void {
   theme.value = chosen;

@@ -24,10 +24,10 @@ interface Props {
 
 export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, look, isRead = false, isCautious = false, children }: Props) {
   const box = useRef<HTMLDialogElement>(null);
-  const before = useRef<Element | null>(null);
+  const focusedBefore = useRef<Element | null>(null);
   useEffect(() => {
     if (isOpen && !box.current?.open) {
-      before.current = document.activeElement;
+      focusedBefore.current = document.activeElement;
       box.current?.showModal();
       // Scroll to the focused element if the window is smaller than the dialog.
       document.activeElement?.scrollIntoView({ block: "nearest" });
@@ -38,8 +38,8 @@ export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, 
   useEffect(
     () => () => {
       // If the dialog is removed while it is open, return the focus after the page can be focused again.
-      const last = before.current;
-      setTimeout(() => last instanceof HTMLElement && last.isConnected && document.activeElement === document.body && last.focus(), 0);
+      const previousFocus = focusedBefore.current;
+      setTimeout(() => previousFocus instanceof HTMLElement && previousFocus.isConnected && document.activeElement === document.body && previousFocus.focus(), 0);
     },
     [],
   );

@@ -103,16 +103,16 @@ export function SelectField({ value, options, onChange, ...common }: SelectProps
 
 /** The summary of a form's errors, with links to the fields. It takes the focus, so that screen readers read it. If the
  *  server was unreachable, the message disappears once the server can be reached. */
-export function Faults({ problem: given }: { problem: Problem | null }) {
+export function Faults({ problem: thrownProblem }: { problem: Problem | null }) {
   const box = useRef<HTMLDivElement>(null);
-  const before = useRef<Element | null>(null);
-  const problem = given?.isOffline && !isServerUnreachable.value ? null : given;
+  const focusedBefore = useRef<Element | null>(null);
+  const problem = thrownProblem?.isOffline && !isServerUnreachable.value ? null : thrownProblem;
   useEffect(() => {
     if (box.current) {
-      before.current = document.activeElement;
+      focusedBefore.current = document.activeElement;
       box.current.focus();
-    } else if (document.activeElement === document.body && before.current instanceof HTMLElement && before.current.isConnected) {
-      before.current.focus();
+    } else if (document.activeElement === document.body && focusedBefore.current instanceof HTMLElement && focusedBefore.current.isConnected) {
+      focusedBefore.current.focus();
     }
   }, [problem]);
   if (problem === null) {

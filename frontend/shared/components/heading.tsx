@@ -26,8 +26,8 @@ export function PageTitle({ title }: { title: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const waiting = siteState.waiting.value;
   useEffect(() => {
-    const named = title === siteState.title ? title : `${title} · ${siteState.title}`;
-    document.title = waiting > 0 ? `(${number(waiting)}) ${named}` : named;
+    const fullTitle = title === siteState.title ? title : `${title} · ${siteState.title}`;
+    document.title = waiting > 0 ? `(${number(waiting)}) ${fullTitle}` : fullTitle;
   }, [title, waiting]);
   useEffect(() => {
     if (heading.current) {

@@ -23,14 +23,14 @@ interface Props {
 const MARGIN_PX = 8;
 
 export function Menu({ label, items, tight = false, icon, opener: shown }: Props) {
-  const [open, setOpen] = useState<readonly MenuItem[] | null>(null);
-  const isOpen = open !== null;
+  const [openItems, setOpenItems] = useState<readonly MenuItem[] | null>(null);
+  const isOpen = openItems !== null;
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const opener = useRef<HTMLButtonElement>(null);
   const entries = () => [...(box.current?.querySelectorAll<HTMLElement>('[role="menuitem"]') ?? [])];
   const close = (backTo: HTMLElement | null = opener.current) => {
-    setOpen(null);
+    setOpenItems(null);
     backTo?.focus();
   };
   useEffect(() => {
@@ -49,29 +49,29 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
       list.current.style.translate = beyond > 0 ? `${-beyond}px` : "";
     }
     entries()[0]?.focus();
-  }, [open]);
+  }, [openItems]);
   const keyed = (event: KeyboardEvent) => {
-    const all = entries();
-    const at = all.indexOf(document.activeElement as HTMLElement);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
+    const allEntries = entries();
+    const focusedIndex = allEntries.indexOf(document.activeElement as HTMLElement);
+    const to = { ArrowDown: focusedIndex + 1, ArrowUp: focusedIndex - 1, Home: 0, End: -1 }[event.key];
     if (event.key === "Escape") {
       close();
     } else if (event.key === "Tab") {
-      setOpen(null);
+      setOpenItems(null);
     } else if (event.key === "ArrowLeft") {
-      setOpen(items);
+      setOpenItems(items);
     } else if (event.key === "ArrowRight") {
-      const more = open?.[at]?.does;
-      setOpen(Array.isArray(more) ? more : open);
+      const more = openItems?.[focusedIndex]?.does;
+      setOpenItems(Array.isArray(more) ? more : openItems);
     } else if (to !== undefined) {
       event.preventDefault();
-      all.at(to >= all.length ? 0 : to)?.focus();
+      allEntries.at(to >= allEntries.length ? 0 : to)?.focus();
     }
   };
   // Close the menu when the focus has left it. The timeout skips the moment in which items are replaced by a submenu.
-  const left = () => setTimeout(() => box.current?.contains(document.activeElement) || setOpen(null));
+  const closeUnlessFocused = () => setTimeout(() => box.current?.contains(document.activeElement) || setOpenItems(null));
   return (
-    <div class="menu" ref={box} onFocusOut={left}>
+    <div class="menu" ref={box} onFocusOut={closeUnlessFocused}>
       <button
         type="button"
         class={shown ? "button plain square" : tight ? "button tight" : "button"}
@@ -79,7 +79,7 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
         ref={opener}
         aria-haspopup="menu"
         aria-expanded={isOpen}
-        onClick={() => setOpen(isOpen ? null : items)}
+        onClick={() => setOpenItems(isOpen ? null : items)}
       >
         {shown ?? (
           <>
@@ -88,11 +88,11 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
           </>
         )}
       </button>
-      {open && (
+      {openItems && (
         <div class="menu-list" role="menu" aria-label={label} ref={list} onKeyDown={keyed}>
-          {open.map(({ label: words, does, icon }) =>
+          {openItems.map(({ label: words, does, icon }) =>
             typeof does === "string" ? (
-              <a key={words} href={does} role="menuitem" tabIndex={-1} onClick={() => setOpen(null)}>
+              <a key={words} href={does} role="menuitem" tabIndex={-1} onClick={() => setOpenItems(null)}>
                 {icon && <Icon name={icon} />}
                 {words}
               </a>
@@ -102,7 +102,7 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
                 {words}
               </button>
             ) : (
-              <button key={words} type="button" role="menuitem" aria-haspopup="menu" tabIndex={-1} onClick={() => setOpen(does)}>
+              <button key={words} type="button" role="menuitem" aria-haspopup="menu" tabIndex={-1} onClick={() => setOpenItems(does)}>
                 {icon && <Icon name={icon} />}
                 {words} <Icon name="chevron-right" size="s" />
               </button>

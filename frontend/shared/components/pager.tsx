@@ -14,16 +14,16 @@ interface Props {
 
 /** Buttons for the previous and the next page, and the current position. */
 export function Pager({ offset, limit, total, onGo }: Props) {
-  const last = Math.min(offset + limit, total);
+  const lastShown = Math.min(offset + limit, total);
   return (
     <nav class="pager" aria-label={t("next")}>
       <Button onClick={() => onGo(Math.max(0, offset - limit))} disabled={offset === 0}>
         {t("previous")}
       </Button>
       <span role="status">
-        {t("range", { from: number(Math.min(offset + 1, total)), to: number(last), total: number(total) })}
+        {t("range", { from: number(Math.min(offset + 1, total)), to: number(lastShown), total: number(total) })}
       </span>
-      <Button onClick={() => onGo(offset + limit)} disabled={last >= total}>
+      <Button onClick={() => onGo(offset + limit)} disabled={lastShown >= total}>
         {t("next")}
       </Button>
     </nav>
@@ -36,13 +36,13 @@ export function LoadMore({ busy, onMore }: { busy: boolean; onMore: () => void }
   const more = useRef(onMore);
   more.current = onMore;
   useEffect(() => {
-    const seen = new IntersectionObserver((all) => all.some((each) => each.isIntersecting) && more.current(), {
+    const observer = new IntersectionObserver((all) => all.some((each) => each.isIntersecting) && more.current(), {
       rootMargin: "400px",
     });
     if (end.current) {
-      seen.observe(end.current);
+      observer.observe(end.current);
     }
-    return () => seen.disconnect();
+    return () => observer.disconnect();
   }, []);
   return (
     <div class="pager" ref={end}>

@@ -23,10 +23,10 @@ export function SkipLink() {
 
 /** The page at the address. */
 export function Page() {
-  const found = currentRoute.value;
+  const route = currentRoute.value;
   return (
     <main id="main" tabIndex={-1} key={path.value}>
-      {found ? found.route.page(found.values) : <NotFound />}
+      {route ? route.route.page(route.values) : <NotFound />}
     </main>
   );
 }

@@ -60,19 +60,19 @@ export function Failed({ problem, onRetry }: { problem: Problem; onRetry?: () =>
 
 /** Counts down to the retry, and then calls `onEnd`. Screen readers read it once. */
 function Wait({ seconds, onEnd }: { seconds: number; onEnd?: () => void }) {
-  const [left, setLeft] = useState(seconds);
+  const [secondsLeft, setSecondsLeft] = useState(seconds);
   useEffect(() => {
-    if (left <= 0) {
+    if (secondsLeft <= 0) {
       onEnd?.();
       return undefined;
     }
-    const timer = setTimeout(() => setLeft(left - 1), 1000);
+    const timer = setTimeout(() => setSecondsLeft(secondsLeft - 1), 1000);
     return () => clearTimeout(timer);
-  }, [left]);
+  }, [secondsLeft]);
   return (
     <p>
       <span class="hidden-text">{t("wait", { seconds })}</span>
-      <span aria-hidden="true">{t("wait", { seconds: Math.max(0, left) })}</span>
+      <span aria-hidden="true">{t("wait", { seconds: Math.max(0, secondsLeft) })}</span>
     </p>
   );
 }

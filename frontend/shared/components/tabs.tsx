@@ -21,15 +21,15 @@ interface Props {
 export function Tabs({ label, tabs, chosen, onChoose }: Props) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
-  const shown = tabs.find((each) => each.name === chosen) ?? tabs[0];
+  const shownTab = tabs.find((each) => each.name === chosen) ?? tabs[0];
   const keyed = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (step === undefined || !shown) {
+    if (step === undefined || !shownTab) {
       return;
     }
     event.preventDefault();
-    const to = (tabs.indexOf(shown) + step + tabs.length) % tabs.length;
-    onChoose(tabs[to]?.name ?? shown.name);
+    const to = (tabs.indexOf(shownTab) + step + tabs.length) % tabs.length;
+    onChoose(tabs[to]?.name ?? shownTab.name);
     (list.current?.children[to] as HTMLElement | undefined)?.focus();
   };
   return (
@@ -42,9 +42,9 @@ export function Tabs({ label, tabs, chosen, onChoose }: Props) {
             role="tab"
             class="tab"
             id={`${id}-${each.name}`}
-            aria-selected={each === shown}
+            aria-selected={each === shownTab}
             aria-controls={`${id}-panel`}
-            tabIndex={each === shown ? 0 : -1}
+            tabIndex={each === shownTab ? 0 : -1}
             onClick={() => onChoose(each.name)}
           >
             {each.label}
@@ -52,8 +52,8 @@ export function Tabs({ label, tabs, chosen, onChoose }: Props) {
           </button>
         ))}
       </div>
-      <div class="panel" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${shown?.name}`} tabIndex={0}>
-        {shown?.content()}
+      <div class="panel" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${shownTab?.name}`} tabIndex={0}>
+        {shownTab?.content()}
       </div>
     </div>
   );

@@ -44,9 +44,9 @@ export function CollectionDialog({ isOpen, onClose, collection }: Props) {
     }
   };
   const save = async () => {
-    const wanted = name.trim();
-    await (collection ? renameCollection(collection.id, wanted) : createCollection(wanted));
-    return `/library?collection=${encodeURIComponent(wanted)}`;
+    const trimmedName = name.trim();
+    await (collection ? renameCollection(collection.id, trimmedName) : createCollection(trimmedName));
+    return `/library?collection=${encodeURIComponent(trimmedName)}`;
   };
   const remove = async () => {
     await deleteCollection(collection?.id ?? "");

@@ -14,27 +14,27 @@ function updated(product: Owned): string {
 }
 
 export function filterAndSort(owned: readonly Owned[], words: string): Owned[] {
-  const wanted = words.trim().toLocaleLowerCase();
+  const searchText = words.trim().toLocaleLowerCase();
   const collection = query.value.get("collection");
   const isHidden = query.value.get("hidden") === "1";
   const kind = query.value.get("kind");
   const access = query.value.get("access");
   const isUpdate = query.value.get("update") === "1";
-  const found = owned.filter((each) => {
-    const named = collectionsOf(each);
-    const said = [each.title, each.description, each.note, ...named].join(" ").toLocaleLowerCase();
+  const matches = owned.filter((each) => {
+    const collectionNames = collectionsOf(each);
+    const searchedText = [each.title, each.description, each.note, ...collectionNames].join(" ").toLocaleLowerCase();
     return (
-      said.includes(wanted) &&
+      searchedText.includes(searchText) &&
       isHidden === each.hidden &&
       (!kind || each.kind === kind) &&
       (!access || each.access === access) &&
       (!isUpdate || updateOf(each) !== undefined) &&
-      (!collection || named.includes(collection))
+      (!collection || collectionNames.includes(collection))
     );
   });
   const order = query.value.get("order");
   if (order === "title") {
-    return found.sort((a, b) => a.title.localeCompare(b.title));
+    return matches.sort((a, b) => a.title.localeCompare(b.title));
   }
-  return order === "updated" ? found.sort((a, b) => updated(b).localeCompare(updated(a))) : found;
+  return order === "updated" ? matches.sort((a, b) => updated(b).localeCompare(updated(a))) : matches;
 }

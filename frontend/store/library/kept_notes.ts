@@ -19,15 +19,15 @@ type NotesByProduct = Readonly<Record<string, KeptNotes>>;
 export async function moveKeptNotes(): Promise<boolean> {
   const key = `countersign-shelf ${me.peek()?.email ?? ""}`;
   let isMoved = false;
-  for (const [id, notes] of Object.entries(read(key))) {
-    const { [id]: _, ...others } = read(key);
+  for (const [id, notes] of Object.entries(readNotes(key))) {
+    const { [id]: _, ...otherNotes } = readNotes(key);
     // Remove it first, so that another tab does not move it as well.
-    write(key, others);
+    write(key, otherNotes);
     try {
       await move(id, notes);
       isMoved = true;
     } catch {
-      write(key, { ...read(key), [id]: notes });
+      write(key, { ...readNotes(key), [id]: notes });
     }
   }
   return isMoved;
@@ -61,10 +61,10 @@ async function moveToLibrary(product: Schemas["Owned"], isHidden: boolean, note:
   }
 }
 
-function read(key: string): NotesByProduct {
+function readNotes(key: string): NotesByProduct {
   try {
-    const found: unknown = JSON.parse(localStorage.getItem(key) ?? "{}");
-    return found !== null && typeof found === "object" ? (found as NotesByProduct) : {};
+    const stored: unknown = JSON.parse(localStorage.getItem(key) ?? "{}");
+    return stored !== null && typeof stored === "object" ? (stored as NotesByProduct) : {};
   } catch {
     return {};
   }

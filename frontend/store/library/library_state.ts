@@ -29,19 +29,19 @@ effect(() => {
 
 /** Load the whole library. Its first page is shown while the rest is loading. */
 export async function loadLibrary(abort: AbortSignal): Promise<void> {
-  const named = api.get("/api/v1/me/collections", { signal: abort });
-  let all: Owned[] = [];
+  const collectionsRequest = api.get("/api/v1/me/collections", { signal: abort });
+  let loadedProducts: Owned[] = [];
   let cursor: string | undefined;
   do {
     const query = { limit: PAGE, ...(cursor ? { cursor } : {}) };
-    const [found, lists] = await Promise.all([api.get("/api/v1/library", { query, signal: abort }), named]);
-    all = [...all, ...found.value];
+    const [page, lists] = await Promise.all([api.get("/api/v1/library", { query, signal: abort }), collectionsRequest]);
+    loadedProducts = [...loadedProducts, ...page.value];
     collections.value = lists.value.items;
-    owned.value = new Set([...owned.peek(), ...found.value.map((each) => each.id)]);
-    cursor = nextCursor(found.headers);
+    owned.value = new Set([...owned.peek(), ...page.value.map((each) => each.id)]);
+    cursor = nextCursor(page.headers);
     // If the library was loaded before, replace it only when all pages have arrived.
-    if (!cursor || all.length > (library.peek()?.length ?? 0)) {
-      library.value = all;
+    if (!cursor || loadedProducts.length > (library.peek()?.length ?? 0)) {
+      library.value = loadedProducts;
     }
   } while (cursor);
 }
@@ -83,20 +83,20 @@ export async function saveNote(product: Owned, note: string | null): Promise<voi
 
 /** Create a collection, or return the one with this name. */
 export async function createCollection(name: string): Promise<Collection> {
-  const found = collections.peek().find((each) => each.name === name);
-  if (found) {
-    return found;
+  const collection = collections.peek().find((each) => each.name === name);
+  if (collection) {
+    return collection;
   }
-  const made = (await api.post("/api/v1/me/collections", { body: { name } })).value;
-  collections.value = [...collections.peek(), made].sort((a, b) => a.name.localeCompare(b.name));
-  return made;
+  const newCollection = (await api.post("/api/v1/me/collections", { body: { name } })).value;
+  collections.value = [...collections.peek(), newCollection].sort((a, b) => a.name.localeCompare(b.name));
+  return newCollection;
 }
 
 /** Rename a collection. */
 export async function renameCollection(id: string, name: string): Promise<void> {
   const renamed = (await api.patch("/api/v1/me/collections/{collection_id}", { values: { collection_id: id }, body: { name } })).value;
-  const others = collections.peek().filter((each) => each.id !== id);
-  collections.value = [...others, renamed].sort((a, b) => a.name.localeCompare(b.name));
+  const otherCollections = collections.peek().filter((each) => each.id !== id);
+  collections.value = [...otherCollections, renamed].sort((a, b) => a.name.localeCompare(b.name));
 }
 
 /** Delete a collection; its products stay in the library. */
@@ -107,21 +107,21 @@ export async function deleteCollection(id: string): Promise<void> {
 
 /** Set the collections of a product by name. Missing collections are created. */
 export async function putInCollections(product: Owned, names: readonly string[]): Promise<void> {
-  const before = product.collections;
+  const previousIds = product.collections;
   try {
-    const wanted: string[] = [];
+    const wantedIds: string[] = [];
     for (const name of names) {
-      wanted.push((await createCollection(name)).id);
+      wantedIds.push((await createCollection(name)).id);
     }
-    show(product.id, { collections: wanted });
+    show(product.id, { collections: wantedIds });
     const values = (collection_id: string) => ({ values: { collection_id, id: product.id } });
     const path = "/api/v1/me/collections/{collection_id}/items/{id}";
     await Promise.all([
-      ...wanted.filter((each) => !before.includes(each)).map((each) => api.put(path, values(each))),
-      ...before.filter((each) => !wanted.includes(each)).map((each) => api.delete(path, values(each))),
+      ...wantedIds.filter((each) => !previousIds.includes(each)).map((each) => api.put(path, values(each))),
+      ...previousIds.filter((each) => !wantedIds.includes(each)).map((each) => api.delete(path, values(each))),
     ]);
   } catch (error) {
-    show(product.id, { collections: before });
+    show(product.id, { collections: previousIds });
     showToast(Problem.from(error).message);
   }
 }

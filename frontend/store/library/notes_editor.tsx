@@ -24,7 +24,7 @@ interface Props {
 }
 
 export function NotesEditor({ product, onHidden }: Props) {
-  const named = collectionsOf(product);
+  const collectionNames = collectionsOf(product);
   const hide = () => {
     void setHidden(product, true);
     onHidden();
@@ -34,18 +34,18 @@ export function NotesEditor({ product, onHidden }: Props) {
     });
   };
   const choose = (name: string, isIn: boolean) =>
-    void putInCollections(product, isIn ? [...named, name] : named.filter((each) => each !== name));
+    void putInCollections(product, isIn ? [...collectionNames, name] : collectionNames.filter((each) => each !== name));
   return (
     <div class="stack">
       <fieldset>
         <legend>{tLibrary("collections")}</legend>
         {collections.value.map(({ id, name }) => (
           <label key={id} class="check row">
-            <input type="checkbox" checked={named.includes(name)} onChange={(event) => choose(name, event.currentTarget.checked)} />
+            <input type="checkbox" checked={collectionNames.includes(name)} onChange={(event) => choose(name, event.currentTarget.checked)} />
             <span>{name}</span>
           </label>
         ))}
-        <NewCollection key={named.join()} id={product.id} onName={(name) => choose(name, true)} />
+        <NewCollection key={collectionNames.join()} id={product.id} onName={(name) => choose(name, true)} />
       </fieldset>
       <Note product={product} />
       <div>

@@ -24,8 +24,8 @@ const ICON_OF: Readonly<Record<Kind, IconName>> = { game: "gamepad-2", app: "app
 export function Places({ owned }: { owned: readonly Owned[] }) {
   const [isNaming, setNaming] = useState(false);
   const { main, ofCollections, more } = placesOf(owned);
-  const others = [...main.slice(SHOWN_ON_PHONES), ...ofCollections, ...more];
-  const current = others.find((each) => each.isCurrent);
+  const otherPlaces = [...main.slice(SHOWN_ON_PHONES), ...ofCollections, ...more];
+  const current = otherPlaces.find((each) => each.isCurrent);
   const create = () => setNaming(true);
   return (
     <>
@@ -50,13 +50,13 @@ export function Places({ owned }: { owned: readonly Owned[] }) {
       <nav class={current ? "place-line is-other" : "place-line"} aria-label={t("library")}>
         {main.slice(0, SHOWN_ON_PHONES).map((each) => (
           <a key={each.address} href={each.address} aria-current={each.isCurrent ? "page" : undefined}>
-            {named(each)}
+            {labelWithCount(each)}
           </a>
         ))}
         <Menu
-          label={current ? named(current) : tLibrary("more")}
+          label={current ? labelWithCount(current) : tLibrary("more")}
           items={[
-            ...others.map((each) => ({ label: named(each), does: each.address, icon: each.icon })),
+            ...otherPlaces.map((each) => ({ label: labelWithCount(each), does: each.address, icon: each.icon })),
             { label: tLibrary("collection.new"), does: create, icon: "plus" },
           ]}
         />
@@ -66,30 +66,30 @@ export function Places({ owned }: { owned: readonly Owned[] }) {
   );
 }
 
-const named = ({ label, count }: SidePlace) => `${label} ${number(count ?? 0)}`;
+const labelWithCount = ({ label, count }: SidePlace) => `${label} ${number(count ?? 0)}`;
 
 function placesOf(owned: readonly Owned[]): Readonly<Record<"main" | "ofCollections" | "more", readonly SidePlace[]>> {
-  const shown = owned.filter((each) => !each.hidden);
-  const count = (isIn: (product: Owned) => boolean) => shown.filter(isIn).length;
-  const now = (name: string) => query.value.get(name) ?? "";
-  const isAll = !["kind", "update", "collection", "access", "hidden"].some(now);
-  const place = (name: string, value: string, label: string, icon: IconName, of: number): SidePlace => ({
+  const shownProducts = owned.filter((each) => !each.hidden);
+  const count = (isIn: (product: Owned) => boolean) => shownProducts.filter(isIn).length;
+  const currentValue = (name: string) => query.value.get(name) ?? "";
+  const isAll = !["kind", "update", "collection", "access", "hidden"].some(currentValue);
+  const placeOf = (name: string, value: string, label: string, icon: IconName, of: number): SidePlace => ({
     address: `/library?${new URLSearchParams({ [name]: value })}`,
     label,
     icon,
-    isCurrent: now(name) === value,
+    isCurrent: currentValue(name) === value,
     count: of,
   });
   return {
     main: [
-      { address: "/library", label: t("all.kinds"), icon: "library", isCurrent: isAll, count: shown.length },
-      place("update", "1", tLibrary("updates"), "download", count((each) => updateOf(each) !== undefined)),
-      ...KINDS.map((kind) => place("kind", kind, t(`kinds.${kind}`), ICON_OF[kind], count((each) => each.kind === kind))),
+      { address: "/library", label: t("all.kinds"), icon: "library", isCurrent: isAll, count: shownProducts.length },
+      placeOf("update", "1", tLibrary("updates"), "download", count((each) => updateOf(each) !== undefined)),
+      ...KINDS.map((kind) => placeOf("kind", kind, t(`kinds.${kind}`), ICON_OF[kind], count((each) => each.kind === kind))),
     ],
-    ofCollections: collections.value.map(({ id, name }) => place("collection", name, name, "folder", count((each) => each.collections.includes(id)))),
+    ofCollections: collections.value.map(({ id, name }) => placeOf("collection", name, name, "folder", count((each) => each.collections.includes(id)))),
     more: [
-      place("access", "entitled", t("entitled"), "key-round", count((each) => each.access === "entitled")),
-      place("hidden", "1", tLibrary("library.hidden"), "eye-off", owned.length - shown.length),
+      placeOf("access", "entitled", t("entitled"), "key-round", count((each) => each.access === "entitled")),
+      placeOf("hidden", "1", tLibrary("library.hidden"), "eye-off", owned.length - shownProducts.length),
     ],
   };
 }

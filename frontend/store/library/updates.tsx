@@ -24,23 +24,23 @@ export function Updates({ updates, onOpen }: Props) {
   const [isBusy, setBusy] = useState(false);
   const downloadAll = async () => {
     setBusy(true);
-    const failed: string[] = [];
+    const failedTitles: string[] = [];
     let problem: Problem | null = null;
     for (const each of updates) {
       try {
         if (!(await download(each, updateOf(each)?.channel))) {
-          failed.push(each.title);
+          failedTitles.push(each.title);
         }
       } catch (error) {
         problem = Problem.from(error);
-        failed.push(each.title);
+        failedTitles.push(each.title);
       }
     }
     setBusy(false);
-    const done = updates.length - failed.length;
+    const doneCount = updates.length - failedTitles.length;
     const words = [
-      done > 0 && plural(done, tLibrary("updates.started.one"), tLibrary("updates.started.many")),
-      problem ? problem.message : failed.length > 0 && tLibrary("updates.other", { titles: failed.join(", ") }),
+      doneCount > 0 && plural(doneCount, tLibrary("updates.started.one"), tLibrary("updates.started.many")),
+      problem ? problem.message : failedTitles.length > 0 && tLibrary("updates.other", { titles: failedTitles.join(", ") }),
     ];
     showToast(words.filter(Boolean).join(" "));
   };

@@ -12,15 +12,15 @@ const t = translator("notifications");
 const SHOWN = 6;
 
 export function BellPanel({ onLeave }: { onLeave: () => void }) {
-  const found = useRequest(async (signal) => (await api.get("/api/v1/me/notifications", { query: { limit: SHOWN }, signal })).value.items, []);
+  const request = useRequest(async (signal) => (await api.get("/api/v1/me/notifications", { query: { limit: SHOWN }, signal })).value.items, []);
   useEffect(() => {
-    if (found.state === "loaded") {
+    if (request.state === "loaded") {
       void markSeen();
     }
-  }, [found.state]);
+  }, [request.state]);
   return (
     <>
-      <RequestResult of={found}>
+      <RequestResult of={request}>
         {(items) => (items.length ? <NotificationList items={items} onFollow={onLeave} /> : <p class="bell-none quiet">{t("none.text")}</p>)}
       </RequestResult>
       <p class="bell-all">

@@ -9,17 +9,17 @@ const EVERY_MS = 300_000;
 export const unseen = signal(0);
 
 effect(() => {
-  const who = me.value;
+  const person = me.value;
   unseen.value = 0;
-  if (!who) {
+  if (!person) {
     return undefined;
   }
-  void read();
-  const timer = setInterval(() => document.hidden || void read(), EVERY_MS);
+  void fetchCount();
+  const timer = setInterval(() => document.hidden || void fetchCount(), EVERY_MS);
   return () => clearInterval(timer);
 });
 
-async function read(): Promise<void> {
+async function fetchCount(): Promise<void> {
   try {
     unseen.value = (await api.get("/api/v1/me/notifications", { query: { limit: 1 } })).value.unseen;
   } catch {

@@ -15,9 +15,9 @@ export async function upload<Made>(address: string, file: Blob, signal: AbortSig
   let failures = 0;
   for (;;) {
     try {
-      const made = await sendMissing<Made>(address, file, signal, onProgress, () => (failures = 0));
-      if (made !== null) {
-        return made;
+      const reply = await sendMissing<Made>(address, file, signal, onProgress, () => (failures = 0));
+      if (reply !== null) {
+        return reply;
       }
     } catch (error) {
       const isPassing = error instanceof Problem && (error.status === 0 || error.status === 429 || error.status >= 500);
@@ -38,16 +38,16 @@ async function sendMissing<Made>(
   arrived: () => void,
 ): Promise<Made | null> {
   const { received } = (await (await send("GET", address, { signal })).json()) as { received: Ranges };
-  let there = received.reduce((sum, [from, to]) => sum + to - from + 1, 0);
-  onProgress(there);
+  let storedBytes = received.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+  onProgress(storedBytes);
   for (const [from, to] of missingRanges(received, file.size)) {
-    for (let at = from; at <= to; at += PART) {
-      const last = Math.min(at + PART - 1, to);
-      const range = { "Content-Range": `bytes ${at}-${last}/${file.size}` };
-      const answer = await put(address, file.slice(at, last + 1), range, signal);
+    for (let start = from; start <= to; start += PART) {
+      const end = Math.min(start + PART - 1, to);
+      const range = { "Content-Range": `bytes ${start}-${end}/${file.size}` };
+      const answer = await sendPart(address, file.slice(start, end + 1), range, signal);
       arrived();
-      there += last - at + 1;
-      onProgress(there);
+      storedBytes += end - start + 1;
+      onProgress(storedBytes);
       if (answer.status === 201) {
         return (await answer.json()) as Made;
       }
@@ -58,21 +58,21 @@ async function sendMissing<Made>(
 
 /** The missing ranges, as first and last byte. */
 export function missingRanges(received: Ranges, size: number): [number, number][] {
-  const found: [number, number][] = [];
-  let at = 0;
+  const gaps: [number, number][] = [];
+  let position = 0;
   for (const [from, to] of [...received].sort((a, b) => a[0] - b[0])) {
-    if (from > at) {
-      found.push([at, from - 1]);
+    if (from > position) {
+      gaps.push([position, from - 1]);
     }
-    at = Math.max(at, to + 1);
+    position = Math.max(position, to + 1);
   }
-  if (at < size) {
-    found.push([at, size - 1]);
+  if (position < size) {
+    gaps.push([position, size - 1]);
   }
-  return found;
+  return gaps;
 }
 
-async function put(address: string, body: Blob, range: Record<string, string>, signal: AbortSignal): Promise<Response> {
+async function sendPart(address: string, body: Blob, range: Record<string, string>, signal: AbortSignal): Promise<Response> {
   const headers = { ...range, "Content-Type": "application/octet-stream" };
   let answer: Response;
   try {

@@ -20,7 +20,7 @@ type Client = Schemas["Client"];
 const SCOPES = ["read:products", "write:products", "read:releases", "write:releases", "read:library", "admin:org"] as const;
 
 export function Clients({ org }: { org: string }) {
-  const found = useRequest(
+  const request = useRequest(
     async (signal) => (await api.get("/api/v1/org/clients", { query: { org }, signal })).value,
     [org],
     { keepsPrevious: true },
@@ -29,13 +29,13 @@ export function Clients({ org }: { org: string }) {
   const remove = (id: string) =>
     void run(async () => {
       await api.delete("/api/v1/org/clients", { query: { org, client_id: id }, headers: idempotencyHeader() });
-      found.reload();
+      request.reload();
     });
   return (
     <>
       <h2>{t("clients")}</h2>
       {problem && <Failed problem={problem} />}
-      <RequestResult of={found}>
+      <RequestResult of={request}>
         {(rows) =>
           rows.length ? (
             <Table
@@ -66,7 +66,7 @@ export function Clients({ org }: { org: string }) {
           )
         }
       </RequestResult>
-      <NewClient org={org} onDone={found.reload} />
+      <NewClient org={org} onDone={request.reload} />
     </>
   );
 }
@@ -74,14 +74,14 @@ export function Clients({ org }: { org: string }) {
 function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(["read:products"]);
-  const [made, setMade] = useState<Client | null>(null);
+  const [newClient, setNewClient] = useState<Client | null>(null);
   const { isBusy, problem, run } = useSubmit();
   const add = (event: Event) => {
     event.preventDefault();
     void run(async () => {
       requireFields({ name: [t("name"), name] });
       const body = { name, scopes: [...scopes], redirect_uris: [], implicit: false };
-      setMade((await api.post("/api/v1/org/clients", { query: { org }, body, headers: idempotencyHeader() })).value);
+      setNewClient((await api.post("/api/v1/org/clients", { query: { org }, body, headers: idempotencyHeader() })).value);
       onDone();
     });
   };
@@ -120,16 +120,16 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
         </Button>
         <Curl method="POST" path={urlFor("/api/v1/org/clients", {}, { org })} body={{ name, scopes }} />
       </div>
-      {made?.client_secret && (
+      {newClient?.client_secret && (
         <div class="notice stack" role="status">
           <strong>{t("client.once")}</strong>
           <span class="row">
-            <code class="command">{made.client_id}</code>
-            <CopyButton text={made.client_id} of={t("client.id")} />
+            <code class="command">{newClient.client_id}</code>
+            <CopyButton text={newClient.client_id} of={t("client.id")} />
           </span>
           <span class="row">
-            <code class="command">{made.client_secret}</code>
-            <CopyButton text={made.client_secret} of={t("client.secret")} />
+            <code class="command">{newClient.client_secret}</code>
+            <CopyButton text={newClient.client_secret} of={t("client.secret")} />
           </span>
         </div>
       )}

@@ -23,10 +23,10 @@ type Product = Schemas["ProductDetail"];
 const AT_ONCE = 40;
 
 export function Codes({ org }: { org: string }) {
-  const found = useRequest(
+  const request = useRequest(
     async (signal) => {
       const rows = (await api.get("/api/v1/codes", { query: { org, limit: 100 }, signal })).value;
-      return { rows, named: await named(new Set(rows.flatMap((each) => each.products)), signal) };
+      return { rows, named: await productsById(new Set(rows.flatMap((each) => each.products)), signal) };
     },
     [org],
     { keepsPrevious: true },
@@ -34,8 +34,8 @@ export function Codes({ org }: { org: string }) {
   const [revoked, setRevoked] = useState<Batch | null>(null);
   return (
     <div class="stack">
-      <IssueCodes org={org} onIssued={found.reload} />
-      <RequestResult of={found}>
+      <IssueCodes org={org} onIssued={request.reload} />
+      <RequestResult of={request}>
         {({ rows, named }) =>
           rows.length ? (
             <Table
@@ -58,16 +58,16 @@ export function Codes({ org }: { org: string }) {
           )
         }
       </RequestResult>
-      <Revoking org={org} batch={revoked} onDone={() => (setRevoked(null), found.reload())} />
+      <Revoking org={org} batch={revoked} onDone={() => (setRevoked(null), request.reload())} />
     </div>
   );
 }
 
 function For({ products }: { products: readonly (Product | undefined)[] }) {
-  const known = products.flatMap((each) => (each ? [each] : []));
+  const knownProducts = products.flatMap((each) => (each ? [each] : []));
   return (
     <ul class="facts-list">
-      {known.map((each) => (
+      {knownProducts.map((each) => (
         <li key={each.id}>
           <a href={`/publisher/products/${each.slug}`}>{each.title}</a>
         </li>
@@ -77,18 +77,18 @@ function For({ products }: { products: readonly (Product | undefined)[] }) {
 }
 
 /** The products with these ids, without deleted ones. */
-async function named(ids: ReadonlySet<string>, signal: AbortSignal): Promise<Map<string, Product>> {
-  const found = new Map<string, Product>();
-  const left = [...ids];
-  while (left.length) {
-    const operations = left.splice(0, AT_ONCE).map((id) => ({ method: "GET" as const, path: `/products/${id}`, body: null, headers: null }));
+async function productsById(ids: ReadonlySet<string>, signal: AbortSignal): Promise<Map<string, Product>> {
+  const products = new Map<string, Product>();
+  const remainingIds = [...ids];
+  while (remainingIds.length) {
+    const operations = remainingIds.splice(0, AT_ONCE).map((id) => ({ method: "GET" as const, path: `/products/${id}`, body: null, headers: null }));
     const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
     for (const each of results.filter(({ status }) => status === 200)) {
       const product = each.body as unknown as Product;
-      found.set(product.id, product);
+      products.set(product.id, product);
     }
   }
-  return found;
+  return products;
 }
 
 function Used({ of }: { of: Batch }) {

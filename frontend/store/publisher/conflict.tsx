@@ -14,7 +14,7 @@ interface Props {
 }
 
 export function Conflict({ mine, theirs, onMine, onTheirs }: Props) {
-  const names = (Object.keys(theirs) as (keyof ProductInput)[]).filter((each) => shown(mine[each]) !== shown(theirs[each]));
+  const names = (Object.keys(theirs) as (keyof ProductInput)[]).filter((each) => fieldText(mine[each]) !== fieldText(theirs[each]));
   return (
     <section class="summary stack" role="alert">
       <h2>{t("conflict")}</h2>
@@ -25,8 +25,8 @@ export function Conflict({ mine, theirs, onMine, onTheirs }: Props) {
         keyOf={(each) => each}
         columns={[
           { name: "field", label: t("field"), cell: (each) => each },
-          { name: "mine", label: t("mine"), cell: (each) => shown(mine[each]) },
-          { name: "theirs", label: t("theirs"), cell: (each) => shown(theirs[each]) },
+          { name: "mine", label: t("mine"), cell: (each) => fieldText(mine[each]) },
+          { name: "theirs", label: t("theirs"), cell: (each) => fieldText(theirs[each]) },
         ]}
       />
       <div class="row">
@@ -39,6 +39,6 @@ export function Conflict({ mine, theirs, onMine, onTheirs }: Props) {
   );
 }
 
-function shown(value: ProductInput[keyof ProductInput]): string {
+function fieldText(value: ProductInput[keyof ProductInput]): string {
   return Array.isArray(value) ? value.join(", ") : (value ?? "");
 }

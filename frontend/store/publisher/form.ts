@@ -55,11 +55,11 @@ export function requireFields(fields: Record<string, readonly [label: string, va
 
 /** Translate the errors of all fields. The problem stays unchanged if one of its rules is unknown to the page. */
 export function inPlainWords(problem: Problem): Problem {
-  const said = problem.faults.map((each) => ({ parameter: each.field.split("/")[0], detail: plainDetail(each) }));
-  if (!said.length || said.some((each) => each.detail === null)) {
+  const faults = problem.faults.map((each) => ({ parameter: each.field.split("/")[0], detail: plainDetail(each) }));
+  if (!faults.length || faults.some((each) => each.detail === null)) {
     return problem;
   }
-  return new Problem(problem.status, { code: problem.code, detail: t("faults.text"), errors: said }, problem.retryAfterS);
+  return new Problem(problem.status, { code: problem.code, detail: t("faults.text"), errors: faults }, problem.retryAfterS);
 }
 
 /** Translate the error of one field, or return null if its rule is unknown to the page. */

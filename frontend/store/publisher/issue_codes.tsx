@@ -99,11 +99,11 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
 
 /** Checkboxes for the organisation's products. */
 function ProductPicker({ org, chosen, onChange }: { org: string; chosen: readonly string[]; onChange: (slugs: readonly string[]) => void }) {
-  const found = useRequest(async (signal) => (await api.get("/api/v1/products", { query: { org, limit: 100, sort: "title" }, signal })).value.items, [org]);
-  return found.state === "loaded" && found.value.length > 0 ? (
+  const request = useRequest(async (signal) => (await api.get("/api/v1/products", { query: { org, limit: 100, sort: "title" }, signal })).value.items, [org]);
+  return request.state === "loaded" && request.value.length > 0 ? (
     <fieldset class="product-picker">
       <legend>{t("issue.pick")}</legend>
-      {found.value.map(({ slug, title }) => (
+      {request.value.map(({ slug, title }) => (
         <label class="check" key={slug}>
           <input
             type="checkbox"

@@ -18,8 +18,8 @@ const tStore = translator("store");
 const t = translator("publisher");
 
 export function ManageProduct({ slug }: { slug: string }) {
-  const found = useRequest((signal) => fetchProductState(slug, signal), [slug], { keepsPrevious: true });
-  if (found.state === "failed" && found.problem.status === 404) {
+  const request = useRequest((signal) => fetchProductState(slug, signal), [slug], { keepsPrevious: true });
+  if (request.state === "failed" && request.problem.status === 404) {
     return <NotFound />;
   }
   const page = (
@@ -27,20 +27,20 @@ export function ManageProduct({ slug }: { slug: string }) {
       <p class="small">
         <a href="/publisher">{tStore("publisher")}</a>
       </p>
-      <Heading title={found.state === "loaded" ? found.value.product.title : slug}>
-        {found.state === "loaded" && (
+      <Heading title={request.state === "loaded" ? request.value.product.title : slug}>
+        {request.state === "loaded" && (
           <span class="row">
-            <Status of={found.value.product.status} />
+            <Status of={request.value.product.status} />
             <a href={`/products/${slug}`}>{t("as.seen")}</a>
           </span>
         )}
       </Heading>
-      <RequirePublisher org={found.state === "loaded" ? found.value.product.org : undefined}>
-        <RequestResult of={found}>{(value) => <Tabbed {...value} reload={found.reload} />}</RequestResult>
+      <RequirePublisher org={request.state === "loaded" ? request.value.product.org : undefined}>
+        <RequestResult of={request}>{(value) => <Tabbed {...value} reload={request.reload} />}</RequestResult>
       </RequirePublisher>
     </>
   );
-  const org = found.state === "loaded" ? found.value.product.org : undefined;
+  const org = request.state === "loaded" ? request.value.product.org : undefined;
   return <ProductArea org={org}>{page}</ProductArea>;
 }
 

@@ -18,8 +18,8 @@ const tStore = translator("store");
 const t = translator("publisher");
 
 export function ManageRelease({ slug, version }: { slug: string; version: string }) {
-  const found = useRequest((signal) => read(slug, version, signal), [slug, version], { keepsPrevious: true });
-  if (found.state === "failed" && found.problem.status === 404) {
+  const request = useRequest((signal) => fetchRelease(slug, version, signal), [slug, version], { keepsPrevious: true });
+  if (request.state === "failed" && request.problem.status === 404) {
     return <NotFound />;
   }
   const page = (
@@ -28,19 +28,19 @@ export function ManageRelease({ slug, version }: { slug: string; version: string
         <a href="/publisher">{tStore("publisher")}</a> / <a href={`/publisher/products/${slug}`}>{slug}</a>
       </p>
       <Heading title={`${slug} ${version}`}>
-        {found.state === "loaded" && (
+        {request.state === "loaded" && (
           <span class="row">
-            <ReleaseStatus of={found.value.release} />
-            {found.value.release.channel}
+            <ReleaseStatus of={request.value.release} />
+            {request.value.release.channel}
           </span>
         )}
       </Heading>
-      <RequirePublisher org={found.state === "loaded" ? found.value.product.org : undefined}>
-        <RequestResult of={found}>{(value) => <LoadedRelease {...value} reload={found.reload} />}</RequestResult>
+      <RequirePublisher org={request.state === "loaded" ? request.value.product.org : undefined}>
+        <RequestResult of={request}>{(value) => <LoadedRelease {...value} reload={request.reload} />}</RequestResult>
       </RequirePublisher>
     </>
   );
-  const org = found.state === "loaded" ? found.value.product.org : undefined;
+  const org = request.state === "loaded" ? request.value.product.org : undefined;
   return <ProductArea org={org}>{page}</ProductArea>;
 }
 
@@ -68,11 +68,11 @@ function LoadedRelease({ product, release, former, reload }: Found & { reload: (
   );
 }
 
-async function read(slug: string, version: string, signal: AbortSignal): Promise<Found> {
-  const [{ product }, all] = await Promise.all([fetchProductState(slug, signal), allReleases(slug, signal)]);
-  const release = all.find((each) => each.version === version);
+async function fetchRelease(slug: string, version: string, signal: AbortSignal): Promise<Found> {
+  const [{ product }, releases] = await Promise.all([fetchProductState(slug, signal), allReleases(slug, signal)]);
+  const release = releases.find((each) => each.version === version);
   if (!release) {
     throw new Problem(404, {});
   }
-  return { product, release, former: previousRelease(release, all) };
+  return { product, release, former: previousRelease(release, releases) };
 }

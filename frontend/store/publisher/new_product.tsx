@@ -58,9 +58,9 @@ function Blank() {
   const create = () =>
     void run(async () => {
       requireProductFields(value);
-      const made = await api.post("/api/v1/products", { query: { org: currentOrg() }, body: withoutEmpty(value), headers: idempotencyHeader() });
+      const reply = await api.post("/api/v1/products", { query: { org: currentOrg() }, body: withoutEmpty(value), headers: idempotencyHeader() });
       typing.forget();
-      go(`/publisher/products/${made.value.slug}`);
+      go(`/publisher/products/${reply.value.slug}`);
     });
   return (
     <div class="stack">
@@ -79,6 +79,6 @@ function Blank() {
 }
 
 function slugOf(title: string): string {
-  const plain = title.toLowerCase().normalize("NFKD").replace(/ß/g, "ss").replace(/[\u0300-\u036f]/g, "");
-  return plain.replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64);
+  const ascii = title.toLowerCase().normalize("NFKD").replace(/ß/g, "ss").replace(/[\u0300-\u036f]/g, "");
+  return ascii.replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64);
 }

@@ -7,14 +7,14 @@ import { translator } from "../../shared/i18n";
 const t = translator("publisher");
 
 export function currentOrg(): string {
-  const mine = me.value?.orgs ?? [];
-  const asked = query.value.get("org");
-  return asked && mine.includes(asked) ? asked : (mine[0] ?? "");
+  const ownOrgs = me.value?.orgs ?? [];
+  const orgInAddress = query.value.get("org");
+  return orgInAddress && ownOrgs.includes(orgInAddress) ? orgInAddress : (ownOrgs[0] ?? "");
 }
 
 export function OrgChoice({ name }: { name: string }) {
-  const mine = me.value?.orgs ?? [];
-  if (mine.length < 2) {
+  const ownOrgs = me.value?.orgs ?? [];
+  if (ownOrgs.length < 2) {
     return <b class="cut">{name}</b>;
   }
   return (
@@ -22,7 +22,7 @@ export function OrgChoice({ name }: { name: string }) {
       name="org"
       label={t("org")}
       value={currentOrg()}
-      options={mine.map((each) => [each, each] as const)}
+      options={ownOrgs.map((each) => [each, each] as const)}
       onChange={(value) => setQuery({ org: value }, { replaces: false })}
     />
   );

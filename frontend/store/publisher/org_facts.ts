@@ -9,15 +9,15 @@ export interface OrgFacts {
 }
 
 /** The last facts, shown at once when another page of the area is opened. */
-const last = new Map<string, OrgFacts>();
+const lastFacts = new Map<string, OrgFacts>();
 
 /** The facts of an organisation. Until they are loaded, the slug is used as the name. */
 export function useOrgFacts(org: string, isOwner: boolean): OrgFacts {
-  const found = useRequest((signal) => fetchFacts(org, isOwner, signal), [org, isOwner]);
-  if (found.state === "loaded") {
-    last.set(org, found.value);
+  const request = useRequest((signal) => fetchFacts(org, isOwner, signal), [org, isOwner]);
+  if (request.state === "loaded") {
+    lastFacts.set(org, request.value);
   }
-  return last.get(org) ?? { name: org };
+  return lastFacts.get(org) ?? { name: org };
 }
 
 async function fetchFacts(org: string, isOwner: boolean, signal: AbortSignal): Promise<OrgFacts> {

@@ -41,13 +41,13 @@ export function Overview() {
 
 function Chosen() {
   const org = currentOrg();
-  const chosen = tabsOf(org).find((each) => each === query.value.get("tab")) ?? "products";
+  const chosenTab = tabsOf(org).find((each) => each === query.value.get("tab")) ?? "products";
   return (
-    <PublisherArea org={org} current={chosen}>
+    <PublisherArea org={org} current={chosenTab}>
       {/* The analytics have their controls beside their heading. */}
-      {chosen !== "usage" && (
-        <Heading title={tabLabel(chosen)}>
-          {chosen === "products" && (
+      {chosenTab !== "usage" && (
+        <Heading title={tabLabel(chosenTab)}>
+          {chosenTab === "products" && (
             <LinkButton href={`/publisher/new?org=${encodeURIComponent(org)}`} look="strong">
               <Icon name="plus" />
               {t("new.product")}
@@ -55,7 +55,7 @@ function Chosen() {
           )}
         </Heading>
       )}
-      {CONTENT[chosen](org)}
+      {CONTENT[chosenTab](org)}
     </PublisherArea>
   );
 }

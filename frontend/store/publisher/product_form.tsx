@@ -37,12 +37,12 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
   );
   const check = (name: Platform, isOn: boolean) =>
     set({ platforms: isOn ? [...value.platforms, name] : value.platforms.filter((each) => each !== name) });
-  const sent = (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault();
     onSend();
   };
   return (
-    <form class="form product-form" onSubmit={sent} noValidate>
+    <form class="form product-form" onSubmit={submit} noValidate>
       <Faults problem={problem} />
       <section class="panel-box form-section" aria-labelledby="basics">
         <h2 id="basics">{t("form.basics")}</h2>

@@ -24,8 +24,8 @@ interface Page {
 const PAGE = 40;
 
 export function Products({ org }: { org: string }) {
-  const first = useRequest((signal) => read(org, null, signal), [org]);
-  return <RequestResult of={first}>{(page) => <Listed org={org} first={page} />}</RequestResult>;
+  const firstPage = useRequest((signal) => fetchPage(org, null, signal), [org]);
+  return <RequestResult of={firstPage}>{(page) => <Listed org={org} first={page} />}</RequestResult>;
 }
 
 function Listed({ org, first }: { org: string; first: Page }) {
@@ -33,7 +33,7 @@ function Listed({ org, first }: { org: string; first: Page }) {
   const { isBusy, problem, run } = useSubmit();
   const rows = pages.flatMap((each) => each.items);
   const next = pages.at(-1)?.next ?? null;
-  const more = () => void run(async () => setPages([...pages, await read(org, next)]));
+  const more = () => void run(async () => setPages([...pages, await fetchPage(org, next)]));
   if (!rows.length) {
     return (
       <Empty title={t("products.none")}>
@@ -89,10 +89,10 @@ export function Status({ of }: { of: Detail["status"] }) {
 
 /** The newest version in the most stable channel. */
 function Newest({ of }: { of: Detail }) {
-  const [first] = of.channels;
-  return first ? (
+  const [newest] = of.channels;
+  return newest ? (
     <span class="whole">
-      {first.version} <span class="small quiet">{first.channel}</span>
+      {newest.version} <span class="small quiet">{newest.channel}</span>
     </span>
   ) : (
     <span />
@@ -100,7 +100,7 @@ function Newest({ of }: { of: Detail }) {
 }
 
 /** Load a page of products with details. Lists do not contain the state, so the details are loaded in one batch. */
-async function read(org: string, cursor: string | null, signal?: AbortSignal): Promise<Page> {
+async function fetchPage(org: string, cursor: string | null, signal?: AbortSignal): Promise<Page> {
   const aborted = signal ? { signal } : {};
   const query = { org, limit: PAGE, ...(cursor ? { cursor } : {}) };
   const { items, next_cursor } = (await api.get("/api/v1/products", { query, ...aborted })).value;
@@ -110,6 +110,6 @@ async function read(org: string, cursor: string | null, signal?: AbortSignal): P
   const operations = items.map((each) => ({ method: "GET" as const, path: `/products/${each.id}`, body: null, headers: null }));
   const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, ...aborted })).value;
   // Omit products that were deleted in between.
-  const found = results.filter((each) => each.status === 200).map((each) => each.body as unknown as Detail);
-  return { items: found, next: next_cursor };
+  const products = results.filter((each) => each.status === 200).map((each) => each.body as unknown as Detail);
+  return { items: products, next: next_cursor };
 }

@@ -47,22 +47,22 @@ interface Props {
 }
 
 export function PublisherArea({ org, current, isFixed = false, children }: Props) {
-  const known = tabsOf(org);
+  const tabs = tabsOf(org);
   const { name: title, counts } = useOrgFacts(org, isOwnerOf(org));
   const countOf = (name: AreaTab) => (name === "products" ? counts?.products : name === "team" ? counts?.members : undefined);
-  const place = (name: AreaTab, icon: IconName): SidePlace => ({
+  const placeOf = (name: AreaTab, icon: IconName): SidePlace => ({
     address: `/publisher?${new URLSearchParams({ org, tab: name })}`,
     label: tabLabel(name),
     icon,
     isCurrent: name === current,
     count: countOf(name),
   });
-  const places = (isOrganisation: boolean) =>
-    TABS.filter((each) => known.includes(each.name) && Boolean(each.isOrganisation) === isOrganisation).map((each) => place(each.name, each.icon));
+  const placesFor = (isOrganisation: boolean) =>
+    TABS.filter((each) => tabs.includes(each.name) && Boolean(each.isOrganisation) === isOrganisation).map((each) => placeOf(each.name, each.icon));
   const profile: SidePlace = { address: `/publishers/${encodeURIComponent(org)}`, label: t("profile"), icon: "building-2", isCurrent: false };
   const groups = [
-    { places: [place("products", "package"), ...places(false), profile] },
-    { title: t("org"), places: places(true) },
+    { places: [placeOf("products", "package"), ...placesFor(false), profile] },
+    { title: t("org"), places: placesFor(true) },
   ];
   const items = groups.flatMap((group) => group.places.map(({ label, icon, address }) => ({ label, icon, does: address })));
   return (

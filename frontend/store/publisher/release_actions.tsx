@@ -25,18 +25,18 @@ interface Props {
 type Channel = Schemas["Promotion"]["channel"];
 
 export function ReleaseActions({ product, release, former, reload }: Props) {
-  const [open, setOpen] = useState<"" | "promote" | "yank" | "roll back" | "delete">("");
+  const [openDialog, setOpenDialog] = useState<"" | "promote" | "yank" | "roll back" | "delete">("");
   const [reason, setReason] = useState("");
-  const others = CHANNELS.filter((each) => each !== release.channel);
-  const [channel, setChannel] = useState<Channel>(others[0] ?? "stable");
+  const otherChannels = CHANNELS.filter((each) => each !== release.channel);
+  const [channel, setChannel] = useState<Channel>(otherChannels[0] ?? "stable");
   const { isBusy, problem, run } = useSubmit();
   const values = { id: product.id, version: release.version };
   const path = `/api/v1/products/${product.slug}/releases/${encodeURIComponent(release.version)}`;
-  const act = (does: () => Promise<unknown>, said: string) =>
+  const act = (does: () => Promise<unknown>, message: string) =>
     void run(async () => {
       await does();
-      showToast(said);
-      setOpen("");
+      showToast(message);
+      setOpenDialog("");
       reload();
     });
   const promote = () =>
@@ -56,22 +56,22 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
     });
   const takeBack = (how: "yank" | "roll back", because: string) => {
     setReason(because);
-    setOpen(how);
+    setOpenDialog(how);
   };
-  const isBack = open === "roll back" && former;
+  const isBack = openDialog === "roll back" && former;
   const isDraft = release.status === "draft";
   const isYanked = release.status === "yanked";
   return (
     <div class="stack">
       <div class="row">
         {isDraft && (
-          <Button look="risky" onClick={() => setOpen("delete")}>
+          <Button look="risky" onClick={() => setOpenDialog("delete")}>
             {t("draft.delete")}
           </Button>
         )}
         {!isDraft && !isYanked && (
           <>
-            <Button onClick={() => setOpen("promote")}>{t("promote")}</Button>
+            <Button onClick={() => setOpenDialog("promote")}>{t("promote")}</Button>
             {former && (
               <Button onClick={() => takeBack("roll back", t("rolled.back", { version: former.version }))}>
                 {t("roll.back", { version: former.version })}
@@ -83,11 +83,11 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
           </>
         )}
       </div>
-      {problem && !open && <Failed problem={problem} />}
+      {problem && !openDialog && <Failed problem={problem} />}
       <Dialog
         title={t("promote")}
-        isOpen={open === "promote"}
-        onClose={() => setOpen("")}
+        isOpen={openDialog === "promote"}
+        onClose={() => setOpenDialog("")}
         actions={
           <>
             <Button look="strong" busy={isBusy} onClick={promote}>
@@ -102,15 +102,15 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
           name="channel"
           label={t("promote.to")}
           value={channel}
-          options={others.map((each) => [each, each] as const)}
+          options={otherChannels.map((each) => [each, each] as const)}
           onChange={(value) => setChannel(value as Channel)}
         />
         {problem && <Failed problem={problem} />}
       </Dialog>
       <Dialog
         title={isBack ? t("roll.back.title") : t("yank")}
-        isOpen={open === "yank" || open === "roll back"}
-        onClose={() => setOpen("")}
+        isOpen={openDialog === "yank" || openDialog === "roll back"}
+        onClose={() => setOpenDialog("")}
         actions={
           <>
             <Button look="risky" busy={isBusy} disabled={!reason.trim()} onClick={yank}>
@@ -134,8 +134,8 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
       </Dialog>
       <Dialog
         title={t("draft.delete")}
-        isOpen={open === "delete"}
-        onClose={() => setOpen("")}
+        isOpen={openDialog === "delete"}
+        onClose={() => setOpenDialog("")}
         actions={
           <>
             <Button look="risky" busy={isBusy} onClick={remove}>

@@ -31,8 +31,8 @@ function go(step: Step): void {
 export function ReleaseSteps({ product, release, reload }: Props) {
   const [jobs, setJobs] = useState<JobStates>({});
   // The step at the start. It stays while the person works, even if another step is completed meanwhile.
-  const [first] = useState<Step>(() => (!areFilesUploaded(release) ? "files" : release.notes_only ? "review" : "checks"));
-  const step = STEPS.find((each) => each === query.value.get("step")) ?? first;
+  const [firstStep] = useState<Step>(() => (!areFilesUploaded(release) ? "files" : release.notes_only ? "review" : "checks"));
+  const step = STEPS.find((each) => each === query.value.get("step")) ?? firstStep;
   const [hasUploaded, setUploaded] = useState(false);
   const isChecking = useRef(false);
   isChecking.current ||= hasUploaded || step === "checks" || step === "review";
@@ -91,14 +91,14 @@ function StepList({ step, isDone }: { step: Step; isDone: Readonly<Record<Step, 
 
 function StepPanel({ name, step, onNext, children }: { name: Step; step: Step; onNext?: () => void; children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const before = useRef(step);
+  const previousStep = useRef(step);
   const isShown = name === step;
   useEffect(() => {
     // The keyboard goes on from the heading of the step that was chosen.
-    if (isShown && before.current !== step) {
+    if (isShown && previousStep.current !== step) {
       heading.current?.focus();
     }
-    before.current = step;
+    previousStep.current = step;
   }, [step]);
   const former = STEPS[STEPS.indexOf(name) - 1];
   return (

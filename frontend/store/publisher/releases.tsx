@@ -26,15 +26,15 @@ export type Release = Schemas["Release"] | (Schemas["Draft"] & { published_at?: 
 export const CHANNELS = ["stable", "beta", "nightly", "alpha"] as const;
 
 export function Releases({ product }: { product: Detail }) {
-  const found = useRequest(
+  const request = useRequest(
     (signal) => allReleases(product.id, signal),
     [product.id],
   );
-  const at = (each: Release) => `/publisher/products/${product.slug}/releases/${encodeURIComponent(each.version)}`;
+  const addressOf = (each: Release) => `/publisher/products/${product.slug}/releases/${encodeURIComponent(each.version)}`;
   return (
     <div class="stack">
       <NewRelease product={product} />
-      <RequestResult of={found}>
+      <RequestResult of={request}>
         {(rows) =>
           rows.length ? (
             <Table
@@ -42,11 +42,11 @@ export function Releases({ product }: { product: Detail }) {
               rows={rows}
               keyOf={(each) => each.version}
               columns={[
-                { name: "version", label: t("version"), cell: (each) => <a href={at(each)}>{each.version}</a> },
+                { name: "version", label: t("version"), cell: (each) => <a href={addressOf(each)}>{each.version}</a> },
                 { name: "channel", label: tStore("channel"), cell: (each) => each.channel },
                 { name: "status", label: t("status"), cell: (each) => <ReleaseStatus of={each} /> },
                 { name: "published", label: tStore("published"), cell: (each) => each.published_at && date(each.published_at) },
-                { name: "former", label: t("roll.back.title"), cell: (each) => <RollBackLink of={previousRelease(each, rows)} at={at(each)} /> },
+                { name: "former", label: t("roll.back.title"), cell: (each) => <RollBackLink of={previousRelease(each, rows)} at={addressOf(each)} /> },
                 { name: "files", label: t("files"), cell: (each) => each.artifacts?.length ?? 0, isNumber: true },
               ]}
             />
@@ -97,9 +97,9 @@ function NewRelease({ product }: { product: Detail }) {
     void run(async () => {
       requireFields({ version: [t("version"), value.version] });
       const body = { ...value, notes: value.notes || null };
-      const made = await api.post("/api/v1/products/{id}/releases", { values: { id: product.id }, body, headers: idempotencyHeader() });
+      const reply = await api.post("/api/v1/products/{id}/releases", { values: { id: product.id }, body, headers: idempotencyHeader() });
       forget();
-      go(`/publisher/products/${product.slug}/releases/${encodeURIComponent(made.value.version)}`);
+      go(`/publisher/products/${product.slug}/releases/${encodeURIComponent(reply.value.version)}`);
     });
   return (
     <details class="downloads" open={isRestored}>

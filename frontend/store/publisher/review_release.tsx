@@ -31,14 +31,14 @@ function missing({ release, jobs, isUnsaved }: Pick<Props, "release" | "jobs" | 
   const files = release.artifacts ?? [];
   const unready = files.filter((each) => each.status !== "ready");
   const unchecked = blockingFiles(release, jobs).filter((each) => !unready.includes(each));
-  const names = (some: readonly { filename: string }[]) => some.map((each) => each.filename).join(", ");
-  const found: [Step, string | false][] = [
+  const names = (files: readonly { filename: string }[]) => files.map((each) => each.filename).join(", ");
+  const checks: [Step, string | false][] = [
     ["files", !files.length && !release.notes_only && t("publish.empty")],
     ["files", unready.length > 0 && t("publish.unready", { files: names(unready) })],
     ["checks", unchecked.length > 0 && t("review.unchecked", { files: names(unchecked) })],
     ["notes", isUnsaved && t("notes.unsaved")],
   ];
-  return found.filter((each): each is [Step, string] => each[1] !== false);
+  return checks.filter((each): each is [Step, string] => each[1] !== false);
 }
 
 export function ReviewRelease({ product, release, jobs, isUnsaved, reload, onStep }: Props) {

@@ -15,7 +15,7 @@ import { idempotencyHeader, useSubmit } from "./form";
 const t = translator("publisher");
 
 export function SigningKeys({ org }: { org: string }) {
-  const found = useRequest(
+  const request = useRequest(
     async (signal) => (await api.get("/api/v1/org/signing-keys", { query: { org }, signal })).value,
     [org],
     { keepsPrevious: true },
@@ -27,12 +27,12 @@ export function SigningKeys({ org }: { org: string }) {
       await api.post("/api/v1/org/signing-keys", { query: { org }, headers: idempotencyHeader() });
       setOpen(false);
       showToast(t("signing.rotated"));
-      found.reload();
+      request.reload();
     });
   return (
     <div class="stack">
       <p class="prose">{t("signing.text")}</p>
-      <RequestResult of={found}>
+      <RequestResult of={request}>
         {(keys) =>
           keys.length ? (
             <Table

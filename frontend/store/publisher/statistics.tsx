@@ -23,20 +23,20 @@ type Product = Schemas["Product"];
 export function Statistics({ org }: { org: string }) {
   const range = currentRange();
   const products = useRequest(async (signal) => (await api.get("/api/v1/products", { query: { org, limit: MAX_PRODUCTS, sort: "title" }, signal })).value.items, [org]);
-  const known: readonly Product[] = products.state === "loaded" ? products.value : [];
-  const found = useRequest((signal) => fetchStatistics(org, range, signal), [org, range.from, range.to, range.step, range.product], { keepsPrevious: true });
+  const loadedProducts: readonly Product[] = products.state === "loaded" ? products.value : [];
+  const request = useRequest((signal) => fetchStatistics(org, range, signal), [org, range.from, range.to, range.step, range.product], { keepsPrevious: true });
   return (
     <>
       <Heading title={t("usage")}>
         <p class="quiet stats-lead">{t("stats.compared", { n: range.days })}</p>
-        <StatisticsControls org={org} range={range} products={known} />
+        <StatisticsControls org={org} range={range} products={loadedProducts} />
       </Heading>
-      <RequestResult of={found}>
+      <RequestResult of={request}>
         {(value) => (
           <>
             <Figures numbers={value} range={range} />
-            <SeriesPanel numbers={value} range={range} products={known} />
-            <StatisticsTables org={org} numbers={value} range={range} products={known} />
+            <SeriesPanel numbers={value} range={range} products={loadedProducts} />
+            <StatisticsTables org={org} numbers={value} range={range} products={loadedProducts} />
           </>
         )}
       </RequestResult>

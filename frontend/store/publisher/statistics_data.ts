@@ -43,8 +43,8 @@ async function batch<Body>(paths: readonly string[], signal: AbortSignal): Promi
 }
 
 function pathOf(org: string, parameters: Record<string, string>): string {
-  const given = Object.entries({ org, ...parameters }).filter(([, value]) => value);
-  return `/org/stats?${new URLSearchParams(given)}`;
+  const query = Object.entries({ org, ...parameters }).filter(([, value]) => value);
+  return `/org/stats?${new URLSearchParams(query)}`;
 }
 
 export async function fetchStatistics(org: string, range: StatisticsRange, signal: AbortSignal): Promise<Statistics> {
@@ -77,14 +77,14 @@ export async function fetchReleaseDownloads(
   count: number,
   signal: AbortSignal,
 ): Promise<readonly ReleaseDownloads[]> {
-  const some = products.slice(0, AT_ONCE);
+  const productBatch = products.slice(0, AT_ONCE);
   const answers = await batch<Stats>(
-    some.map((each) => pathOf(org, { from, to, product: each.key, by: "release", step: "month" })),
+    productBatch.map((each) => pathOf(org, { from, to, product: each.key, by: "release", step: "month" })),
     signal,
   );
   const most = answers
     .flatMap(({ groups }, place) =>
-      groups.map(({ key, total }) => ({ slug: some[place]?.key ?? "", title: some[place]?.label ?? "", version: key, downloads: total ?? 0 })),
+      groups.map(({ key, total }) => ({ slug: productBatch[place]?.key ?? "", title: productBatch[place]?.label ?? "", version: key, downloads: total ?? 0 })),
     )
     .sort((a, b) => b.downloads - a.downloads)
     .slice(0, count);

@@ -55,8 +55,8 @@ function Panel({ id, title, note, isWide = false, children }: { id: string; titl
 
 function ByProduct({ numbers, range, products }: Props) {
   const [isWhole, setWhole] = useState(false);
-  const all = numbers.products.now.slice(0, MAX_PRODUCTS);
-  const rows = isWhole ? all : all.slice(0, SHOWN);
+  const topProducts = numbers.products.now.slice(0, MAX_PRODUCTS);
+  const rows = isWhole ? topProducts : topProducts.slice(0, SHOWN);
   const most = rows[0]?.total || 1;
   const total = numbers.series.downloads.now.total || 1;
   return (
@@ -105,9 +105,9 @@ function ByProduct({ numbers, range, products }: Props) {
       ) : (
         <p class="quiet stats-none">{t("stats.none")}</p>
       )}
-      {all.length > SHOWN && (
+      {topProducts.length > SHOWN && (
         <button type="button" class="button plain stats-more" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
-          {isWhole ? t("stats.fewer") : t("stats.all", { n: all.length })}
+          {isWhole ? t("stats.fewer") : t("stats.all", { n: topProducts.length })}
         </button>
       )}
     </Panel>
@@ -179,14 +179,14 @@ function Bars({ of, heads, rows }: { of: string; heads: readonly string[]; rows:
 
 function ByRelease({ org, numbers, range }: Props) {
   const groups = numbers.products.now;
-  const found = useRequest(
+  const request = useRequest(
     (signal) => fetchReleaseDownloads(org, range, groups, SHOWN, signal),
     [org, range.from, range.to, range.product, groups],
     { keepsPrevious: true },
   );
   return (
     <Panel id="by-release" title={t("stats.by.release")}>
-      <RequestResult of={found}>
+      <RequestResult of={request}>
         {(all) => {
           const rows = all;
           return (
@@ -244,10 +244,10 @@ function PlatformName({ platform }: { platform: string }) {
 }
 
 function ByBatch({ org }: { org: string }) {
-  const found = useRequest(async (signal) => (await api.get("/api/v1/codes", { query: { org, limit: SHOWN }, signal })).value, [org]);
+  const request = useRequest(async (signal) => (await api.get("/api/v1/codes", { query: { org, limit: SHOWN }, signal })).value, [org]);
   return (
     <Panel id="by-batch" title={t("stats.by.batch")}>
-      <RequestResult of={found}>
+      <RequestResult of={request}>
         {(batches) => (
           <Bars
             of={t("stats.by.batch")}

@@ -23,7 +23,7 @@ type Role = Schemas["NewMember"]["role"];
 const ROLES = ["viewer", "publisher", "owner"] as const;
 
 export function Team({ org }: { org: string }) {
-  const found = useRequest(
+  const request = useRequest(
     async (signal) => (await api.get("/api/v1/org/members", { query: { org }, signal })).value,
     [org],
     { keepsPrevious: true },
@@ -32,7 +32,7 @@ export function Team({ org }: { org: string }) {
   return (
     <div class="stack">
       <h2>{t("members")}</h2>
-      <RequestResult of={found}>
+      <RequestResult of={request}>
         {(rows) =>
           rows.length ? (
             <Table
@@ -61,8 +61,8 @@ export function Team({ org }: { org: string }) {
           )
         }
       </RequestResult>
-      <Removing org={org} email={leaving} onClose={() => setLeaving(null)} onDone={found.reload} />
-      <Invite org={org} onDone={found.reload} />
+      <Removing org={org} email={leaving} onClose={() => setLeaving(null)} onDone={request.reload} />
+      <Invite org={org} onDone={request.reload} />
       <Clients org={org} />
     </div>
   );

@@ -52,8 +52,8 @@ export function UploadFiles({ product, release, reload }: Props) {
       const headers = { "Idempotency-Key": keyOf(file, `${product.id} ${release.version} ${platform}`) };
       const announced = await api.post("/api/v1/products/{id}/releases/{version}/artifacts", { values, body, headers });
       const address = pathOf(announced.value.upload_url);
-      const made = await upload<{ id: string }>(address, file, controller.signal, (sent) => arrived(file, sent));
-      change(file, { sent: file.size, state: { artifact: made.id } });
+      const reply = await upload<{ id: string }>(address, file, controller.signal, (sent) => arrived(file, sent));
+      change(file, { sent: file.size, state: { artifact: reply.id } });
       reload();
     } catch (error) {
       change(file, { state: error instanceof Problem ? error : "stopped" });
@@ -61,7 +61,7 @@ export function UploadFiles({ product, release, reload }: Props) {
   };
   const add = (files: readonly File[]) => {
     setItems((had) => [...had, ...files.map((file) => ({ file, sent: 0, began: null, state: "sending" as const }))]);
-    void files.reduce((before, file) => before.then(() => begin(file)), Promise.resolve());
+    void files.reduce((previous, file) => previous.then(() => begin(file)), Promise.resolve());
   };
   return (
     <div class="stack">

@@ -27,14 +27,14 @@ const COUNTED = [
 type Numbers = Schemas["Usage"];
 
 export function Usage({ org }: { org: string }) {
-  const found = useRequest(async (signal) => (await api.get("/api/v1/org/usage", { query: { org }, signal })).value, [org]);
+  const request = useRequest(async (signal) => (await api.get("/api/v1/org/usage", { query: { org }, signal })).value, [org]);
   return (
     <>
       <Statistics org={org} />
       <details class="stats-rest">
         <summary>{t("usage.whole")}</summary>
         <div class="stack">
-          <RequestResult of={found}>{(value) => <Shown value={value} />}</RequestResult>
+          <RequestResult of={request}>{(value) => <Shown value={value} />}</RequestResult>
           <div>
             <Curl method="GET" path={`/api/v1/org/usage?org=${encodeURIComponent(org)}`} />
           </div>

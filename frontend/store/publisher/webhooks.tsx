@@ -23,7 +23,7 @@ type EventType = NonNullable<Schemas["NewWebhook"]["types"]>[number];
 const TYPES: readonly EventType[] = ["release.published", "release.yanked", "job.ended", "key.added", "agent.added"];
 
 export function Webhooks({ org }: { org: string }) {
-  const found = useRequest(
+  const request = useRequest(
     async (signal) => (await api.get("/api/v1/org/webhooks", { query: { org }, signal })).value,
     [org],
     { keepsPrevious: true },
@@ -31,22 +31,22 @@ export function Webhooks({ org }: { org: string }) {
   const [removed, setRemoved] = useState<Webhook | null>(null);
   const [secret, setSecret] = useState<string | null>(null);
   const { problem, run } = useSubmit();
-  const ping = (of: Webhook) =>
+  const ping = (webhook: Webhook) =>
     void run(async () => {
-      await api.post("/api/v1/org/webhooks/{webhook_id}/ping", { values: { webhook_id: of.id }, query: { org }, headers: idempotencyHeader() });
+      await api.post("/api/v1/org/webhooks/{webhook_id}/ping", { values: { webhook_id: webhook.id }, query: { org }, headers: idempotencyHeader() });
       showToast(t("webhook.pinged"));
     });
-  const rotate = (of: Webhook) =>
+  const rotate = (webhook: Webhook) =>
     void run(async () => {
-      const made = await api.post("/api/v1/org/webhooks/{webhook_id}/rotate", { values: { webhook_id: of.id }, query: { org }, headers: idempotencyHeader() });
-      setSecret(made.value.secret ?? null);
+      const reply = await api.post("/api/v1/org/webhooks/{webhook_id}/rotate", { values: { webhook_id: webhook.id }, query: { org }, headers: idempotencyHeader() });
+      setSecret(reply.value.secret ?? null);
     });
   return (
     <div class="stack">
       <p class="prose">{t("webhook.text")}</p>
       {problem && <Failed problem={problem} />}
       {secret && <Secret of={secret} />}
-      <RequestResult of={found}>
+      <RequestResult of={request}>
         {(rows) =>
           rows.length ? (
             <Table
@@ -81,8 +81,8 @@ export function Webhooks({ org }: { org: string }) {
           )
         }
       </RequestResult>
-      <NewWebhook org={org} onMade={(made) => (setSecret(made), found.reload())} />
-      <Removing org={org} webhook={removed} onClose={() => setRemoved(null)} onDone={found.reload} />
+      <NewWebhook org={org} onMade={(made) => (setSecret(made), request.reload())} />
+      <Removing org={org} webhook={removed} onClose={() => setRemoved(null)} onDone={request.reload} />
     </div>
   );
 }
@@ -115,10 +115,10 @@ function NewWebhook({ org, onMade }: { org: string; onMade: (secret: string | nu
     event.preventDefault();
     void run(async () => {
       requireFields({ url: [t("webhook.url"), value.url] });
-      const made = await api.post("/api/v1/org/webhooks", { query: { org }, body, headers: idempotencyHeader() });
+      const reply = await api.post("/api/v1/org/webhooks", { query: { org }, body, headers: idempotencyHeader() });
       change({ url: "", types: [] });
       forget();
-      onMade(made.value.secret ?? null);
+      onMade(reply.value.secret ?? null);
     });
   };
   const check = (type: EventType, isOn: boolean) => change({ ...value, types: TYPES.filter((each) => (each === type ? isOn : value.types.includes(each))) });

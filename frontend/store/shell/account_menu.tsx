@@ -29,9 +29,9 @@ export function AccountMenu() {
     return <span class="avatar-space" />;
   }
   if (!isSignedIn.value) {
-    const here = path.value + (query.value.size ? `?${query.value}` : "");
+    const currentAddress = path.value + (query.value.size ? `?${query.value}` : "");
     return (
-      <LinkButton look="strong" href={signInAddress(here)}>
+      <LinkButton look="strong" href={signInAddress(currentAddress)}>
         {tCommon("sign.in")}
       </LinkButton>
     );

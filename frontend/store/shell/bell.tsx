@@ -32,9 +32,9 @@ export function Bell() {
     }
   };
   const count = unseen.value;
-  const left = () => setTimeout(() => box.current?.contains(document.activeElement) || setOpen(false));
+  const closeUnlessFocused = () => setTimeout(() => box.current?.contains(document.activeElement) || setOpen(false));
   return (
-    <div class="bell" ref={box} onKeyDown={keyed} onFocusOut={left}>
+    <div class="bell" ref={box} onKeyDown={keyed} onFocusOut={closeUnlessFocused}>
       <button
         type="button"
         class="button plain square"

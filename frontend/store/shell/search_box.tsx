@@ -38,17 +38,17 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
   const isBrowsing = path.value === "/browse" && !isOpen;
   const [words, setWords] = useState(isBrowsing ? (query.value.get("q") ?? "") : "");
   const [hasFocus, setFocus] = useState(false);
-  const [found, setFound] = useState<{ words: string; choices: readonly Choice[] } | null>(null);
-  const [at, setAt] = useState(-1);
-  const asked = isBrowsing ? (query.value.get("q") ?? "") : "";
-  const sent = useRef(asked);
+  const [suggestions, setSuggestions] = useState<{ words: string; choices: readonly Choice[] } | null>(null);
+  const [activeIndex, setActiveIndex] = useState(-1);
+  const searchedWords = isBrowsing ? (query.value.get("q") ?? "") : "";
+  const sentWords = useRef(searchedWords);
   useEffect(() => {
     // The back button or a link has changed the words.
-    if (asked !== sent.current) {
-      sent.current = asked;
-      setWords(asked);
+    if (searchedWords !== sentWords.current) {
+      sentWords.current = searchedWords;
+      setWords(searchedWords);
     }
-  }, [asked]);
+  }, [searchedWords]);
   useEffect(() => {
     if (isOpen) {
       input.current?.focus();
@@ -56,16 +56,16 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
   }, [isOpen]);
   const text = words.trim();
   useEffect(() => {
-    setAt(-1);
+    setActiveIndex(-1);
     if (isBrowsing || text.length < LEAST || !(hasFocus || isOpen)) {
-      setFound(null);
+      setSuggestions(null);
       return undefined;
     }
     const controller = new AbortController();
     const timer = setTimeout(() => {
       suggest(text, controller.signal).then(
-        (choices) => setFound({ words: text, choices }),
-        () => setFound(null),
+        (choices) => setSuggestions({ words: text, choices }),
+        () => setSuggestions(null),
       );
     }, TYPING_MS);
     return () => (clearTimeout(timer), controller.abort());
@@ -75,7 +75,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
       return undefined;
     }
     const timer = setTimeout(() => {
-      sent.current = text;
+      sentWords.current = text;
       // Without words there is nothing to be relevant to.
       const isLost = !text && query.peek().get("sort") === "relevance";
       setQuery({ q: text, ...(isLost ? { sort: "" } : {}) });
@@ -87,22 +87,22 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
     [isOpen],
   );
   const leave = (to: string) => {
-    setFound(null);
-    setAt(-1);
+    setSuggestions(null);
+    setActiveIndex(-1);
     input.current?.blur();
     onLeave?.();
     go(to);
   };
-  const choices = found?.choices ?? [];
-  const all = `/browse?q=${encodeURIComponent(text)}`;
+  const choices = suggestions?.choices ?? [];
+  const allResultsAddress = `/browse?q=${encodeURIComponent(text)}`;
   const keyed = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined && choices.length) {
       event.preventDefault();
-      setAt((last) => ((last + step + 1 + choices.length + 1) % (choices.length + 1)) - 1);
+      setActiveIndex((last) => ((last + step + 1 + choices.length + 1) % (choices.length + 1)) - 1);
     } else if (event.key === "Escape" && !isOpen) {
-      if (found) {
-        setFound(null);
+      if (suggestions) {
+        setSuggestions(null);
       } else {
         input.current?.blur();
       }
@@ -111,7 +111,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
   const submit = (event: Event) => {
     event.preventDefault();
     if (!isBrowsing && text) {
-      leave(choices[at]?.address ?? all);
+      leave(choices[activeIndex]?.address ?? allResultsAddress);
     }
   };
   const isShown = choices.length > 0;
@@ -133,7 +133,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
         aria-expanded={isShown}
         aria-controls={listId}
         aria-autocomplete="list"
-        aria-activedescendant={at >= 0 ? `${listId}-${at}` : undefined}
+        aria-activedescendant={activeIndex >= 0 ? `${listId}-${activeIndex}` : undefined}
         placeholder={t("search.help")}
         maxLength={200}
         autocomplete="off"
@@ -153,7 +153,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
             key={each.address}
             id={`${listId}-${place}`}
             role="option"
-            aria-selected={place === at}
+            aria-selected={place === activeIndex}
             tabIndex={-1}
             href={each.address}
             onPointerDown={(event) => event.preventDefault()}
