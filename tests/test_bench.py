@@ -55,5 +55,5 @@ def test_a_work_is_slower_when_three_comparisons_of_three_say_so(
     assert guard.is_fast_enough(Ratios(*ratios), "redeem", {}) is is_fast
 
 
-def test_a_baseline_that_is_not_in_the_clone_is_said(guard: Any) -> None:
+def test_a_baseline_missing_from_the_clone_is_reported(guard: Any) -> None:
     assert "git fetch --unshallow" in guard.missing("0" * 40)

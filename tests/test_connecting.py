@@ -53,7 +53,7 @@ def test_there_is_one_for_each_of_the_common_clients() -> None:
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=range(len(CONFIGURATIONS)))
-def test_it_leads_to_the_endpoint_with_a_token_from_elsewhere(configuration: dict[str, Any]) -> None:
+def test_the_configuration_leads_to_the_endpoint_with_a_token_from_elsewhere(configuration: dict[str, Any]) -> None:
     server = server_of(configuration)
 
     addresses = [server[name] for name in ("url", "httpUrl", "serverUrl") if name in server] or server["args"]

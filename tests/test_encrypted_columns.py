@@ -186,7 +186,7 @@ async def test_every_sealed_value_is_in_a_declared_column(both: Services) -> Non
     assert [(each.key_id, each.unopened) for each in usages] == [("old", 0)] * len(ALL_COLUMNS)
 
 
-async def test_after_everything_was_sealed_anew_the_new_key_alone_opens_it(both: Services) -> None:
+async def test_only_the_new_key_decrypts_after_a_full_reencryption(both: Services) -> None:
     org = (await both.store.database.fetch("SELECT id FROM organisation"))[0][0]
     before = [await signing.ensure_key(both.store, org), both.service.records.secret, both.store.tokens.ring.jwks()]
 
@@ -223,7 +223,7 @@ async def test_every_missing_key_is_named(both: Services) -> None:
     await reencryption.require_keys(*records_columns, parse_master_key(f"{THIRD},{OLD}", "test"))
 
 
-async def test_what_does_not_open_is_counted_and_left_as_it_is(both: Services) -> None:
+async def test_a_value_that_cannot_be_decrypted_is_counted_and_not_changed(both: Services) -> None:
     database, column = both.store.database, store_sealed.COLUMNS[1]
     org = (await database.fetch("SELECT id FROM organisation"))[0][0]
     other = await _another_organisation(both.store)
@@ -249,7 +249,7 @@ async def _another_organisation(store: Store) -> str:
     return made.id
 
 
-async def test_a_value_that_somebody_changes_meanwhile_stays_theirs(both: Services) -> None:
+async def test_a_value_changed_during_reencryption_is_not_overwritten(both: Services) -> None:
     box = record_events.outbox_of(both.service.records)
     column = receivers.ENCRYPTED_COLUMN
     ((before, webhook_id),) = await box.database.fetch(column.page, 1, *column.first_key)

@@ -249,7 +249,7 @@ def test_a_planted_offence_is_found(rule: Rule, path: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("rule", "path", "text"), HARMLESS)
-def test_what_only_looks_like_an_offence_passes(rule: Rule, path: str, text: str) -> None:
+def test_code_that_only_resembles_a_violation_passes(rule: Rule, path: str, text: str) -> None:
     assert not list(rule(Source.of(path, text)))
 
 
@@ -339,7 +339,7 @@ def test_a_script_outside_the_package_imports_what_is_there(folder: str) -> None
 
 
 @pytest.mark.parametrize("module", ["countersign.kernel.gone", "countersign.settings"])
-def test_a_planted_import_of_what_is_gone_is_found(module: str) -> None:
+def test_a_planted_import_of_a_missing_module_is_found(module: str) -> None:
     assert unresolved(f"def fill():\n    from {module} import gone\n") == [f"{module}.gone"]
 
 

@@ -10,7 +10,7 @@ from countersign import settings
 from countersign.settings import BadSetting, Settings, explain, load
 
 
-def test_without_anything_given_the_defaults_hold(tmp_path: Path) -> None:
+def test_the_defaults_apply_without_any_setting(tmp_path: Path) -> None:
     loaded = load({}, data=str(tmp_path))
 
     assert loaded == Settings(data=str(tmp_path))
@@ -46,7 +46,7 @@ def test_an_empty_setting_is_an_unset_one_wherever_it_is_written(tmp_path: Path,
         assert explained[variable].source == "default"
 
 
-def test_where_a_variable_is_empty_the_file_is_read(tmp_path: Path) -> None:
+def test_an_empty_variable_falls_back_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "countersign.toml").write_text('rate_token = 1\ndatabase_url = ""\n')
     secret = tmp_path / "url"
     secret.write_text("postgresql://db/countersign\n")

@@ -58,7 +58,7 @@ def confined(folder: Path, code: str) -> str:
     return done.stdout.strip()
 
 
-def test_it_writes_below_its_folder(folder: Path) -> None:
+def test_a_confined_process_writes_below_its_folder(folder: Path) -> None:
     code = "os.mkdir('a'); Path('a/b').write_text('x'); os.symlink('b', 'a/l'); os.rename('a', 'c'); print(got)"
 
     told = confined(folder, code)
@@ -68,7 +68,7 @@ def test_it_writes_below_its_folder(folder: Path) -> None:
 
 
 @needs_landlock
-def test_it_neither_writes_nor_reads_elsewhere(folder: Path, tmp_path: Path) -> None:
+def test_a_confined_process_reads_and_writes_only_its_folder(folder: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
     tmp_path.chmod(0o777)
@@ -90,20 +90,20 @@ FAMILIES = ("AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK", "AF_PACKET", "AF_VSO
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64", "riscv64"), reason="another machine's numbers")
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM", "SOCK_RAW"])
-def test_it_makes_no_socket(folder: Path, family: str, kind: str) -> None:
+def test_a_confined_process_cannot_create_a_socket(folder: Path, family: str, kind: str) -> None:
     code = f"print(tried(lambda: socket.socket(socket.{family}, socket.{kind})), got.network)"
 
     assert confined(folder, code) == "PermissionError True"
 
 
 @needs_network_rules
-def test_it_reaches_no_server(folder: Path) -> None:
+def test_a_confined_process_cannot_reach_a_server(folder: Path) -> None:
     code = "print(tried(lambda: socket.socket().connect(('127.0.0.1', 9))))"
 
     assert confined(folder, code) == "PermissionError"
 
 
-def test_it_has_no_rights_of_root_and_gets_none_back(folder: Path) -> None:
+def test_a_confined_process_has_no_root_rights_and_cannot_regain_them(folder: Path) -> None:
     code = """
     print(0 in (*os.getresuid(), *os.getresgid()), os.getgroups() if got.unprivileged else "root",
           tried(lambda: os.setuid(0)), got.no_new_rights)
@@ -129,7 +129,7 @@ def test_at_its_limit_of_cpu_time_it_ends_by_the_signal_that_names_it(folder: Pa
     assert ended(folder, "while True: pass", cpu_s=1).returncode == -signal.SIGXCPU
 
 
-def test_it_ends_with_its_parent(folder: Path) -> None:
+def test_a_confined_process_ends_with_its_parent(folder: Path) -> None:
     inner = ENTER + "print(os.getpid(), flush=True)\nimport signal\nsignal.pause()\n"
     outer = f"import subprocess, sys; subprocess.Popen([sys.executable, '-P', '-c', {inner!r}, '20']).wait()"
     environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

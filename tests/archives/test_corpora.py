@@ -44,7 +44,7 @@ TAKEN = [file for file, told in OUTCOMES.items() if "taken" in told]
 
 @pytest.mark.parametrize("program", peers.PROGRAMS)
 @pytest.mark.parametrize("file", TAKEN)
-def test_what_is_taken_of_a_corpus_is_what_programs_unpack(file: str, program: str) -> None:
+def test_accepted_corpus_archives_unpack_as_other_programs_unpack_them(file: str, program: str) -> None:
     data = (CORPUS / file).read_bytes()
     theirs = peers.by_program(program, data)
     if theirs is None:

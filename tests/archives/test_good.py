@@ -53,7 +53,7 @@ def test_a_harmless_archive_is_taken_as_it_is(name: str, profile: Profile, tmp_p
 
 
 @pytest.mark.parametrize("name", good.COMPATIBLE)
-def test_what_is_legal_but_unusual_is_taken_by_the_compatible_profile_alone(name: str, tmp_path: Path) -> None:
+def test_only_the_compatible_profile_accepts_unusual_archives(name: str, tmp_path: Path) -> None:
     make, wanted = good.COMPATIBLE[name]
     data, called = make(), good.COMPATIBLE_NAMES.get(name, "")
 
@@ -103,7 +103,7 @@ def test_modes_are_either_that_of_a_program_or_that_of_a_file(tmp_path: Path) ->
     assert [mode for _, mode, _ in drain(good.SMALL).values()] == [0o644]
 
 
-def test_what_the_standard_library_made_of_65600_files_is_taken() -> None:
+def test_a_standard_library_archive_of_65600_files_is_accepted() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as made:
         for number in range(65_600):

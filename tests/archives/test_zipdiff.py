@@ -25,7 +25,7 @@ def all_taken(name: str) -> list[tuple[Doubt, Tree | None]]:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_what_parsers_are_known_to_disagree_about_is_refused(name: str) -> None:
+def test_an_archive_that_parsers_read_differently_is_refused(name: str) -> None:
     wrong = [doubt.variant for doubt, tree in all_taken(name) if tree not in (None, doubt.truth)]
 
     assert not wrong

@@ -74,7 +74,7 @@ async def test_a_narrow_assertion_registers_no_wider_agent(world: World, provide
     assert token.json().get("scope") == "read:products"
 
 
-async def test_what_a_client_got_by_an_assertion_ends_with_the_client(world: World, provider: IdentityProvider) -> None:
+async def test_tokens_from_an_assertion_end_with_the_client(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
     basic = await confidential(world)
     token = (await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))).json()["access_token"]
@@ -121,7 +121,7 @@ async def test_a_nul_in_basic_credentials_is_no_fault_of_ours(world: World, path
     assert answer.status_code in (400, 401), answer.text
 
 
-async def test_an_agent_of_nobody_reads_what_anybody_may_read(world: World) -> None:
+async def test_an_anonymous_agent_reads_only_public_data(world: World) -> None:
     agent = await Agent.anonymous(world)
     token = (await agent.exchange(agent.answer["identity_assertion"])).json()["access_token"]
     await world.product("north", "new-game")
@@ -286,7 +286,7 @@ async def test_the_names_of_a_consent_page_hold_nothing_that_is_unseen_or_turns_
 
 
 @pytest.mark.parametrize("path", ["/auth/authorize?client_id=x&client_id=y&state=s", "/auth/agents?x=y"])
-async def test_t44_a_refusal_of_a_page_is_kept_by_nobody(world: World, path: str) -> None:
+async def test_t44_a_refused_page_is_not_cached(world: World, path: str) -> None:
     answer = await world.http.get(path)
 
     assert answer.status_code == 400

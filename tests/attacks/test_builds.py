@@ -206,7 +206,7 @@ async def test_a_name_with_a_zero_byte_is_only_unknown(works: Works, part: str) 
     assert 400 <= answer.status_code < 500
 
 
-async def test_what_builds_consist_of_is_never_collected(works: Works) -> None:
+async def test_the_blobs_of_a_build_are_never_collected(works: Works) -> None:
     """Packs, signed manifests and deltas are kept as long as a build refers to them, however old they are."""
     first = await works.built(tar({"a": SHARED}), "1.1.0")
     await works.publish("1.1.0")
@@ -252,7 +252,7 @@ async def test_a_signed_manifest_of_another_build_is_not_believed(works: Works) 
     assert [each["kind"] for each in found["findings"]] == ["manifest"]
 
 
-async def test_what_is_sold_is_kept_by_no_shared_cache(works: Works) -> None:
+async def test_no_shared_cache_stores_a_sold_file(works: Works) -> None:
     """A manifest names the chunks, and the chunks give access to the packs."""
     world, shop = works.shop.world, works.shop
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}

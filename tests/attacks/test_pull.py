@@ -150,7 +150,7 @@ class Meddled(Shelf):
 
 
 @pytest.mark.parametrize("name", ["same.txt", "text"])
-def test_what_is_changed_while_a_pull_runs_is_found_by_the_next(app: Path, name: str) -> None:
+def test_the_next_pull_finds_changes_made_during_a_pull(app: Path, name: str) -> None:
     """The pull records the size and time that a file had when it was checked, not later ones."""
     shelf = Meddled(NEW)
     shelf.meddle = lambda: (app / name).write_bytes(b"evil")
@@ -162,7 +162,7 @@ def test_what_is_changed_while_a_pull_runs_is_found_by_the_next(app: Path, name:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may write what others own")
-def test_root_installs_nothing_into_a_folder_of_somebody_else(app: Path) -> None:
+def test_root_installs_nothing_into_a_folder_of_another_user(app: Path) -> None:
     """The owner of the folder could change links in it while root writes."""
     os.chown(app, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
 

@@ -11,7 +11,7 @@ OWN_PAGE = {"Origin": "http://127.0.0.1:8480"}
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_link_opens_nothing_once_there_is_somebody(world: World, method: str) -> None:
+async def test_a_set_up_link_is_invalid_once_a_person_exists(world: World, method: str) -> None:
     link = await people.create_setup_link(world.store)
     assert link is not None
     token = link.partition("token=")[2]

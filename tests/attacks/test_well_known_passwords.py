@@ -18,7 +18,7 @@ async def test_a_seeded_store_is_not_served_to_other_machines_later(demo_world: 
         await store_service.prepare(replace(demo_world.store, is_loopback=False), is_demo=False)
 
 
-async def test_it_is_served_once_nothing_of_them_is_left(demo_world: World) -> None:
+async def test_the_service_starts_after_well_known_passwords_are_replaced(demo_world: World) -> None:
     store = demo_world.store
     async with store.database.transaction() as transaction:
         org = await queries.organisation_with_slug(transaction, demo.ORGANISATIONS[0][0])

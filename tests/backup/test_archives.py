@@ -90,7 +90,7 @@ async def made(installation: Installation) -> None:
         assert await backup.end(snapshot, is_last_try=True) is not None
 
 
-def test_an_archive_holds_every_blob_under_its_place(installation: Installation) -> None:
+def test_an_archive_contains_every_blob_at_its_path(installation: Installation) -> None:
     async def run() -> list[str]:
         digests = [await installation.add(b"%d" % number * number) for number in (0, 1, 40)]
         digests.append(await installation.add(random.Random(1).randbytes(3 << 20)))
@@ -249,7 +249,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_what_no_backup_writes_is_damage_that_is_found_at_once(kind: str) -> None:
+def test_content_that_no_backup_writes_is_detected_at_once(kind: str) -> None:
     archive = io.BytesIO()
     sealing = AgeEncryptor(archive.write, PASSPHRASE, work=WORK)
     sealing.write(HOSTILE[kind] + bytes(1024))

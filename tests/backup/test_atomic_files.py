@@ -28,7 +28,7 @@ def test_an_abandoned_file_leaves_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_what_has_the_name_already_is_never_written_over(tmp_path: Path) -> None:
+def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "name").write_bytes(b"before")
 
     with pytest.raises(Unavailable), atomic_files.new_file(tmp_path) as file:
@@ -37,7 +37,7 @@ def test_what_has_the_name_already_is_never_written_over(tmp_path: Path) -> None
     assert (tmp_path / "name").read_bytes() == b"before"
 
 
-def test_leftovers_go_and_what_is_being_written_stays(tmp_path: Path) -> None:
+def test_leftover_files_are_deleted_and_files_in_progress_are_kept(tmp_path: Path) -> None:
     dead = tmp_path / f"{atomic_files.PREFIX}dead{atomic_files.ENDING}"
     dead.mkdir()
     (dead / "half").touch()
@@ -99,7 +99,7 @@ def test_a_full_volume_is_said_and_so_is_a_place_that_cannot_be_written(tmp_path
         raise AssertionError("it was made")
 
 
-def test_what_is_no_file_of_ours_is_passed_over(tmp_path: Path) -> None:
+def test_foreign_files_are_ignored(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".countersign-pipe.unfinished")
     (tmp_path / "kept").write_bytes(b"kept")
     (tmp_path / ".countersign-link.unfinished").symlink_to(tmp_path / "kept")

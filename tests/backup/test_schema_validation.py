@@ -63,7 +63,7 @@ async def require_own(made: Mapping[str, Path], folder: Path, name: str, stateme
 
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("statements", ["", "ANALYZE"])
-async def test_what_the_services_make_is_their_own(
+async def test_tables_created_by_the_services_are_accepted(
     made: Mapping[str, Path], tmp_path: Path, name: str, statements: str
 ) -> None:
     await require_own(made, tmp_path, name, statements)
@@ -114,7 +114,7 @@ async def test_an_index_of_columns_may_have_been_added(
         ("records", "UPDATE module_state SET snapshot = 'none'"),
     ],
 )
-async def test_what_somebody_else_has_made_is_refused(
+async def test_a_database_with_foreign_objects_is_refused(
     made: Mapping[str, Path], tmp_path: Path, name: str, statements: str
 ) -> None:
     with pytest.raises(UnknownSchemaObjects):

@@ -20,7 +20,7 @@ def table(create: str = CREATE, finish: tuple[str, ...] = RULES, references: tup
     return Table("lead", create, ("id", "n", "s"), finish, references)
 
 
-def test_what_a_table_needs_is_let_through() -> None:
+def test_statements_that_a_table_needs_are_allowed() -> None:
     require_plain(table())
 
 

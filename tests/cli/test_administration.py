@@ -94,7 +94,7 @@ def test_a_client_is_registered_with_the_addresses_people_return_to(run: Run, te
     assert "/redirect_uris/0: must be https" in unsafe.stderr
 
 
-def test_what_exists_or_does_not_is_said_by_exit_code(run: Run, tenant: Path) -> None:
+def test_the_exit_code_shows_whether_a_thing_exists(run: Run, tenant: Path) -> None:
     taken = run("org", "create", "acme", "--name", "Again", "--data", tenant)
     nobody = run("token", "issue", "nobody@example.com", "--data", tenant)
     no_org = run("client", "create", "none", "--name", "x", "--scope", "read:library", "--data", tenant)
@@ -234,7 +234,7 @@ def test_doctor_names_a_variable_that_is_no_setting(run: Run, tmp_path: Path) ->
     assert "no setting is called COUNTERSIGN_RATE_PRESON\n" in done.stdout
 
 
-def test_what_is_refused_here_names_what_is_wrong_and_the_command(run: Run, tenant: Path) -> None:
+def test_a_refusal_names_the_mistake_and_the_command(run: Run, tenant: Path) -> None:
     slug = run("org", "create", "Bad_Slug!", "--name", "A", "--data", tenant)
     scope = run("client", "create", "acme", "--name", "A", "--scope", "foo", "--data", tenant)
 

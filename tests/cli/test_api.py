@@ -73,7 +73,7 @@ def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], Scripted
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
 
 
-def test_a_header_that_is_said_replaces_ours_however_it_is_spelt(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_a_given_header_replaces_the_default_in_any_spelling(run: Run, scripted: Callable[[], Scripted]) -> None:
     server = scripted()
     server.say(200, {})
     said = {"content-type": "text/csv", "idempotency-key": "mine", "ACCEPT": "text/plain", "authorization": "Basic x"}
@@ -104,7 +104,7 @@ def test_a_refusal_ends_with_the_exit_code_of_its_kind(run: Run, demo_store: Run
     assert "countersign login" in unknown.stderr
 
 
-def test_what_needs_a_person_ends_with_a_code_of_its_own(run: Run, records: str) -> None:
+def test_a_request_that_needs_a_person_has_its_own_exit_code(run: Run, records: str) -> None:
     login = run("api", "POST", "/api/auth/login", "--input", "-", "--server", records, stdin=json.dumps(ALICE))
     session = json.loads(login.stdout)["token"]
     body = ["-j", 'scopes=["lead.list", "lead.delete"]', "-f", "label=cli"]
@@ -120,7 +120,7 @@ def test_what_needs_a_person_ends_with_a_code_of_its_own(run: Run, records: str)
     assert f"{records}/approvals" in done.stderr
 
 
-def test_a_call_of_records_that_got_no_answer_is_not_made_twice(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_an_unanswered_call_of_records_is_not_repeated(run: Run, scripted: Callable[[], Scripted]) -> None:
     server = scripted()
     server.answers.append(None)
 
@@ -179,7 +179,7 @@ def test_bash_completes_commands(run: Run, tmp_path: Path) -> None:
     assert done.stdout.split() == ["push", "publish", "pull"]
 
 
-def test_what_records_refuse_is_said_with_its_reason_and_a_way_on(run: Run, records: str) -> None:
+def test_a_refusal_of_the_records_service_is_shown_with_reason_and_remedy(run: Run, records: str) -> None:
     login = run("api", "POST", "/api/auth/login", "--input", "-", "--server", records, stdin=json.dumps(ALICE))
     session = {"COUNTERSIGN_TOKEN": json.loads(login.stdout)["token"]}
 

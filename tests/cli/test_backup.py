@@ -251,7 +251,7 @@ def test_a_full_volume_leaves_nothing_behind(data: Path, tmp_path: Path) -> None
     assert not list(data.glob(".countersign-*"))
 
 
-def test_what_postgresql_and_a_bucket_hold_is_restored_into_others(
+def test_a_backup_of_postgresql_and_a_bucket_is_restored_into_others(
     run: Run, new_postgres_url: PostgresFactory, s3_url: Bucket, tmp_path: Path
 ) -> None:
     def settings(prefix: str) -> Settings:
@@ -296,7 +296,7 @@ def test_a_directory_that_is_there_is_filled_even_behind_a_link_or_as_the_root_o
     assert not list(tmp_path.glob("**/.countersign-*"))
 
 
-def test_what_cannot_be_restored_into_is_refused_before_anything_is_read(run: Run, tmp_path: Path) -> None:
+def test_an_unsuitable_restore_target_is_refused_before_the_backup_is_read(run: Run, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "kept").touch()
 

@@ -234,7 +234,7 @@ def test_a_token_does_not_follow_a_redirect_to_another_server(run: Run, scripted
     assert "authorization" not in elsewhere.seen[0].headers
 
 
-def test_what_is_wrong_with_the_input_is_reported_with_its_place(run: Run, scripted: Make) -> None:
+def test_invalid_input_is_reported_with_its_position(run: Run, scripted: Make) -> None:
     server = scripted()
     wrong = problem(400, "invalid_request", "it is wrong", "Correct what `errors` names and send the request again.")
     faults = [{"pointer": "/count", "detail": "too many"}, {"parameter": "org", "detail": "?"}]
@@ -256,7 +256,7 @@ def test_a_remedy_names_the_command_and_not_the_call_of_the_api(run: Run, script
     assert "/api/v1" not in done.stderr
 
 
-def test_what_a_sign_in_never_allows_names_the_ways_that_do(run: Run, demo_store: Running) -> None:
+def test_a_command_that_no_sign_in_allows_names_the_alternatives(run: Run, demo_store: Running) -> None:
     token = issued(run, demo_store, "publisher@example.com", "read:products")
 
     codes = run("codes", "issue", "toolsmith/awl", "--kind", "license", "--server", demo_store.url, **token)

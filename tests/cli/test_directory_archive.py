@@ -53,7 +53,7 @@ def test_another_byte_changes_the_archive(build: Path, form: Format) -> None:
     assert packed(build, form) != first
 
 
-def test_a_tar_holds_everything_with_plain_modes_and_no_owner(build: Path) -> None:
+def test_a_tar_contains_all_files_with_plain_modes_and_no_owner(build: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(packed(build, "tar.gz"))) as archive:
         members = archive.getmembers()
 
@@ -68,7 +68,7 @@ def test_a_tar_holds_everything_with_plain_modes_and_no_owner(build: Path) -> No
     assert members[3].linkname == "bin/tool"
 
 
-def test_a_zip_holds_everything_and_keeps_links(build: Path) -> None:
+def test_a_zip_contains_all_files_and_keeps_links(build: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(packed(build, "zip"))) as archive:
         names = archive.namelist()
         link = archive.getinfo("latest")

@@ -109,7 +109,7 @@ def test_a_reader_that_ends_too_early_is_not_a_full_disk(data: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("config",), ("version",), ("verify",), ("keys", "status")], ids=" ".join)
-def test_an_answer_that_does_not_fit_on_the_disk_is_said_to_be(data: Path, command: tuple[str, ...]) -> None:
+def test_a_response_too_large_for_the_disk_is_reported(data: Path, command: tuple[str, ...]) -> None:
     with open("/dev/full", "wb") as nowhere:
         where = () if command == ("version",) else ("--data", data)
         done = written_to(nowhere.fileno(), *command, *where)

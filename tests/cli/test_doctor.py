@@ -77,7 +77,7 @@ def test_both_services_are_looked_at_or_the_one_that_is_named(run: Run, data: Pa
     assert not {"distribution database", "distribution port", "blob store"} & records.standing.keys()
 
 
-def test_what_the_services_would_refuse_of_the_proxies_is_reported(run: Run, data: Path) -> None:
+def test_proxy_settings_that_the_services_refuse_are_reported(run: Run, data: Path) -> None:
     wrong = asked(run, data, *FREE, COUNTERSIGN_TRUSTED_PROXIES="10.0.0.0/8, 10.0.0.1/33")
     right = asked(run, data, *FREE, COUNTERSIGN_TRUSTED_PROXIES="10.0.0.1/8")
 

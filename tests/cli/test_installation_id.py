@@ -114,7 +114,7 @@ def test_both_services_of_an_installation_have_one_id(command: Command, data: Pa
     assert len(shown(found)) == 1
 
 
-def test_a_lost_database_of_one_service_is_not_begun_anew(command: Command, data: Path) -> None:
+def test_a_lost_database_of_one_service_is_not_created_again(command: Command, data: Path) -> None:
     for made in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
         assert command(*made, "--data", data).exit_code == Exit.OK
     (data / "records.sqlite").unlink()

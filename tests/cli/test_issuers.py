@@ -41,7 +41,7 @@ def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None
     assert removed.stdout == f"{ISSUER} is no longer trusted; agents ended: 0.\n"
 
 
-def test_what_cannot_be_trusted_is_refused_with_its_remedy(run: Run, tmp_path: Path) -> None:
+def test_an_untrustworthy_issuer_is_refused_with_the_remedy(run: Run, tmp_path: Path) -> None:
     assert run("org", "create", "acme", "--name", "Acme", "--data", tmp_path / "data").returncode == Exit.OK
     data = ("--data", tmp_path / "data", "--name", "Example ID")
     plain = run("issuers", "add", ISSUER, "--jwks-uri", "http://id.example/jwks.json", *data)

@@ -149,7 +149,7 @@ def test_nothing_is_sealed_under_a_key_that_the_running_services_do_not_have(run
     assert rotated.returncode == Exit.OK, rotated.stderr
 
 
-def test_where_only_records_are_kept_their_key_is_reencrypted_and_no_store_is_made(run: Run, tmp_path: Path) -> None:
+def test_rotation_of_a_records_only_installation_creates_no_store(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
     none = run("keys", "reencrypt", "--data", data)
     run("modules", "apply", "--data", data)

@@ -113,7 +113,7 @@ def test_a_sign_in_asks_for_what_every_account_holds_and_for_more_where_that_is_
     assert json.loads(server.seen[0].body)["scope"] == asked
 
 
-def test_who_may_not_publish_is_shown_how_to_sign_in_all_the_same(
+def test_a_person_without_publishing_rights_is_shown_how_to_sign_in(
     run: Run, scripted: Make, home: dict[str, str]
 ) -> None:
     server = scripted()
@@ -173,7 +173,7 @@ def test_a_logout_removes_the_login_of_this_server_and_has_the_server_end_its_to
     assert json.loads(again.stdout) == {"server": server.url, "removed": False}
 
 
-def test_a_logout_without_the_server_removes_the_login_all_the_same(run: Run, scripted: Make) -> None:
+def test_a_logout_without_the_server_still_removes_the_login(run: Run, scripted: Make) -> None:
     server = scripted()
     signed_in(run, server)
     server.answers.append(None)

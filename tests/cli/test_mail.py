@@ -29,7 +29,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_letter_is_shown_newest_first_with_its_link(run: Run, data: Path) -> None:
+def test_emails_are_shown_newest_first_with_their_links(run: Run, data: Path) -> None:
     done = run("mail", "--data", data)
 
     lines = done.stdout.splitlines()
@@ -39,7 +39,7 @@ def test_every_letter_is_shown_newest_first_with_its_link(run: Run, data: Path) 
     assert lines[1] == "Größe 2"
 
 
-def test_the_last_letter_is_shown_whole_and_cannot_move_the_cursor(run: Run, data: Path) -> None:
+def test_the_last_email_is_shown_completely_and_cannot_move_the_cursor(run: Run, data: Path) -> None:
     done = run("mail", "--last", "--to", "Eve@example.com", "--data", data)
 
     assert f"{LINK}1\n\nBis dann" in done.stdout
@@ -47,7 +47,7 @@ def test_the_last_letter_is_shown_whole_and_cannot_move_the_cursor(run: Run, dat
     assert "\x1b" not in done.stdout
 
 
-def test_as_json_a_letter_has_its_links_and_its_text(run: Run, data: Path) -> None:
+def test_the_json_of_an_email_has_its_links_and_its_text(run: Run, data: Path) -> None:
     letters = json.loads(run("mail", "--to", "ann@example.com", "--json", "--data", data).stdout)["letters"]
 
     assert [each["links"] for each in letters] == [[f"{LINK}2"], [f"{LINK}0"]]
@@ -65,7 +65,7 @@ def test_an_empty_outbox_is_reported(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_a_file_that_is_no_letter_is_named(run: Run, data: Path) -> None:
+def test_a_file_that_is_not_an_email_is_named(run: Run, data: Path) -> None:
     (data / "mail" / "zzz.eml").write_bytes(b"no letter")
 
     done = run("mail", "--data", data)

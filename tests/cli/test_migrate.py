@@ -179,7 +179,7 @@ def test_an_installation_moves_and_continues(
     assert run("audit", "verify", "--data", here.data, **there(here.data, to, blobs)).returncode == Exit.OK
 
 
-def test_what_is_in_the_way_is_named_and_nothing_is_moved(
+def test_an_obstacle_is_named_and_nothing_is_moved(
     run: Run, here: Furnished, new_postgres_url: PostgresFactory
 ) -> None:
     to, other = new_postgres_url(), new_postgres_url()

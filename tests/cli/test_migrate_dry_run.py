@@ -119,7 +119,7 @@ def test_the_settings_of_the_new_place_are_all_that_have_a_value_and_the_key_wha
 
 
 @pytest.mark.parametrize("option", [["--dry-run"], []], ids=["planned", "done"])
-def test_what_is_another_roles_is_refused(run: Run, here: Path, target: Target, option: list[str]) -> None:
+def test_a_table_of_another_role_is_refused(run: Run, here: Path, target: Target, option: list[str]) -> None:
     command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here, *option]
     target.sql(
         f"CREATE SCHEMA records AUTHORIZATION {target.other}",

@@ -135,7 +135,7 @@ def test_on_loopback_it_answers_to_its_own_name_alone(both: Watched, host: str) 
     assert httpx.get(f"{both.url}/livez", headers={"Host": "localhost:9"}, timeout=20).status_code == 200
 
 
-def test_without_the_setting_there_is_no_such_port(demo_store: Running) -> None:
+def test_the_operators_port_is_closed_without_the_setting(demo_store: Running) -> None:
     assert "Operator:" not in demo_store.log.read_text()
 
 
@@ -246,7 +246,7 @@ def _hold_the_database(data: Path, service: str) -> Callable[[], None]:
         (_hold_the_database, "distribution", "distribution database"),
     ],
 )
-def test_what_is_broken_is_named_until_it_is_well_again(
+def test_a_broken_dependency_is_named_until_it_recovers(
     both: Watched, spoil: Callable[[Path, str], Callable[[], None]], service: str, check: str
 ) -> None:
     undo = spoil(both.server.data, service)

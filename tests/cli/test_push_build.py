@@ -35,7 +35,7 @@ def test_a_build_that_is_made_is_reported(server: tuple[Scripted, Server]) -> No
     assert (built.files, built.stored) == (2, 5)
 
 
-def test_what_is_refused_is_reported_with_its_rule_and_the_remedy(server: tuple[Scripted, Server]) -> None:
+def test_a_refused_build_is_reported_with_its_rule_and_the_remedy(server: tuple[Scripted, Server]) -> None:
     problem = {"code": "archive_refused", "status": 422, "detail": "../a: leaves", "resolution": "Pack it anew."}
     server[0].say(200, job("failed", error={**problem, "rule": "escape", "entry": "../a"}))
 

@@ -35,7 +35,7 @@ def test_modules_are_planned_applied_and_listed(run: Run, data: Path, settings: 
     assert "crm\t1.0.0\t1.0.0\ton\tSales\n" in after.stdout
 
 
-def test_a_module_that_was_switched_off_is_dropped_when_that_is_said(run: Run, data: Path, settings: Settings) -> None:
+def test_a_disabled_module_is_dropped_only_on_request(run: Run, data: Path, settings: Settings) -> None:
     fewer = {**settings, "COUNTERSIGN_MODULES": "party"}
     assert run("modules", "apply", "--data", data, **settings).returncode == Exit.OK
 
@@ -148,7 +148,7 @@ def test_a_person_who_cannot_be_made_leaves_nothing_behind(run: Run, data: Path,
     assert not any("Traceback" in each.stderr for each in refused)
 
 
-def test_people_still_work_after_a_module_has_gone(run: Run, data: Path) -> None:
+def test_people_can_work_after_a_module_is_removed(run: Run, data: Path) -> None:
     made = run("user", "create", "zoe", "--role", "administrator", "--role", "clerk", "--data", data)
     fewer = {"COUNTERSIGN_MODULES": "party"}
     (token,) = parse_qs(urlsplit(made.stdout.strip()).query)["token"]
@@ -185,7 +185,7 @@ def test_an_audit_as_it_was_written_is_intact(run: Run, data: Path, settings: Se
         ("DELETE FROM audit_lane", "lane 0, number 0: the head of the lane is missing"),
     ],
 )
-def test_what_was_done_to_the_audit_is_reported_with_its_place(run: Run, data: Path, harm: str, said: str) -> None:
+def test_a_tampered_audit_is_reported_with_its_position(run: Run, data: Path, harm: str, said: str) -> None:
     run("user", "create", "zoe", "--role", "administrator", "--data", data)
     database = sqlite3.connect(data / "records.sqlite")
     with database:

@@ -97,7 +97,7 @@ def test_everything_that_a_server_makes_in_its_data_directory_is_known(run: Run,
 
 
 @pytest.mark.parametrize("name", ["blobs", "blobs/sealed", "mail"])
-def test_what_a_link_leads_to_is_left_and_named(run: Run, data: Path, tmp_path: Path, name: str) -> None:
+def test_the_target_of_a_link_is_kept_and_named(run: Run, data: Path, tmp_path: Path, name: str) -> None:
     """The links in a copied data directory lead to the files of the original."""
     volume = (data / name).rename(tmp_path / "volume")
     (data / name).symlink_to(volume)

@@ -125,7 +125,7 @@ def test_a_copy_that_takes_the_originals_place_may_send_at_once(
     assert SAID not in server.log.read_text()
 
 
-def test_a_hold_outlives_a_move_and_the_next_backup(
+def test_a_hold_persists_through_a_move_and_the_next_backup(
     run: Run, new_postgres_url: PostgresFactory, hooks: Hooks, tmp_path: Path
 ) -> None:
     key = {"COUNTERSIGN_PRIVATE_WEBHOOKS": "true", "COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}

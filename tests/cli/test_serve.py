@@ -62,7 +62,7 @@ def test_several_workers_share_one_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--host", "192.0.2.1", "--demo"], ["--port", "1"], ["--workers", "0"]])
-def test_what_cannot_be_served_so_is_a_usage_error(run: Run, tmp_path: Path, arguments: list[str]) -> None:
+def test_invalid_serve_options_are_a_usage_error(run: Run, tmp_path: Path, arguments: list[str]) -> None:
     done = run("serve", "--data", tmp_path / "data", *arguments)
 
     assert done.returncode == Exit.USAGE

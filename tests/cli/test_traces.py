@@ -135,7 +135,7 @@ def test_without_the_packages_the_start_is_refused_and_says_what_to_install(
     assert "Traceback" not in done.stderr
 
 
-def test_what_is_no_address_of_a_collector_is_refused(run: Run, tmp_path: Path) -> None:
+def test_an_invalid_collector_address_is_refused(run: Run, tmp_path: Path) -> None:
     told = {"COUNTERSIGN_OTLP_URL": "localhost:4318"}
 
     done = run("serve", "distribution", "--data", tmp_path / "data", "--port", "0", **told)

@@ -129,7 +129,7 @@ def test_an_interrupted_push_continues_when_run_again(
     assert not list(Path(home["XDG_CACHE_HOME"]).rglob("*.json"))
 
 
-def test_what_is_there_is_not_sent_again_and_another_file_of_its_name_is_a_conflict(
+def test_a_stored_file_is_not_sent_again_and_a_different_file_of_its_name_conflicts(
     run: Run, shelf: Shelf, tmp_path: Path
 ) -> None:
     version, file = shelf.version(), tmp_path / "a.bin"
@@ -246,7 +246,7 @@ def test_a_partial_file_of_an_earlier_run_is_completed(
     assert digest(tmp_path / "got.bin") == digest(build)
 
 
-def test_a_partial_file_of_other_bytes_is_fetched_anew(
+def test_a_partial_file_with_different_bytes_is_downloaded_again(
     run: Run, stocked: Shelf, build: Path, published: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(b"x" * MIB)
@@ -271,7 +271,7 @@ def test_an_existing_file_of_other_bytes_is_kept(run: Run, stocked: Shelf, publi
     assert forced.returncode == Exit.OK
 
 
-def test_what_is_not_there_is_exit_code_3(run: Run, shelf: Shelf) -> None:
+def test_a_missing_release_is_exit_code_3(run: Run, shelf: Shelf) -> None:
     no_product = run("download", "northwind-games/none", "--server", shelf.server.url)
     no_release = run("download", shelf.name, "--version", "0.0.0-none", "--server", shelf.server.url)
     slug = shelf.name.partition("/")[2]
@@ -281,7 +281,7 @@ def test_what_is_not_there_is_exit_code_3(run: Run, shelf: Shelf) -> None:
     assert shelf.name in other_org.stderr
 
 
-def test_somebody_elses_release_is_refused(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_release_of_another_publisher_is_refused(run: Run, shelf: Shelf, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a")
     command = ("push", "a", shelf.name, "--version", "1.0.0-mine", "--server", shelf.server.url)
 

@@ -39,7 +39,7 @@ def test_a_refusal_names_the_entry_and_the_rule_and_leaves_nothing(run: Run, tmp
     assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
 
 
-def test_what_is_unusual_and_harmless_is_taken_when_asked_for(run: Run, tmp_path: Path) -> None:
+def test_unusual_harmless_archives_are_unpacked_on_request(run: Run, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "a.zip", **{"u\u0308ber": "x"})
 
     assert run("unpack", archive, "out").returncode == Exit.FAILED
@@ -57,7 +57,7 @@ def test_a_folder_with_something_in_it_is_left_alone(run: Run, tmp_path: Path) -
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
 
 
-def test_what_is_no_archive_is_reported(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_no_archive_is_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no archive")
 
     done = run("unpack", "text", "out", "--json")

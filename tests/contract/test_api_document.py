@@ -129,7 +129,7 @@ def assert_same(schema: dict[str, Any], name: str) -> None:
             assert_same(resolved(schema["properties"][member]["items"]), inner)
 
 
-def test_what_the_tables_say_is_read_as_it_is_meant() -> None:
+def test_the_tables_of_the_document_are_parsed_correctly() -> None:
     rows = {(row.method, row.path): row for row in documented.rows()}
 
     limit = rows["GET", "/library"].parameters["limit"]

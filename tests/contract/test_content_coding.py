@@ -84,7 +84,7 @@ async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(b
 
 
 @pytest.mark.parametrize("accepted", ["", "br", "identity", "gzip;q=0, zstd;q=0", "gzip;q=0.5, identity;q=1", "*;q=0"])
-async def test_who_takes_no_coding_gets_none(big: World, accepted: str) -> None:
+async def test_a_client_that_accepts_no_coding_gets_an_unencoded_response(big: World, accepted: str) -> None:
     for path in (*DOCUMENTS, *CATALOG):
         assert "content-encoding" not in (await raw(big, path, Accept_Encoding=accepted))[0].headers
 
@@ -126,7 +126,7 @@ async def test_a_change_is_seen_in_every_coding_at_once(big: World) -> None:
     assert after.headers["etag"] != before.headers["etag"]
 
 
-def test_a_body_is_encoded_once_and_the_least_recently_used_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_is_encoded_once_and_the_least_recently_used_is_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bytes] = []
     real = gzip.compress
     monkeypatch.setattr(response_cache.gzip, "compress", lambda body, *a, **k: made.append(body) or real(body, *a, **k))

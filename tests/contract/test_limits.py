@@ -177,7 +177,7 @@ async def test_tokens_are_asked_for_within_a_quota_of_the_address(world: World) 
     assert (await world.call("GET", "/info", ann)).status_code == 200
 
 
-async def test_what_is_limited_does_nothing(world: World) -> None:
+async def test_a_rate_limited_request_changes_nothing(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     for _ in range(6):
         await world.call("GET", "/info", owner)

@@ -364,7 +364,7 @@ async def test_an_owner_of_one_organisation_cannot_administer_another(scene: Sce
     assert await everything(scene.world.store) == before
 
 
-async def test_a_client_that_is_deleted_is_gone_at_once_from_every_worker_that_knew_it(scene: Scene) -> None:
+async def test_a_deleted_client_is_refused_at_once_by_every_worker(scene: Scene) -> None:
     world = scene.world
     token = await world.client_token("north")
     claims = world.store.tokens.verify(token)

@@ -33,12 +33,12 @@ def test_a_computed_field_may_be_made_from_another() -> None:
     assert computed(PLANT, {"title": "oak", "base": 4}) == {"double": 8, "text": "oak: 8"}
 
 
-def test_what_is_made_from_an_empty_field_is_empty() -> None:
+def test_a_value_computed_from_an_empty_field_is_empty() -> None:
     assert computed(PLANT, {"title": "oak", "base": None}) == {"double": None, "text": None}
     assert computed(PLANT, {"base": 0}) == {"double": 0, "text": None}
 
 
-def test_what_no_field_can_hold_is_a_fault_of_the_module() -> None:
+def test_a_computed_value_that_no_field_can_store_is_a_module_error() -> None:
     plant = model("Plant", {"base": Number(), "half": Number(computed=halved)}).declared
 
     with pytest.raises(TypeError, match="gives text or a whole number"):

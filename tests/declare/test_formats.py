@@ -46,13 +46,13 @@ UNFITTING: list[tuple[Format, str]] = [
 
 
 @pytest.mark.parametrize(("name", "written", "stored"), FITTING)
-def test_what_fits_is_stored_in_one_form(name: Format, written: str, stored: str) -> None:
+def test_a_valid_value_is_stored_in_one_form(name: Format, written: str, stored: str) -> None:
     assert Text(format=name).read(written) == stored
     assert Text(format=name).read(stored) == stored
 
 
 @pytest.mark.parametrize(("name", "written"), UNFITTING)
-def test_what_does_not_fit_is_refused(name: Format, written: str) -> None:
+def test_an_invalid_value_is_refused(name: Format, written: str) -> None:
     with pytest.raises(BadValue, match=r"must (not )?be"):
         Text(format=name).read(written)
 

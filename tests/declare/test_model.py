@@ -46,7 +46,7 @@ def test_every_generated_command_is_there_unless_some_are_named() -> None:
     assert model("Bed", {"title": Text()}, commands=("get",)).declared.commands == ("get",)
 
 
-def test_what_the_class_statement_says_wins() -> None:
+def test_options_of_the_class_statement_take_precedence() -> None:
     said = model("P", {"title": Text(), "code": Text()}, name="plant", label="Herb", plural="Herbage", shown_as="code")
 
     declared = said.declared
@@ -94,7 +94,7 @@ def test_a_field_reads_its_label_from_its_name_unless_it_says_one() -> None:
     assert [field.label for field in plant.fields.values()] == ["Is active", "Tax number"]
 
 
-def test_what_is_computed_or_totalled_is_readonly_and_what_is_unique_is_indexed() -> None:
+def test_computed_and_total_fields_are_readonly_and_unique_fields_are_indexed() -> None:
     fields = model("P", {"a": Text(computed=str), "b": Number(sum_of="c.d"), "e": Text(unique=True)}).declared.fields
 
     assert [fields["a"].readonly, fields["b"].readonly, fields["e"].readonly] == [True, True, False]

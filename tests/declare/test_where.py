@@ -20,6 +20,6 @@ def test_the_operator_in_is_written_with_an_underscore() -> None:
 @pytest.mark.parametrize(
     "condition", [{}, {"eq": 1, "ne": 2}, {"equals": 1}, {"in_": [1], "eq": 1}, {"in__": [1]}, {"_eq": 1}]
 )
-def test_none_or_several_or_unknown_operators_are_refused_with_those_there_are(condition: dict[str, Any]) -> None:
+def test_a_condition_without_exactly_one_known_operator_is_refused(condition: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"where\('stage', …\): name exactly one of eq, ne, contains, in, gt"):
         where("stage", **condition)

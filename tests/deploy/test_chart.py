@@ -90,7 +90,7 @@ def test_no_pod_has_a_right_it_does_not_need_and_each_service_finds_its_pods(val
 
 @needs_helm
 @pytest.mark.parametrize("left_out", ["masterKey.secret", "blobs.url", "counters.url"])
-def test_what_several_pods_need_must_be_given(left_out: str) -> None:
+def test_settings_that_several_pods_need_are_required(left_out: str) -> None:
     refused = template(**{name: value for name, value in SEVERAL.items() if name != left_out})
 
     assert refused.returncode != 0
@@ -104,7 +104,7 @@ def test_an_address_that_sign_in_would_refuse_is_refused(value: str) -> None:
 
 
 @needs_helm
-def test_an_ingress_whose_forwarded_addresses_nobody_would_believe_is_refused() -> None:
+def test_an_ingress_with_untrusted_forwarded_addresses_is_refused() -> None:
     refused = template(**{"ingress.enabled": "true"})
     hosts = {
         each["spec"]["rules"][0]["host"]

@@ -104,7 +104,7 @@ def download_digest(publisher: Publisher, artifact_id: str) -> str:
 
 @pytest.mark.usefixtures("no_forking")
 @pytest.mark.parametrize("way", ["whole", "parts"])
-def test_a_large_file_goes_in_and_out_in_constant_memory(
+def test_a_large_file_is_uploaded_and_downloaded_in_constant_memory(
     publisher: Publisher, way: str, is_full: bool, figures: Figures
 ) -> None:
     size_mib = 2048 if is_full else 200

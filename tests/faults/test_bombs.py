@@ -86,7 +86,7 @@ def _is_answered(connection: socket.socket) -> bool:
 
 @pytest.mark.usefixtures("no_forking")
 @pytest.mark.parametrize("service", TAKES_JSON)
-def test_what_is_made_to_be_too_much_is_refused_and_kept_nowhere(
+def test_an_archive_bomb_is_refused_and_not_stored(
     service: str, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     lives = Lives(tmp_path / "data", service)

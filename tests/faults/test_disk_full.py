@@ -144,7 +144,7 @@ def test_an_upload_that_does_not_fit_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize("reserve_mib", [0, 16])
-def test_a_file_goes_in_as_long_as_it_leaves_the_reserve(store: Shop, reserve_mib: int) -> None:
+def test_a_file_is_accepted_if_it_leaves_the_reserve(store: Shop, reserve_mib: int) -> None:
     store.open(reserve_mib)
     size = (VOLUME_MIB - reserve_mib - 20) * MIB
 

@@ -63,7 +63,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.mark.parametrize("reserve_mib", [0, 16])
-def test_writes_on_a_full_volume_are_refused_and_go_on_when_there_is_room(
+def test_writes_on_a_full_volume_are_refused_and_succeed_when_space_is_freed(
     site: Site, reserve_mib: int, figures: Figures
 ) -> None:
     site.lives.settings["COUNTERSIGN_RESERVE_MIB"] = str(reserve_mib)

@@ -80,7 +80,7 @@ async def kill_in_the_middle(command: list[str | Path], variables: dict[str, str
     return done
 
 
-async def test_a_killed_rotation_is_gone_on_with(database_url: str, tmp_path: Path) -> None:
+async def test_a_killed_rotation_is_continued(database_url: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     url = database_url if database_url.startswith("postgres") else ""
     settings = Settings(data=str(data), database_url=url, database_pool=3, reserve_mib=0)

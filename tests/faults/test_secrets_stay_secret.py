@@ -298,7 +298,7 @@ def search_errors(tour: Tour) -> None:
     assert not [each.text for each in tour.errors if AGENTS_PERSON in each.text and "<html" not in each.text]
 
 
-def test_no_file_and_no_error_holds_a_secret_as_it_was(tour: Tour, figures: Figures) -> None:
+def test_no_file_and_no_error_contains_a_plain_secret(tour: Tour, figures: Figures) -> None:
     owner = set_up(tour)
     tour_token = make_client(tour, owner)
     publish(tour, tour_token)

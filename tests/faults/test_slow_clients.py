@@ -111,7 +111,7 @@ async def crowded(lives: Lives, path: str, expected: int, crowd: Sequence[str]) 
 
 @pytest.mark.usefixtures("no_forking")
 @pytest.mark.parametrize("service", ANSWERED)
-async def test_slow_clients_are_let_go_and_hold_up_nobody(
+async def test_slow_clients_are_disconnected_and_delay_no_other_client(
     service: str, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     path, expected = ANSWERED[service]

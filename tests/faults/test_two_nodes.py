@@ -182,7 +182,7 @@ async def until_it_serves(where: Node, token: str) -> float:
     raise AssertionError(f"the node does not serve {HEALED_S} s after it was joined again")
 
 
-async def test_what_is_done_on_one_node_holds_on_the_other_at_once(
+async def test_a_change_on_one_node_applies_on_the_other_node_at_once(
     pair: Pair, is_full: bool, figures: Figures
 ) -> None:
     count = RACES_FULL if is_full else RACES
@@ -226,7 +226,7 @@ async def test_what_is_done_on_one_node_holds_on_the_other_at_once(
 
 
 @pytest.mark.parametrize("manner", ["cut", "swallow"])
-async def test_a_node_that_is_cut_off_refuses_and_holds_what_was_decided_meanwhile(
+async def test_a_disconnected_node_refuses_requests_and_later_sees_the_decisions(
     pair: Pair, manner: str, is_full: bool, figures: Figures
 ) -> None:
     player, publisher = pair.person(PLAYER), pair.person(PUBLISHER)

@@ -170,7 +170,7 @@ def found_in(text: str, kept: dict[str, str]) -> list[str]:
     return [name for name, value in kept.items() if value.lower() in text.lower()]
 
 
-def test_log_metrics_and_traces_of_a_day_hold_nothing_secret_or_personal(tmp_path: Path, figures: Figures) -> None:
+def test_log_metrics_and_traces_contain_nothing_secret_or_personal(tmp_path: Path, figures: Figures) -> None:
     with told(tmp_path) as (server, collector, operator):
         day = Day(server.url, f"http://127.0.0.1:{server.records_port}")
         work(day)

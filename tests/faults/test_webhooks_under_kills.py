@@ -48,7 +48,7 @@ async def drained(database: Database, quiet: "subprocess.Popen[bytes]") -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_no_event_of_a_kept_cause_is_lost_and_none_of_an_undone_one_is_told(
+async def test_only_events_of_committed_changes_are_sent_and_none_is_lost(
     database_url: str, is_full: bool, figures: Figures
 ) -> None:
     chance = random.Random(database_url[:6])

@@ -29,7 +29,7 @@ TWICE = [
 
 
 @given(VALUES)
-def test_what_has_unique_keys_is_read_as_it_is(value: object) -> None:
+def test_json_with_unique_keys_is_read_unchanged(value: object) -> None:
     for ensure_ascii in (True, False):
         text = json.dumps(value, ensure_ascii=ensure_ascii)
         assert json_reader.read(text) == json_reader.read(text.encode()) == value
@@ -69,7 +69,7 @@ def test_the_same_key_written_in_two_ways_is_a_duplicate(text: str) -> None:
     ],
     ids=lambda each: str(each)[:16],
 )
-def test_what_is_not_plain_json_is_refused(text: str, refusal: type[Exception]) -> None:
+def test_text_other_than_plain_json_is_refused(text: str, refusal: type[Exception]) -> None:
     with pytest.raises(refusal):
         json_reader.read(text.encode())
 

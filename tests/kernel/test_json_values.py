@@ -35,5 +35,5 @@ def test_no_kind_of_value_is_overlooked(piece: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"[[[[", b'"""""', b'{"a', b"\\" * 9, b"\xff\xfe,,,"])
-def test_what_is_no_json_is_left_to_the_decoder(text: bytes) -> None:
+def test_invalid_json_is_left_to_the_decoder(text: bytes) -> None:
     assert has_at_most(100, text)

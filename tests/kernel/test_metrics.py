@@ -45,7 +45,7 @@ def test_a_family_of_several_processes_and_of_what_was_looked_up_is_in_one_place
     assert lines[4:] == ["# HELP b B.", "# TYPE b gauge", 'b{of="x"} 0.5', 'b{of="y"} 2']
 
 
-def test_buckets_hold_all_that_took_no_longer() -> None:
+def test_a_bucket_counts_every_request_up_to_its_bound() -> None:
     took = metrics.histogram("took_seconds", "How long it took.")
     for seconds in (0.0005, 0.001, 0.3, 60):
         took.of().add(seconds)
@@ -56,7 +56,7 @@ def test_buckets_hold_all_that_took_no_longer() -> None:
     assert page()[-2:] == ['took_seconds_sum{worker="0"} 60.3015', 'took_seconds_count{worker="0"} 4']
 
 
-def test_whatever_a_label_holds_stays_in_its_quotes() -> None:
+def test_every_label_value_stays_inside_its_quotes() -> None:
     odd = metrics.gauge("odd", "Odd.", "what")
     odd.of('a"} 1\nforged{x="\\').value = 1
 

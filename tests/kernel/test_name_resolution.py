@@ -46,7 +46,7 @@ async def begun(silence: Silence, names: list[str]) -> list[asyncio.Task[list[st
     return tasks
 
 
-async def test_silent_names_hold_up_no_other(silence: Silence) -> None:
+async def test_silent_names_delay_no_other_lookup(silence: Silence) -> None:
     silent = await begun(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS - 1)])
 
     async with asyncio.timeout(30):

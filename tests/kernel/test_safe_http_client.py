@@ -117,7 +117,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
      b"Content-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"],
     ids=["length", "chunked", "closed", "more-than-announced"],
 )  # fmt: skip
-async def test_a_document_comes_however_its_end_is_told(head: bytes) -> None:
+async def test_a_document_is_read_with_every_kind_of_end_marker(head: bytes) -> None:
     assert await fetched(OK + head) == (b"{}", None)
 
 
@@ -126,7 +126,7 @@ async def test_a_document_comes_however_its_end_is_told(head: bytes) -> None:
     [("max-age=900", 900), ("public, MAX-AGE=60, must-revalidate", 60), ('max-age="7"', 7), ("no-store", 0),
      ("no-cache, max-age=9", 0), ("s-maxage=5", None), ("max-age=-1", None), ("max-age=" + "9" * 50, 999_999_999)],
 )  # fmt: skip
-async def test_how_long_it_may_be_kept_is_reported(said: str, kept_s: int | None) -> None:
+async def test_the_max_age_of_a_document_is_returned(said: str, kept_s: int | None) -> None:
     answer = await fetched(OK + f"Content-Length: 2\r\nCache-Control: {said}\r\n\r\n{{}}".encode())
 
     assert answer.max_age_s == kept_s
@@ -363,7 +363,7 @@ async def test_with_https_the_server_must_prove_the_name_and_not_the_number(
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=300), st.booleans())
-def test_whatever_is_answered_is_a_document_or_unreachable(answer: bytes, has_head: bool) -> None:
+def test_any_response_is_read_as_a_document_or_as_unreachable(answer: bytes, has_head: bool) -> None:
     async def ask() -> None:
         with suppress(Unreachable):
             assert (await fetched((OK + b"\r\n" if has_head else b"HTTP/1.1 ") + answer)).body in answer

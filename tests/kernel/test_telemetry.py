@@ -134,7 +134,7 @@ def test_nothing_that_is_called_a_secret_comes_out(name: str, marker: str, shape
 
 
 @given(WORDS.filter(lambda text: "://" not in text and "_" not in text), st.integers(), st.booleans(), st.none())
-def test_what_is_no_secret_comes_out_whole(text: str, number: int, flag: bool, nothing: None) -> None:
+def test_values_that_are_not_secret_are_logged_unchanged(text: str, number: int, flag: bool, nothing: None) -> None:
     members = {"text": text, "number": number, "flag": flag, "nothing": nothing}
 
     with logged() as written:
@@ -181,7 +181,7 @@ def test_a_line_outside_of_requests_names_none() -> None:
     assert not {"request_id", "principal"} & json.loads(written.getvalue()).keys()
 
 
-def test_what_is_below_the_level_is_not_written() -> None:
+def test_events_below_the_log_level_are_not_written() -> None:
     written = io.StringIO()
     with redirect_stderr(written):
         telemetry.configure("warning")

@@ -26,7 +26,7 @@ def test_a_full_disk_is_reported_when_it_begins_and_when_it_is_over() -> None:
     assert (over["log_level"], over["event"], over["failures"]) == ("info", "tending failed: over", 100)
 
 
-def test_it_is_told_again_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lasting_error_is_logged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(telemetry, "REPEAT_S", 0.0)
     one = ThrottledErrorLog("tending", "tending failed")
 
@@ -49,7 +49,7 @@ def test_another_kind_of_failure_is_reported_at_once_and_a_fault_with_its_traceb
     assert lines[2]["exc_info"] is fault
 
 
-def test_trouble_after_trouble_is_reported_anew() -> None:
+def test_a_new_error_is_logged_after_an_earlier_one_ended() -> None:
     one = ThrottledErrorLog("tending", "tending failed")
 
     with capture_logs() as lines:

@@ -34,7 +34,7 @@ def test_a_credit_has_the_tax_of_its_charge(net_minor: int, tax_bp: int) -> None
     assert tax_of(-net_minor, tax_bp) == -tax_of(net_minor, tax_bp)
 
 
-def test_what_is_open_is_the_total_less_what_was_paid() -> None:
+def test_the_open_amount_is_the_total_less_the_payments() -> None:
     assert net_of(-3, 250) == -750
     assert total(10_000, 1900) == 11_900
     assert [still_open(11_900, paid, "posted") for paid in (11_900, 12_000)] == [0, -100]

@@ -299,7 +299,7 @@ async def test_a_key_is_forgotten_after_a_day(office: Office, monkeypatch: pytes
     assert await database.fetch_one("SELECT count(*) FROM idempotency") == (0,)
 
 
-async def test_what_is_stored_opens_only_with_the_key(office: Office) -> None:
+async def test_a_stored_response_is_decrypted_only_with_the_key(office: Office) -> None:
     first, _ = await repeated(office, "alice", "lead.create", LEAD)
     token = await keyed(office, "alice", "auth.agent-token", fresh(), {"scopes": ["*"], "label": "bot"})
     assert token.status_code == 200, token.text
@@ -323,7 +323,7 @@ async def test_an_erased_value_is_erased_from_the_stored_answer(office: Office) 
         assert again == {**first, "contact_email": "[erased]"}
 
 
-async def test_a_repeat_after_the_record_is_gone_or_hidden_gets_its_id_alone(office: Office) -> None:
+async def test_a_repeat_for_a_deleted_or_hidden_record_returns_only_its_id(office: Office) -> None:
     await office.person("dora", {"model": "lead", "commands": "get,create,update", "clear": "*", "write": "*"})
     keys = [fresh(), fresh()]
     made = [(await keyed(office, "dora", "lead.create", key, LEAD)).json()["value"] for key in keys]
@@ -408,7 +408,7 @@ async def test_a_repeated_request_for_an_agent_token_gets_the_same_token(office:
     assert len(mine) == 1
 
 
-async def test_an_answer_over_a_mebibyte_is_read_anew(office: Office) -> None:
+async def test_a_repeat_of_a_response_over_a_mebibyte_reads_the_record_again(office: Office) -> None:
     body = {"name": "Long", "notes": "x" * 1_000_000}
     key = fresh()
     first = await keyed(office, "root", "party.create", key, body)

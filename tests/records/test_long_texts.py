@@ -22,7 +22,7 @@ async def test_an_indexed_text_may_have_a_thousand_usual_characters_and_several_
         assert (await office.value("alice", "lead.create", title=title))["title"] == title
 
 
-async def test_a_text_that_an_index_cannot_hold_is_refused_and_never_a_fault(office: Office) -> None:
+async def test_a_text_too_long_for_an_index_is_refused_without_a_server_error(office: Office) -> None:
     title = incompressible(1000)
 
     answer = await office.call("alice", "lead.create", {"title": title})

@@ -176,7 +176,7 @@ async def test_a_masked_caller_reads_and_sends_back_tokens(office: Inside) -> No
         await office.value(person, "shift", "update", id=two["id"], account=f"X {token}")
 
 
-async def test_it_is_described(office: Inside) -> None:
+async def test_a_registered_kind_is_described(office: Inside) -> None:
     root, approvals = office.administrator(), Approvals(frozenset(), frozenset(), frozenset())
 
     meta = api_document.meta(root, office.service.records.registry, approvals)

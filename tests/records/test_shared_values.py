@@ -33,7 +33,7 @@ async def shop(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
         yield opened
 
 
-async def test_what_records_share_a_value_by_stays_while_they_have_it(shop: Inside) -> None:
+async def test_the_scope_of_a_shared_value_cannot_change_while_records_have_the_value(shop: Inside) -> None:
     root = shop.administrator()
     blind = await shop.person(Grant(model="deal", commands="*", clear="*", write="*"))
     deals = [(await shop.value(root, "deal", "create", title="d", buyer="Ada"))["id"] for _ in range(2)]

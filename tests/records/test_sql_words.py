@@ -59,7 +59,9 @@ async def test_every_command_works_on_them(database_url: str, tmp_path: Path) ->
             assert len(listed) == 2
 
 
-async def test_they_are_grouped_exported_imported_and_deleted(database_url: str, tmp_path: Path) -> None:
+async def test_records_named_by_key_words_are_grouped_exported_imported_and_deleted(
+    database_url: str, tmp_path: Path
+) -> None:
     async with inside.opened(database_url, tmp_path, Order, Values) as service:
         root = await service.member()
         made = await service.value(root, "order", "create", group="a", user=root.user_id)

@@ -81,7 +81,7 @@ def test_pages_make_no_markup_of_text() -> None:
         (weak_cryptography, "Cipher(AES(key), modes.ECB())"),
     ],
 )
-def test_what_is_planted_is_found(look: Callable[[Source], Iterator[str]], code: str) -> None:
+def test_a_planted_secret_is_found(look: Callable[[Source], Iterator[str]], code: str) -> None:
     assert list(look(Source.of("x.py", code)))
 
 

@@ -47,7 +47,7 @@ def module(folder: Path, source: str) -> tuple[list[str], dict[str, str]]:
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_it_has_what_it_was_given(tmp_path: Path, code: int) -> None:
+def test_a_forked_process_has_its_arguments_and_environment(tmp_path: Path, code: int) -> None:
     command, variables = module(tmp_path, PRINTS_ITS_SETUP)
     given = {**variables, "SAID": "so", "CODE": str(code)}
 
@@ -65,7 +65,7 @@ def test_it_has_what_it_was_given(tmp_path: Path, code: int) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (code, output, b"failed\n")
 
 
-def test_it_is_killed_and_waited_for(tmp_path: Path) -> None:
+def test_a_forked_process_can_be_killed_and_waited_for(tmp_path: Path) -> None:
     command, variables = module(tmp_path, SLEEPS)
 
     with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, start_new_session=True) as process:
@@ -97,7 +97,7 @@ async def test_one_that_asyncio_starts_is_a_child_with_the_files_it_is_handed(tm
     assert ended == -signal.SIGKILL
 
 
-def test_it_sees_the_mounts_of_the_process_that_starts_it(tmp_path: Path) -> None:
+def test_a_forked_process_sees_the_mounts_of_its_starter(tmp_path: Path) -> None:
     command, variables = module(tmp_path, "import os\nprint(os.path.exists('volume/file'))\n")
     before = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
     mount_memory(tmp_path / "volume", 1)
@@ -133,7 +133,7 @@ def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     [{}, {"umask": 0o077}, {"process_group": 0}, {"close_fds": False}, {"restore_signals": False}],
     ids=lambda options: next(iter(options), "none"),
 )
-def test_it_is_not_forked_for_an_option_that_forking_does_not_support(tmp_path: Path, options: dict[str, int]) -> None:
+def test_a_process_with_an_unsupported_option_is_not_forked(tmp_path: Path, options: dict[str, int]) -> None:
     command, variables = module(tmp_path, IS_FORKED)
 
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, **options)
@@ -141,7 +141,7 @@ def test_it_is_not_forked_for_an_option_that_forking_does_not_support(tmp_path: 
     assert done.stdout == f"{not options}\n"
 
 
-def test_it_is_not_forked_for_settings_that_python_reads_at_its_start(
+def test_a_process_with_settings_read_at_the_start_of_python_is_not_forked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command, variables = module(tmp_path, IS_FORKED)

@@ -46,7 +46,7 @@ async def alive(reader: Reader) -> tuple[int, ...]:
     return tuple(row)
 
 
-def test_whatever_gave_access_has_ended_and_tokens_too(database_url: str, tmp_path: Path) -> None:
+def test_every_credential_has_ended_after_a_restore(database_url: str, tmp_path: Path) -> None:
     async def run() -> None:
         url = database_url if database_url.startswith("postgres") else ""
         settings = Settings(data=str(tmp_path), database_url=url, master_key=MASTER_KEY, reserve_mib=0)

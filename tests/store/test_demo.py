@@ -139,7 +139,7 @@ async def test_seeding_twice_changes_nothing(demo_world: World) -> None:
     assert await every_page(demo_world, "/products") == before
 
 
-async def test_it_is_the_same_everywhere(demo_world: World, settings: Settings, tmp_path: Path) -> None:
+async def test_the_demonstration_is_the_same_everywhere(demo_world: World, settings: Settings, tmp_path: Path) -> None:
     other = with_settings(settings, data=str(tmp_path / "other"), database_url="")
     async with distribution.open_store(other, ROOT_URL, is_loopback=True) as store:
         await demo.seed(store)

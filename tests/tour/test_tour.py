@@ -70,7 +70,7 @@ def player_token(store: Running) -> str:
     return token
 
 
-def test_a_build_goes_from_a_publisher_to_a_customer(store: Running, wheel: Path, tmp_path: Path) -> None:
+def test_a_customer_gets_the_build_of_a_publisher(store: Running, wheel: Path, tmp_path: Path) -> None:
     publisher, player = client_token(store), player_token(store)
     base = f"{store.url}/api/v1"
     mine = {"Authorization": f"Bearer {player}"}

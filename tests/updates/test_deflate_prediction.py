@@ -46,7 +46,7 @@ def unfolded(data: bytes) -> archives.DecompressedFile:
 
 
 @pytest.mark.parametrize("level", [1, 6, 9])
-def test_what_gnu_gzip_packed_is_unpacked(level: int) -> None:
+def test_a_file_packed_by_gnu_gzip_is_unpacked(level: int) -> None:
     packed = gnu(TEXT, level)
 
     found = unfolded(packed)
@@ -55,14 +55,14 @@ def test_what_gnu_gzip_packed_is_unpacked(level: int) -> None:
     assert len(found.recipe) < len(packed) // 50
 
 
-def test_what_node_packed_is_unpacked() -> None:
+def test_a_file_packed_by_node_is_unpacked() -> None:
     found = unfolded(NODE)
 
     assert TEXT in found.content
     assert len(found.recipe) < len(NODE) // 40
 
 
-def test_what_this_machines_node_packs_is_unpacked() -> None:
+def test_a_file_packed_by_the_installed_node_is_unpacked() -> None:
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
     script = "process.stdout.write(require('zlib').gzipSync(require('fs').readFileSync(0)))"

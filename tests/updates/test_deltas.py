@@ -139,7 +139,7 @@ def test_archives_in_archives_that_hold_next_to_nothing_are_made_exactly() -> No
     assert applied(made(old, new), old, new) == new
 
 
-def test_what_was_moved_into_another_file_is_found() -> None:
+def test_a_delta_finds_content_moved_to_another_file() -> None:
     data = random.Random(2).randbytes(MIB)
 
     deltas = made({"one": data, "two": b"2"}, {"three/renamed": data[1000:], "two": b"2"})

@@ -190,7 +190,7 @@ def test_missing_files_wrong_modes_and_lost_links_are_healed(app: Path) -> None:
     assert is_build(app, OLD)
 
 
-def test_what_the_user_has_added_is_carried_over(app: Path) -> None:
+def test_files_added_by_the_user_are_carried_over(app: Path) -> None:
     (app / "saves").mkdir()
     (app / "saves/one").write_bytes(b"save")
     (app / "lib/mine.txt").write_bytes(b"mine")
@@ -204,7 +204,7 @@ def test_what_the_user_has_added_is_carried_over(app: Path) -> None:
     assert report.aside == {}
 
 
-def test_what_the_user_has_added_makes_room_and_is_not_lost(app: Path) -> None:
+def test_a_user_file_at_the_path_of_a_new_file_is_moved_and_kept(app: Path) -> None:
     (app / "fresh.txt").write_bytes(b"the user's own")
 
     report = pull(app, Shelf(NEW))
@@ -214,7 +214,7 @@ def test_what_the_user_has_added_makes_room_and_is_not_lost(app: Path) -> None:
     assert (app / "fresh.txt").read_bytes() == b"fresh"
 
 
-def test_a_folder_of_somebody_else_is_adopted_and_nothing_in_it_is_lost(tmp_path: Path) -> None:
+def test_an_unmanaged_folder_is_adopted_without_losing_files(tmp_path: Path) -> None:
     app = tmp_path / "app"
     (app / "lib").mkdir(parents=True)
     (app / "lib/a.txt").write_bytes(b"a" * 5000)
@@ -278,7 +278,7 @@ def test_a_manifest_that_contradicts_itself_installs_nothing(app: Path) -> None:
 
 
 @pytest.mark.parametrize("with_deltas", [True, False])
-def test_an_interrupted_download_is_gone_on_with(tmp_path: Path, with_deltas: bool) -> None:
+def test_an_interrupted_download_is_resumed(tmp_path: Path, with_deltas: bool) -> None:
     app = tmp_path / "app"
     old = build("1.0", {"data": CHANCE.randbytes(4_000_000)})
     new = build("2.0", {"data": CHANCE.randbytes(4_000_000) + old.contents["data"][:1000]})
@@ -332,7 +332,7 @@ def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None
     assert set(shelf.served) == {"artifact"}
 
 
-def test_where_folders_cannot_be_exchanged_two_steps_do(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_install_uses_two_renames_if_folders_cannot_be_exchanged(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(swap, "exchange", lambda one, other: False)
 
     pull(app, Shelf(NEW, OLD))
@@ -341,7 +341,7 @@ def test_where_folders_cannot_be_exchanged_two_steps_do(app: Path, monkeypatch: 
     assert not side_folder(app).exists()
 
 
-def test_where_files_cannot_have_two_names_they_are_copied(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_copied_if_hard_links_are_not_supported(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "no")
 

@@ -80,7 +80,7 @@ NOT_STARTED = [
 
 
 @pytest.mark.parametrize(("path", "head", "expected"), STARTED, ids=[each[0] for each in STARTED])
-def test_what_can_be_started_is_named_with_platform_and_processors(path: str, head: bytes, expected: Launch) -> None:
+def test_an_executable_is_described_with_platform_and_processors(path: str, head: bytes, expected: Launch) -> None:
     assert executables.detect(path, 0o755, head) == expected
 
 
@@ -89,7 +89,7 @@ def test_libraries_data_and_cut_files_cannot_be_started(path: str, head: bytes, 
     assert executables.detect(path, mode, head) is None
 
 
-def test_this_machines_own_programs_are_known() -> None:
+def test_programs_of_this_machine_are_recognised() -> None:
     shell, interpreter = shutil.which("sh"), Path(sys.executable).resolve()
 
     for program in (shell, str(interpreter)):

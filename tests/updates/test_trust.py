@@ -42,7 +42,7 @@ def believed(
     return trust.verify_channel("north", "stable", state, pinned=pinned, seen=seen, now=now)[0]
 
 
-def test_the_first_key_is_believed_and_told_to_be_pinned() -> None:
+def test_the_first_key_is_trusted_and_returned_for_pinning() -> None:
     chain = keys(1)
 
     found, key = trust.verify_channel("north", "stable", shown(chain), pinned=None, seen=0, now=NOW)

@@ -52,7 +52,7 @@ def unfolded(data: bytes) -> archives.DecompressedFile:
 
 
 @pytest.mark.parametrize("level", range(1, 10))
-def test_what_a_zip_holds_is_unpacked(level: int) -> None:
+def test_the_entries_of_a_zip_are_unpacked(level: int) -> None:
     found = unfolded(zipped({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
 
     assert TEXT in found.content

@@ -23,7 +23,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield running.url
 
 
-def test_its_commands_and_its_former_options_work(url: str) -> None:
+def test_the_commands_and_former_options_of_an_old_module_work(url: str) -> None:
     root = person(url, "root")
     party = root.value("party.list", limit=1)[0]["id"]
 

@@ -71,7 +71,7 @@ def load(cluster: Cluster, url: str, dump: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def test_its_users_find_what_they_had(upgraded: Upgraded, tmp_path: Path) -> None:
+def test_users_find_their_data_after_an_upgrade(upgraded: Upgraded, tmp_path: Path) -> None:
     expected, data = upgraded.expected, upgraded.running.data
 
     assert products(upgraded.store) == expected["products"]
@@ -85,7 +85,7 @@ def test_its_users_find_what_they_had(upgraded: Upgraded, tmp_path: Path) -> Non
     assert sha256(copy.read_bytes()).digest() == sha256(BUILD).digest()
 
 
-def test_its_records_and_tokens_are_there(upgraded: Upgraded) -> None:
+def test_records_and_tokens_exist_after_an_upgrade(upgraded: Upgraded) -> None:
     expected = upgraded.expected
     agent = Api(upgraded.records, expected["agent"])
 
@@ -93,7 +93,7 @@ def test_its_records_and_tokens_are_there(upgraded: Upgraded) -> None:
     assert agent("lead/get", id=expected["qualified"])["value"]["stage"] == "qualified"
 
 
-def test_its_plans_are_executed_or_must_be_proposed_again(upgraded: Upgraded) -> None:
+def test_old_plans_are_executed_or_must_be_proposed_again(upgraded: Upgraded) -> None:
     """The changelog says to decide plans before an upgrade from 1.0.0, because the values that bind a plan have changed
     since."""
     expected, alice = upgraded.expected, sign_in(upgraded.records)
@@ -107,7 +107,7 @@ def test_its_plans_are_executed_or_must_be_proposed_again(upgraded: Upgraded) ->
         assert expected["doomed"] not in [row[0] for row in leads(upgraded.records)]
 
 
-def test_it_takes_new_work(upgraded: Upgraded, tmp_path: Path) -> None:
+def test_an_upgraded_installation_accepts_new_work(upgraded: Upgraded, tmp_path: Path) -> None:
     build = tmp_path / "new.txt"
     build.write_bytes(BUILD[::-1])
     client = {"COUNTERSIGN_CLIENT_ID": "demo-publisher", "COUNTERSIGN_CLIENT_SECRET": "demo-publisher-secret"}
@@ -120,7 +120,7 @@ def test_it_takes_new_work(upgraded: Upgraded, tmp_path: Path) -> None:
     assert lead["id"] in [row[0] for row in leads(upgraded.records)]
 
 
-def test_its_audit_is_whole(upgraded: Upgraded) -> None:
+def test_the_audit_is_complete_after_an_upgrade(upgraded: Upgraded) -> None:
     printed = upgraded.run("audit", "verify", "--data", upgraded.running.data)
 
     assert printed

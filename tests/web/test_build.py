@@ -21,7 +21,7 @@ LARGEST_SCRIPTS = 60_000
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_what_a_page_loads_at_first_is_small(entry: str, built: None) -> None:
+def test_the_first_load_of_a_page_is_small(entry: str, built: None) -> None:
     parts = Assets.of_package().entry_assets(entry)
     assert parts is not None
 
@@ -46,7 +46,7 @@ def test_no_page_of_the_store_takes_an_address_of_the_api() -> None:
     assert set(told) & taken == {"/"}
 
 
-def test_the_build_is_made_anew_when_its_sources_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_are_built_again_when_their_sources_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "SOURCES", tmp_path)
     (tmp_path / "a.ts").write_text("1")
     first = pages.digest({"store.json": "{}"})

@@ -51,7 +51,7 @@ async def test_a_page_of_ours_acts_for_the_signed_in(echo: Echo, method: str, he
         {"Referer": "http://127.0.0.1:8480/"},
     ],
 )
-async def test_whatever_is_not_our_page_continues_without_credentials(
+async def test_a_request_from_elsewhere_continues_without_credentials(
     echo: Echo, method: str, headers: dict[str, str]
 ) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
@@ -95,7 +95,7 @@ async def test_a_key_that_was_sent_is_not_joined_by_a_bearer(echo: Echo) -> None
 
 
 @pytest.mark.parametrize("path", [f"/api/v1/auth/{each}" for each in ("token", "login", "register", "me")])
-async def test_who_signs_in_anew_does_so_as_nobody(echo: Echo, path: str) -> None:
+async def test_a_repeated_sign_in_starts_without_credentials(echo: Echo, path: str) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.post(path, headers=with_session(Sec_Fetch_Site="same-origin"))
 
@@ -124,7 +124,7 @@ async def test_a_bearer_that_is_about_to_end_is_not_used_again(echo: Echo) -> No
     assert echo.asked.count("POST /auth/session/token") == 2
 
 
-async def test_a_bearer_that_is_refused_is_asked_for_anew(echo: Echo) -> None:
+async def test_a_refused_bearer_is_requested_again(echo: Echo) -> None:
     echo.api_status = 401
     async with browsing(echo, store_entry(HERE)) as http:
         for _ in range(2):
@@ -162,7 +162,7 @@ async def test_a_cookie_that_is_no_session_is_not_passed_on(echo: Echo, value: s
     assert echo.asked == ["GET /api/v1/library"]
 
 
-async def test_only_our_pages_learn_whether_somebody_is_signed_in(echo: Echo) -> None:
+async def test_only_own_pages_learn_whether_a_person_is_signed_in(echo: Echo) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         ours = await http.get("/session", headers=with_session(Sec_Fetch_Site="same-origin"))
         theirs = await http.get("/session", headers=with_session(Sec_Fetch_Site="cross-site"))
@@ -192,7 +192,7 @@ async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: Ech
     assert "authorization" not in foreign.json()["headers"]
 
 
-async def test_a_page_that_shows_somebody_elses_data_is_answered_as_nobody(echo: Echo) -> None:
+async def test_a_request_from_another_persons_page_is_anonymous(echo: Echo) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         told = (await http.get("/session", headers=with_session(**OURS))).json()
         nobody = (await http.get("/session", headers=OURS)).json()

@@ -67,7 +67,7 @@ async def test_no_cache_on_the_way_keeps_what_the_cookie_opened(echo: Echo) -> N
     assert "cache-control" not in anyones.headers
 
 
-async def test_what_the_service_says_of_caching_stays() -> None:
+async def test_the_cache_headers_of_the_service_are_kept() -> None:
     service = answering({}, cache_control="private, no-cache")
     async with browsing(service, store_entry(HERE)) as http:
         answer = await http.get("/api/v1/library", headers=SIGNED_IN)
@@ -76,7 +76,7 @@ async def test_what_the_service_says_of_caching_stays() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/products/evil", "/nowhere"])
-async def test_no_page_is_kept_for_somebody_else(echo: Echo, path: str) -> None:
+async def test_no_page_is_cached_for_another_person(echo: Echo, path: str) -> None:
     echo.api_status = 404
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.get(path, headers={**PERSON, **SIGNED_IN})
@@ -94,7 +94,7 @@ async def test_an_address_with_any_number_of_parameters_is_a_page() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 404, 500])
-async def test_what_is_too_long_for_a_page_is_left_to_the_script(
+async def test_data_too_long_for_a_page_is_loaded_by_the_script(
     echo: Echo, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     monkeypatch.setattr(api_client, "MAX_BYTES", 1000)
@@ -198,7 +198,9 @@ async def test_anyone_who_is_known_does_not_wait_for_the_cookies_of_strangers(ec
         ("", False),
     ],
 )
-async def test_a_file_comes_packed_to_nobody_who_refuses_that(echo: Echo, accepted: str, is_packed: bool) -> None:
+async def test_a_client_that_refuses_encodings_gets_an_unencoded_file(
+    echo: Echo, accepted: str, is_packed: bool
+) -> None:
     sent = {"Accept-Encoding": accepted}
     async with browsing(echo, store_entry(HERE)) as http, http.stream("GET", "/assets/store-1.js", headers=sent) as got:
         body = b"".join([each async for each in got.aiter_raw()])
@@ -221,7 +223,7 @@ async def test_a_file_comes_packed_to_nobody_who_refuses_that(echo: Echo, accept
     ],
 )
 @pytest.mark.parametrize("home", [HERE])
-async def test_what_looks_almost_like_our_page_is_not(
+async def test_a_request_that_resembles_a_page_request_is_not_taken_for_one(
     echo: Echo, pairs: list[tuple[str, str]], home: PublicAddress
 ) -> None:
     sent = [("cookie", f"countersign={SESSION}"), *pairs]

@@ -62,7 +62,7 @@ def test_link_previews_show_the_title_a_sentence_and_a_picture(demo: Running, bu
         assert httpx.get(picture).headers["content-type"].startswith("image/")
 
 
-def test_the_script_is_given_what_the_api_said(demo: Running, built: None) -> None:
+def test_the_page_embeds_the_response_of_the_api_for_the_script(demo: Running, built: None) -> None:
     page = httpx.get(f"{demo.url}/products/aurora-freight", headers=PERSON)
     api = httpx.get(f"{demo.url}/api/v1/products/aurora-freight").json()
 

@@ -63,7 +63,7 @@ async def test_every_page_of_both_services_is_html_to_anyone_who_takes_anything(
 
 
 @pytest.mark.parametrize("path", ["/api/v1/none", "/auth/signin", "/llms.txt"])
-async def test_what_the_service_has_is_no_page(echo: Echo, path: str) -> None:
+async def test_an_address_of_the_service_is_not_served_as_a_page(echo: Echo, path: str) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.get(path, headers=PERSON)
 
@@ -86,7 +86,7 @@ async def test_a_refusal_of_what_is_no_api_is_a_page_to_a_browser(echo: Echo, me
     assert program.headers["content-type"] == api.headers["content-type"] == "application/json"
 
 
-async def test_where_nothing_is_a_person_gets_a_page_that_says_so(echo: Echo) -> None:
+async def test_a_browser_gets_a_not_found_page_at_an_unknown_address(echo: Echo) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         person = await http.get("/nowhere", headers=PERSON)
         apart = await http.get("/sandbox/nowhere", headers=PERSON)

@@ -18,6 +18,6 @@ def test_a_day_of_the_calendar_is_kept_as_it_is_written(day: str) -> None:
         *("٢٠٢٦-٠١-٠١", "+2026-01-01", "12026-01-01", 20260101, None, True, ["2026-01-01"]),
     ],
 )
-def test_what_is_no_real_day_or_written_in_another_way_is_refused(value: object) -> None:
+def test_a_date_that_is_invalid_or_in_another_format_is_refused(value: object) -> None:
     with pytest.raises(BadValue, match="must be a real calendar date, YYYY-MM-DD"):
         Date().read(value)

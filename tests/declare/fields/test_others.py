@@ -43,7 +43,7 @@ def test_a_reference_is_an_id_and_any_other_text_the_id_of_no_record() -> None:
 
 
 @pytest.mark.parametrize("value", [1, True, ["0" * 24], {"id": "0" * 24}])
-def test_what_is_no_text_is_no_reference(value: object) -> None:
+def test_a_reference_must_be_text(value: object) -> None:
     with pytest.raises(BadValue, match="must be the id of a party record"):
         Ref("party").read(value)
 
@@ -62,7 +62,7 @@ def test_an_instant_is_kept_to_the_microsecond_and_shown_in_utc_to_the_milliseco
 
 
 @pytest.mark.parametrize("value", ["2026-11-21", "2026-11-21T05:00:00", "2026-02-30T05:00:00Z", "", 5, None])
-def test_what_is_no_instant_is_refused(value: object) -> None:
+def test_a_value_that_is_not_an_instant_is_refused(value: object) -> None:
     with pytest.raises(BadValue, match="must be an RFC 3339 instant"):
         Moment().read(value)
 

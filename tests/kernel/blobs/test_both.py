@@ -49,7 +49,7 @@ async def test_parts_may_come_in_any_order(blobs: BlobStore, announced: str | No
     assert await content(blobs, sealed) == _LARGE
 
 
-async def test_what_is_sent_again_later_replaces_what_it_overlaps(blobs: BlobStore) -> None:
+async def test_bytes_sent_again_replace_the_bytes_they_overlap(blobs: BlobStore) -> None:
     first = await blobs.stage("up", 0, arriving(b"aaaaaaaa"))
     second = await blobs.stage("up", 4, arriving(b"BBBBBBBB"))
     third = await blobs.stage("up", 2, arriving(b"cc"))
@@ -80,7 +80,7 @@ async def test_an_empty_file_is_a_file(blobs: BlobStore) -> None:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=3_000), draw=st.data())
-def test_however_it_is_split_the_digest_and_the_bytes_are_the_same(
+def test_the_digest_and_the_bytes_do_not_depend_on_the_pieces(
     blobs: BlobStore, data: bytes, draw: st.DataObject
 ) -> None:
     cuts = draw.draw(st.lists(st.integers(0, len(data)), max_size=5).map(lambda c: sorted({0, len(data), *c})))
@@ -242,7 +242,7 @@ async def test_any_stretch_of_a_blob_can_be_read(blobs: BlobStore, start: int, s
     assert all(0 < len(piece) <= PIECE_BYTES for piece in pieces)
 
 
-async def test_a_deleted_blob_is_gone_and_may_come_back(blobs: BlobStore) -> None:
+async def test_a_deleted_blob_is_missing_and_can_be_stored_again(blobs: BlobStore) -> None:
     sealed = await _stored(blobs, _DATA)
 
     await blobs.delete(sealed)

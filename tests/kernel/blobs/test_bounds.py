@@ -44,7 +44,7 @@ async def sealed(blobs: LocalBlobs, name: str, data: bytes) -> str:
     return digest
 
 
-async def test_what_would_be_more_than_the_bound_is_refused_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
+async def test_a_blob_that_exceeds_the_quota_is_refused_and_not_stored(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
     kept = await sealed(blobs, "kept", content(3 * MIB))
 
@@ -68,7 +68,7 @@ async def test_many_at_once_do_not_take_more_than_the_bound(tmp_path: Path) -> N
     assert not [each for each in outcomes if isinstance(each, Exception) and each not in refused]
 
 
-def test_what_is_still_being_written_is_counted_when_the_folder_is_measured_again(tmp_path: Path) -> None:
+def test_unfinished_blobs_are_counted_when_the_folder_is_measured_again(tmp_path: Path) -> None:
     quota = DiskQuota(tmp_path, 0, MOST)
 
     with quota.reserve(3 * MIB), pytest.raises(StorageFull), quota.reserve(2 * MIB):
@@ -119,7 +119,7 @@ async def test_room_that_was_given_back_is_there_again(tmp_path: Path) -> None:
     assert await sealed(blobs, "second", content(3 * MIB))
 
 
-async def test_what_is_sealed_beneath_is_read_here_and_never_changed(tmp_path: Path) -> None:
+async def test_blobs_of_the_underlying_store_are_read_and_never_changed(tmp_path: Path) -> None:
     below = LocalBlobs(tmp_path / "below", reserve_bytes=0)
     shared, data = await sealed(below, "shared", content(1_000)), content(1_000)
     above = LocalBlobs(tmp_path / "above", reserve_bytes=0, beneath=tmp_path / "below")

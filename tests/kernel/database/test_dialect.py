@@ -50,7 +50,7 @@ def test_a_block_is_for_one_engine() -> None:
     "text",
     ["-- only: oracle\na\n-- end\n", "CREATE TABLE a (b TEXT REFERENCES c DEFERRABLE INITIALLY DEFERRED);"],
 )
-def test_what_not_both_engines_do_is_refused(text: str) -> None:
+def test_sql_that_only_one_engine_supports_is_refused(text: str) -> None:
     with pytest.raises(NotPortable):
         in_dialect(text, "sqlite")
 

@@ -38,7 +38,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     sys.modules.pop(name, None)
 
 
-async def test_what_is_pending_is_applied_in_order_and_once(database: Database, write: Write) -> None:
+async def test_pending_migrations_are_applied_in_order_and_once(database: Database, write: Write) -> None:
     package = write(FIRST, SECOND)
 
     assert await pending(database, package) == ["0001_step", "0002_step"]

@@ -37,7 +37,7 @@ async def test_rows_come_back_as_they_went_in(database: Database) -> None:
     assert tuple(second) == (None, None, None)
 
 
-async def test_what_is_not_there_is_none(database: Database) -> None:
+async def test_a_missing_row_is_none(database: Database) -> None:
     assert await database.fetch_one("SELECT id FROM thing WHERE id = $1", 1) is None
     assert await database.fetch("SELECT id FROM thing WHERE id = $1", 1) == []
 
@@ -80,7 +80,7 @@ async def test_of_64_at_once_exactly_those_that_did_not_fail_are_kept(database: 
     assert await things(database) == [number for number in range(64) if number % 3]
 
 
-async def test_what_was_acknowledged_is_seen_by_another_connection(database: Database, database_url: str) -> None:
+async def test_another_connection_sees_acknowledged_writes(database: Database, database_url: str) -> None:
     other = await open_database(database_url, schema="shop")
 
     for number in range(20):

@@ -17,7 +17,7 @@ async def _waited_for(watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_what_an_upgrade_makes_while_it_is_waited_for_is_part_of_the_moment(
+async def test_a_snapshot_includes_tables_that_an_upgrade_creates_while_it_waits(
     new_postgres_url: PostgresFactory,
 ) -> None:
     url = new_postgres_url()
@@ -39,7 +39,7 @@ async def test_what_an_upgrade_makes_while_it_is_waited_for_is_part_of_the_momen
     assert count == 2
 
 
-async def test_who_writes_in_another_order_is_held_and_not_refused(new_postgres_url: PostgresFactory) -> None:
+async def test_a_writer_in_another_lock_order_waits_and_is_not_refused(new_postgres_url: PostgresFactory) -> None:
     url = new_postgres_url()
     writing, watcher = await asyncpg.connect(url), await asyncpg.connect(url)
     await writing.execute("CREATE SCHEMA kept; CREATE TABLE kept.first (id int); CREATE TABLE kept.second (id int)")

@@ -43,7 +43,7 @@ def _log_commits(path: Path) -> int:
     return sum(frame[4:8] != b"\0\0\0\0" for frame in frames if frame[8:16] == salt)
 
 
-async def test_those_who_wait_together_share_a_commit(database: SqliteDatabase, path: Path) -> None:
+async def test_transactions_that_wait_together_share_a_commit(database: SqliteDatabase, path: Path) -> None:
     before = _log_commits(path)
 
     await asyncio.gather(*(put(database, number) for number in range(64)))

@@ -149,7 +149,7 @@ def test_a_worker_killed_in_the_middle_leaves_the_others_counting(
         assert counters.hit_now("one key", 4_000_000_000, 3_600).remaining == left.remaining - 1
 
 
-def test_a_stopped_worker_that_holds_the_lock_stops_no_other(counters: SharedMemoryCounters, tmp_path: Path) -> None:
+def test_a_stopped_worker_with_the_lock_does_not_stop_others(counters: SharedMemoryCounters, tmp_path: Path) -> None:
     holder = _run(_HOLDER, str(tmp_path / "counters.lock"))
     assert _line(holder) == "held"
 
@@ -220,7 +220,7 @@ def test_windows_from_the_future_make_room_first(tmp_path: Path, fixed: _Clock) 
     assert not any(counters.hit_now(f"k{number}", 1, 60).allowed for number in range(8))
 
 
-def test_a_clock_that_goes_back_forgets_nobody_while_there_is_room(tmp_path: Path, fixed: _Clock) -> None:
+def test_a_clock_set_back_removes_no_counter_while_there_is_space(tmp_path: Path, fixed: _Clock) -> None:
     counters = SharedMemoryCounters(tmp_path, slots=8)
     for number in range(4):
         counters.hit_now(f"before{number}", 1, 60)
@@ -232,7 +232,7 @@ def test_a_clock_that_goes_back_forgets_nobody_while_there_is_room(tmp_path: Pat
     assert not any(counters.hit_now(f"before{number}", 1, 60).allowed for number in range(4))
 
 
-def test_a_clock_that_goes_forth_ends_the_windows(counters: SharedMemoryCounters, fixed: _Clock) -> None:
+def test_a_clock_set_forward_ends_the_windows(counters: SharedMemoryCounters, fixed: _Clock) -> None:
     counters.hit_now("k", 1, 60)
 
     fixed.seconds += 10 * 365 * 86_400
@@ -240,7 +240,7 @@ def test_a_clock_that_goes_forth_ends_the_windows(counters: SharedMemoryCounters
     assert counters.hit_now("k", 1, 60).allowed
 
 
-def test_another_window_length_holds_at_once(counters: SharedMemoryCounters, fixed: _Clock) -> None:
+def test_a_changed_window_length_applies_at_once(counters: SharedMemoryCounters, fixed: _Clock) -> None:
     counters.hit_now("k", 1, 3_600)
     fixed.seconds += 61
 
@@ -297,7 +297,7 @@ def _model(model: dict[str, tuple[int, int]], now: int, key: str, limit: int, wi
     [b"", b"short", b"X" * (64 + 64 * 32), b"\0" * (64 + 64 * 32), b"CSCOUNT1" + b"\0" * (64 + 64 * 32 - 8)],
     ids=["empty", "short", "foreign", "zeros", "other slot count"],
 )
-def test_a_damaged_or_foreign_file_is_made_anew(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_or_foreign_file_is_replaced(tmp_path: Path, content: bytes) -> None:
     (tmp_path / COUNTERS_FILE).write_bytes(content)
 
     counters = SharedMemoryCounters(tmp_path, slots=64)
@@ -308,7 +308,7 @@ def test_a_damaged_or_foreign_file_is_made_anew(tmp_path: Path, content: bytes) 
     assert (tmp_path / COUNTERS_FILE).read_bytes()[:12] == b"CSCOUNT1" + (64).to_bytes(4, "little")
 
 
-def test_garbage_in_the_slots_locks_nobody_out_for_longer_than_a_window(tmp_path: Path, fixed: _Clock) -> None:
+def test_garbage_in_the_slots_locks_callers_out_for_at_most_one_window(tmp_path: Path, fixed: _Clock) -> None:
     SharedMemoryCounters(tmp_path, slots=64)
     path = tmp_path / COUNTERS_FILE
     path.write_bytes(path.read_bytes()[:64] + random.Random(1).randbytes(64 * 32))

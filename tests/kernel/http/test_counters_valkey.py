@@ -217,7 +217,7 @@ async def warning(url: str, folder: Path) -> str:
     return "".join(said)
 
 
-async def test_why_the_server_cannot_be_asked_is_distinguished_without_the_password(
+async def test_connection_errors_are_distinguished_without_showing_the_password(
     guarded: str, tmp_path: Path
 ) -> None:
     async def told(login: str, rest: str = "", *, at: str = guarded) -> str:

@@ -235,7 +235,7 @@ async def test_a_connection_that_is_cut_off_is_gone_without_the_collector() -> N
         accepting.close()
 
 
-def test_a_stream_longer_than_every_deadline_is_heard_to_its_end(server: Served) -> None:
+def test_a_stream_longer_than_every_deadline_is_sent_completely(server: Served) -> None:
     with server.connect() as connection:
         began_s = time.monotonic()
         connection.sendall(request("GET", "/stream", "Connection: close"))

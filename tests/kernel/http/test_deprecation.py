@@ -142,7 +142,7 @@ async def test_until_the_sunset_every_answer_announces_it(http: httpx.AsyncClien
         assert each.headers["link"] == '<https://docs.example/old>; rel="deprecation"'
 
 
-async def test_from_the_sunset_on_it_is_gone(http: httpx.AsyncClient) -> None:
+async def test_a_route_is_gone_after_its_sunset(http: httpx.AsyncClient) -> None:
     with clock.fixed(at(2026, 4, 1)):
         gone = await http.get("/old")
         still = await http.get("/new")
@@ -153,14 +153,14 @@ async def test_from_the_sunset_on_it_is_gone(http: httpx.AsyncClient) -> None:
     assert "deprecation" not in still.headers
 
 
-async def test_what_is_gone_is_counted_all_the_same(http: httpx.AsyncClient) -> None:
+async def test_requests_to_a_removed_route_are_counted(http: httpx.AsyncClient) -> None:
     with clock.fixed(at(2026, 5, 1)):
         statuses = [(await http.get("/old")).status_code for _ in range(10)]
 
     assert statuses == [410] * 9 + [429]
 
 
-async def test_a_deprecated_parameter_is_announced_where_it_is_used_and_nowhere_else(http: httpx.AsyncClient) -> None:
+async def test_a_deprecated_parameter_is_announced_only_where_it_is_used(http: httpx.AsyncClient) -> None:
     with clock.fixed(clock.Instant(at(2026, 4, 1) - 1)):
         used = [await http.get("/list?category=a") for _ in range(3)]
         unused = [await http.get("/list?kind=a") for _ in range(3)]

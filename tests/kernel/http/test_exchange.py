@@ -67,7 +67,7 @@ async def test_a_body_that_is_cut_off_is_noticed() -> None:
         await wire.exchange().body(10)
 
 
-async def test_a_stream_stops_when_the_client_has_gone() -> None:
+async def test_a_stream_stops_when_the_client_disconnects() -> None:
     wire = Wire()
     made = 0
     ended = False

@@ -17,7 +17,7 @@ def test_a_target_is_a_repeat_from_its_second_time_on() -> None:
     assert not pages.is_repeat((b"/a", b"limit=1"))
 
 
-def test_what_is_kept_stays_a_repeat_however_much_else_is_asked_for() -> None:
+def test_a_cached_page_is_a_repeat_after_many_other_requests() -> None:
     pages = ResponseCache(1 << 20)
     pages.put((b"/a", b""), page((1,)))
     pages.is_repeat((b"/b", b""))

@@ -96,7 +96,7 @@ def test_a_wrong_method_is_answered_with_the_right_ones() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "", "/api", "/api/things/", "/api/things//parts/x", "/api/other", "/things"])
-def test_other_paths_lead_nowhere(path: str) -> None:
+def test_other_paths_match_no_route(path: str) -> None:
     with pytest.raises(RouteNotFound):
         ROUTER.match("GET", path)
 

@@ -96,7 +96,7 @@ def test_a_worker_counts_its_heartbeats_and_the_supervisor_the_processes_in_its_
         board.beat(2)
 
 
-def test_what_one_process_writes_another_reads() -> None:
+def test_one_process_reads_the_values_of_another() -> None:
     board = Scoreboard(["store"])
     pid = os.fork()
     if pid == 0:

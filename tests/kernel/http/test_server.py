@@ -107,7 +107,7 @@ def test_under_load_a_stop_breaks_no_answer_off(tmp_path: Path) -> None:
     assert not load.broken
 
 
-def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
+def test_idle_connections_do_not_delay_a_stop(tmp_path: Path) -> None:
     limits = {"header_s": LONG_S, "idle_s": LONG_S}
     with (
         served(tmp_path, grace_s=LONG_S, deadlines=limits) as server,
@@ -124,7 +124,7 @@ def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
         assert everything(silent) == everything(idle) == b""
 
 
-def test_what_takes_longer_than_the_grace_time_is_cut_off_and_told(tmp_path: Path) -> None:
+def test_a_request_longer_than_the_grace_time_is_cut_off_and_logged(tmp_path: Path) -> None:
     with served(tmp_path, grace_s=0.5) as server, server.connect() as connection:
         connection.sendall(request("GET", "/after/60"))
         assert server.get()[0] == 200

@@ -108,7 +108,7 @@ def test_a_header_of_too_many_lines_is_answered_431(server: Served, lines: int, 
     ],
     ids=["header", "header behind a slow request", "trailers", "chunk extension"],
 )
-def test_what_never_ends_and_is_no_body_is_neither_kept_nor_heard_out(
+def test_endless_bytes_outside_a_body_are_cut_off_and_not_stored(
     server: Served, beginning: bytes, piece: bytes
 ) -> None:
     if not Path("/proc/self/status").exists():
@@ -151,7 +151,7 @@ def test_requests_sent_ahead_without_end_fill_no_memory(server: Served, piece: b
     assert server.get()[0] == 200
 
 
-def test_who_sends_too_many_requests_ahead_is_cut_off(server: Served) -> None:
+def test_a_client_with_too_many_pipelined_requests_is_disconnected(server: Served) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/after/60") + TINY * (MAX_PIPELINED + 1))
         began_s = time.monotonic()

@@ -74,7 +74,7 @@ async def test_a_worker_that_never_reads_its_mailbox_delays_no_caller_for_long(s
     assert answers == [[None] * 3] * 300
 
 
-async def test_who_begins_late_answers_what_is_asked_from_then_on(alone: WorkerMailboxes) -> None:
+async def test_a_worker_that_starts_late_answers_later_questions(alone: WorkerMailboxes) -> None:
     await alone.ask("early", PATIENCE_S)
 
     async with alone.answering(0, echoed):

@@ -86,7 +86,7 @@ async def test_the_embedded_engine_looks_often_and_outlives_a_database_that_is_a
     assert calls.count >= 10
 
 
-async def test_the_tables_are_made_once_however_many_start(postgres_url: str) -> None:
+async def test_the_tables_are_created_once_by_simultaneous_starts(postgres_url: str) -> None:
     async with opened(postgres_url) as first, opened(postgres_url) as second:
         engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
 
@@ -115,7 +115,7 @@ async def test_an_older_schema_is_brought_up_to_date(postgres_url: str) -> None:
         assert last in names
 
 
-async def test_what_is_deferred_calls_once_it_is_durable(postgres_url: str) -> None:
+async def test_a_deferred_job_runs_after_its_commit(postgres_url: str) -> None:
     async with opened(postgres_url) as database:
         engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
         await engine.install(database)
@@ -147,7 +147,7 @@ async def undone(engine: Engine, database: Database) -> None:
         raise ZeroDivisionError
 
 
-async def test_what_is_deferred_until_later_calls_later(postgres_url: str) -> None:
+async def test_a_job_deferred_to_a_later_time_runs_at_that_time(postgres_url: str) -> None:
     async with opened(postgres_url) as database:
         engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
         await engine.install(database)

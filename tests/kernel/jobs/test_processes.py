@@ -45,7 +45,7 @@ async def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:
     assert first in both
 
 
-async def test_one_that_asks_for_it_is_started_anew_at_once(tmp_path: Path) -> None:
+async def test_a_process_that_requests_it_is_restarted_at_once(tmp_path: Path) -> None:
     loop = asyncio.get_running_loop()
     code = TELLING + f"sys.exit({processes.RESTART_CODE})"
     async with processes.supervise((sys.executable, "-c", code), str(tmp_path).encode(), 1, grace_s=5):

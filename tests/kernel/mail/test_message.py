@@ -40,13 +40,13 @@ def test_an_address_is_taken(address: str) -> None:
         "a" * 250 + "@example.com",
     ],
 )
-def test_what_is_not_exactly_one_address_is_refused(address: str) -> None:
+def test_a_text_other_than_one_address_is_refused(address: str) -> None:
     assert not is_address(address)
     with pytest.raises(BadAddress):
         compose(OF, address, "Hello", "text")
 
 
-def test_a_letter_has_a_sender_a_date_an_id_of_its_own_and_says_that_it_is_automatic() -> None:
+def test_an_email_has_a_sender_a_date_an_id_and_is_marked_as_automatic() -> None:
     letter, other = compose(OF, "ann@example.com", "Hello", "text"), compose(OF, "ann@example.com", "Hello", "text")
 
     assert letter["From"] == "Countersign <no-reply@store.example>"

@@ -8,7 +8,7 @@ from countersign.kernel.mail.message import BadAddress
 from countersign.kernel.mail.transports import open_mail
 
 
-async def test_mail_that_is_discarded_goes_nowhere(tmp_path: Path) -> None:
+async def test_discarded_mail_is_not_sent(tmp_path: Path) -> None:
     mail = open_mail("discard:", "Store <no-reply@store.example>", tmp_path)
 
     await mail.check()

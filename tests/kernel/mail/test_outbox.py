@@ -19,7 +19,7 @@ def box(tmp_path: Path) -> FileOutbox:
     return FileOutbox(tmp_path / "data" / "mail", OF)
 
 
-async def test_a_letter_is_a_file_that_only_its_owner_may_read(box: FileOutbox, tmp_path: Path) -> None:
+async def test_an_email_is_a_file_that_only_its_owner_may_read(box: FileOutbox, tmp_path: Path) -> None:
     await box.send("ann@example.com", "Hello", "Open http://127.0.0.1/x\n")
 
     (file,) = (tmp_path / "data" / "mail").iterdir()
@@ -29,7 +29,7 @@ async def test_a_letter_is_a_file_that_only_its_owner_may_read(box: FileOutbox, 
     assert b"To: ann@example.com\r\n" in file.read_bytes()
 
 
-async def test_the_newest_come_first_and_the_oldest_go(
+async def test_emails_are_listed_newest_first_and_the_oldest_are_deleted(
     box: FileOutbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transports, "MAX_FILES", 3)
@@ -47,7 +47,7 @@ async def test_the_newest_come_first_and_the_oldest_go(
     )
 
 
-async def test_a_letter_to_nobody_leaves_nothing(box: FileOutbox, tmp_path: Path) -> None:
+async def test_an_email_without_a_recipient_leaves_no_file(box: FileOutbox, tmp_path: Path) -> None:
     with pytest.raises(BadAddress):
         await box.send("ann@example.com\r\nBcc: eve@example.com", "Hello", "text")
 

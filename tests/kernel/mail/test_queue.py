@@ -56,7 +56,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     return
 
 
-async def test_a_letter_is_written_after_the_caller_went_on() -> None:
+async def test_an_email_is_written_after_the_caller_has_continued() -> None:
     mail, lines = Flaky(), Lines()
     rooms = MailQueue(mail, lines)
 
@@ -78,7 +78,7 @@ async def test_no_letter_is_sent_where_there_is_none_to_write() -> None:
     assert mail.taken == []
 
 
-async def test_a_failure_is_tried_again_with_the_same_letter() -> None:
+async def test_a_failed_email_is_sent_again_unchanged() -> None:
     mail, lines, written = Flaky(2), Lines(), list[int]()
     rooms = MailQueue(mail, lines)
 
@@ -93,7 +93,7 @@ async def test_a_failure_is_tried_again_with_the_same_letter() -> None:
     assert [event for _, event, _ in lines.lines] == ["e-mail not sent"] * 2
 
 
-async def test_what_cannot_be_sent_is_logged_without_the_address() -> None:
+async def test_an_undeliverable_email_is_logged_without_its_address() -> None:
     mail, lines = Flaky(99), Lines()
     rooms = MailQueue(mail, lines)
 
@@ -133,7 +133,7 @@ async def test_more_than_can_wait_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert len(mail.taken) == 2
 
 
-async def test_closing_waits_for_what_is_under_way_and_lets_the_rest_go(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_waits_for_running_deliveries_and_drops_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue, "CLOSING_S", 0.05)
     mail, lines = Flaky(), Lines()
     rooms = MailQueue(mail, lines)

@@ -20,7 +20,7 @@ def mail(sink: Sink, scheme: str = "smtp", login: str = "", *, timeout_s: float 
     return SmtpMail(SmtpServer.of(f"{scheme}://{login}localhost:{sink.port}"), OF, timeout_s=timeout_s)
 
 
-async def test_a_letter_arrives(sink: Served) -> None:
+async def test_an_email_arrives(sink: Served) -> None:
     async with sink() as server:
         await mail(server).send("ann@example.com", "Grüße", "Zwölf\n")
 
@@ -32,7 +32,7 @@ async def test_a_letter_arrives(sink: Served) -> None:
 @pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize(("tls", "scheme"), [("starttls", "smtp"), ("implicit", "smtps")])
 @pytest.mark.parametrize("auth", [False, True])
-async def test_a_letter_is_encrypted_where_the_server_can(sink: Served, tls: str, scheme: str, auth: bool) -> None:
+async def test_an_email_is_encrypted_if_the_server_supports_it(sink: Served, tls: str, scheme: str, auth: bool) -> None:
     async with sink(tls, auth=auth) as server:
         await mail(server, scheme, LOGIN if auth else "").send("ann@example.com", "Hello", "text\n")
 
@@ -64,7 +64,7 @@ async def test_a_password_never_leaves_this_machine_in_the_clear(sink: Served) -
 
 
 @pytest.mark.parametrize(("tls", "scheme"), [("starttls", "smtp"), ("implicit", "smtps")])
-async def test_a_certificate_nobody_vouches_for_is_refused(sink: Served, tls: str, scheme: str) -> None:
+async def test_an_untrusted_certificate_is_refused(sink: Served, tls: str, scheme: str) -> None:
     async with sink(tls) as server:
         with pytest.raises(Unavailable, match="certificate"):
             await mail(server, scheme).send("ann@example.com", "Hello", "text\n")

@@ -45,7 +45,7 @@ def test_any_body_is_a_message_or_a_fault(body: bytes) -> None:
 
 
 @given(members, st.sampled_from([None, 2]))
-def test_what_is_read_is_what_was_sent(sent: dict[str, Any], indent: int | None) -> None:
+def test_a_parsed_message_equals_the_sent_message(sent: dict[str, Any], indent: int | None) -> None:
     found = outcome(json.dumps(sent, indent=indent).encode())
 
     if isinstance(found, RpcRequest):

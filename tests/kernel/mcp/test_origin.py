@@ -10,7 +10,7 @@ OWN = "https://records.example:8443"
 @pytest.mark.parametrize(
     "origin", [None, OWN, "http://localhost", "https://localhost:1", "http://127.0.0.1:80", "http://[::1]:5"]
 )
-def test_it_is_let_in(origin: str | None) -> None:
+def test_an_allowed_origin_is_accepted(origin: str | None) -> None:
     assert is_origin_allowed(origin, OWN)
 
 
@@ -31,7 +31,7 @@ def test_it_is_let_in(origin: str | None) -> None:
         "chrome-extension://localhost",
     ],
 )
-def test_it_is_kept_out(origin: str) -> None:
+def test_a_foreign_origin_is_refused(origin: str) -> None:
     assert not is_origin_allowed(origin, OWN)
 
 

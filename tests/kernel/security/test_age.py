@@ -54,7 +54,7 @@ def opened(file: bytes, passphrase: str = PASSPHRASE, piece: int = 1 << 20) -> b
 
 
 @pytest.mark.parametrize("size", EDGES)
-def test_what_is_sealed_opens_again(size: int) -> None:
+def test_decryption_reverses_encryption(size: int) -> None:
     content = random.Random(size).randbytes(size)
 
     assert opened(sealed(content)) == opened(sealed(content, 200_000), piece=4093) == content

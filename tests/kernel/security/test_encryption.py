@@ -50,7 +50,7 @@ def test_a_key_renamed_to_another_does_not_open() -> None:
         encryption.decrypt(impostor, encryption.encrypt(_MASTER, b"kept", "mail"), "mail")
 
 
-def test_no_flipped_bit_goes_unseen() -> None:
+def test_every_flipped_bit_is_detected() -> None:
     value = encryption.encrypt(_MASTER, b"kept", "mail")
 
     for bit in range(len(value) * 8):
@@ -60,7 +60,7 @@ def test_no_flipped_bit_goes_unseen() -> None:
             encryption.decrypt(_MASTER, bytes(changed), "mail")
 
 
-def test_no_cut_goes_unseen() -> None:
+def test_every_truncation_is_detected() -> None:
     value = encryption.encrypt(_MASTER, b"kept", "mail")
 
     for length in range(len(value)):
@@ -101,7 +101,7 @@ def test_a_signature_is_hmac_sha256_cut_to_sixteen_bytes(message: bytes, key: by
     assert not signer.verify(message + b"x", signer.sign(message))
 
 
-def test_a_signature_holds_for_its_purpose_and_key_alone() -> None:
+def test_a_signature_is_valid_only_for_its_purpose_and_key() -> None:
     signer = encryption.signer_for(_MASTER, "cursor")
     made = signer.sign(b"page")
 

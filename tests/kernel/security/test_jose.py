@@ -211,7 +211,7 @@ def test_the_cache_drops_an_expired_token(fixed_clock: Callable[[int], None]) ->
     assert len(cache) == 0
 
 
-def test_a_cache_of_no_size_holds_nothing() -> None:
+def test_a_cache_of_size_zero_stores_nothing() -> None:
     tokens = access_tokens(cache_size=0)
     token = tokens.issue(CLAIMS)
 

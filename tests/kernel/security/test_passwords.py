@@ -93,13 +93,13 @@ async def test_a_weak_password_is_refused_with_its_remedy(password: str) -> None
     "password",
     ["1234567890", "password123", "qwertyuiop", "Passw0rd2026", "iloveyou2024", "abcabcabcabc", "x" * 200],
 )
-async def test_what_everybody_tries_first_is_no_password(password: str) -> None:
+async def test_a_common_password_is_refused(password: str) -> None:
     with pytest.raises(passwords.WeakPassword, match="easy to guess"):
         await passwords.hash_password(password)
 
 
 @pytest.mark.parametrize("password", ["ada.lovelace", "northwind2026", "Countersign1", "lovelace12"])
-async def test_what_is_known_of_a_person_is_no_password(password: str) -> None:
+async def test_a_password_from_personal_data_is_refused(password: str) -> None:
     with pytest.raises(passwords.WeakPassword, match="easy to guess"):
         await passwords.hash_password(password, "ada.lovelace@northwind.example")
 

@@ -19,7 +19,7 @@ async def resume(post: Post) -> bool:
         return await outbox.resume(transaction)
 
 
-async def test_what_is_held_goes_out_in_its_order_when_it_is_resumed(post: Post, receiver: Receiver) -> None:
+async def test_paused_deliveries_are_sent_in_order_after_the_resume(post: Post, receiver: Receiver) -> None:
     await post.add(receiver.url)
     await post.emit("a")
     await hold(post)
@@ -50,7 +50,7 @@ async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: Post, rec
     assert len(receiver.messages) == 1
 
 
-async def test_it_is_reported_since_when_all_is_held_and_what_ends_that(post: Post) -> None:
+async def test_the_pause_report_shows_its_start_and_how_to_resume(post: Post) -> None:
     moment = Instant(clock.now() - DAY)
     with clock.fixed(moment):
         await hold(post)

@@ -117,7 +117,7 @@ async def test_a_receiver_that_comes_back_gets_what_it_missed(post: Post, receiv
 
 
 @pytest.mark.parametrize("status", [199, 302, 410, 429, 500])
-async def test_whatever_is_no_success_is_a_failure(
+async def test_a_status_other_than_2xx_is_a_failed_delivery(
     post: Post, receiver: Receiver, other: Receiver, status: int
 ) -> None:
     webhook_id, _ = await post.add(receiver.url)
@@ -160,7 +160,7 @@ async def test_of_an_endless_answer_the_head_is_enough(post: Post, receiver: Rec
     assert [each.state for each in await post.deliveries(webhook_id)] == ["delivered"]
 
 
-async def test_a_receiver_that_hangs_holds_up_no_other(post: Post, receiver: Receiver, other: Receiver) -> None:
+async def test_a_hanging_receiver_does_not_delay_others(post: Post, receiver: Receiver, other: Receiver) -> None:
     await post.add(receiver.url)
     await post.add(other.url)
     receiver.instead = "hang"
@@ -218,7 +218,7 @@ async def test_an_address_nothing_could_be_sent_to_is_refused(post: Post, url: s
     assert await post.tables() == []
 
 
-async def test_neither_addresses_nor_answers_are_logged(post: Post, receiver: Receiver) -> None:
+async def test_addresses_and_responses_are_not_logged(post: Post, receiver: Receiver) -> None:
     written = io.StringIO()
     handler = logging.StreamHandler(written)
     logging.getLogger().addHandler(handler)
@@ -257,7 +257,7 @@ async def test_both_secrets_sign_for_a_day_after_a_rotation(post: Post, receiver
     assert len(late.headers["webhook-signature"].split()) == 1
 
 
-async def test_what_is_replayed_has_the_id_it_had(post: Post, receiver: Receiver) -> None:
+async def test_a_replayed_event_keeps_its_id(post: Post, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     # Events with the same time would be replayed together.
     now = clock.now()
@@ -322,7 +322,7 @@ async def test_a_replay_of_very_many_says_where_to_continue(
     assert len(set(receiver.ids)) == 25
 
 
-async def test_what_ended_long_ago_is_removed_and_what_waits_is_not(post: Post, receiver: Receiver) -> None:
+async def test_old_finished_deliveries_are_removed_and_waiting_ones_are_kept(post: Post, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     started = clock.now()
     await post.emit("a")
@@ -345,7 +345,7 @@ async def test_what_ended_long_ago_is_removed_and_what_waits_is_not(post: Post, 
     assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == []
 
 
-async def test_what_waits_for_a_receiver_goes_with_it(post: Post, receiver: Receiver) -> None:
+async def test_deleting_a_receiver_deletes_its_waiting_deliveries(post: Post, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     await post.emit("a")
 

@@ -66,6 +66,6 @@ def test_a_secret_is_32_random_bytes() -> None:
     assert all(len(base64.b64decode(each.removeprefix("whsec_"), validate=True)) == 32 for each in made)
 
 
-def test_what_is_no_secret_signs_nothing() -> None:
+def test_an_invalid_secret_is_refused_for_signing() -> None:
     with pytest.raises(ValueError, match="whsec_"):
         receivers.signature_headers(["whsec_not base64!"], MESSAGE, clock.now(), BODY)

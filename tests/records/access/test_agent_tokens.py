@@ -147,7 +147,7 @@ async def test_placeholder_tokens_outlive_the_rotation_of_the_bearer_token(offic
     assert [row["name"] for row in seen[0]] != [row["name"] for row in seen[2]]
 
 
-async def test_whatever_ends_something_answers_it_as_it_is_afterwards(office: Office) -> None:
+async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Office) -> None:
     agent, own = await office.agent("alice", label="bot"), await office.agent("alice", label="own")
     tokens = {each["label"]: each["id"] for each in await office.all("agent_token", "alice")}
     session = (await office.value("bob", "session.list"))[0]

@@ -14,7 +14,7 @@ def test_no_rows_mean_every_record(text: str | None) -> None:
     assert read_rows(LEAD, text) == ()
 
 
-def test_what_is_written_is_read_back_the_same() -> None:
+def test_a_written_grant_is_read_back_unchanged() -> None:
     rows = (
         where("owner", eq=CALLER),
         where("expected_close", lte=TODAY),
@@ -55,7 +55,7 @@ def test_a_person_may_be_among_several_values() -> None:
         ("[" + ", ".join(['{"field": "title", "op": "eq", "value": "a"}'] * 51) + "]", "at most 50"),
     ],
 )
-def test_what_would_fail_in_every_call_is_refused_at_once(text: str, reason: str) -> None:
+def test_a_grant_that_would_fail_in_every_call_is_refused_at_once(text: str, reason: str) -> None:
     with pytest.raises(BadGrant) as caught:
         read_rows(LEAD, text)
 

@@ -48,7 +48,7 @@ async def test_the_link_makes_the_first_administrator_once(empty: Office) -> Non
     assert [each["command"] for each in await empty.all("audit_entry", "ada")].count("user.create") == 2
 
 
-async def test_who_has_chosen_a_password_is_led_to_the_page_for_signing_in_where_there_is_one(empty: Office) -> None:
+async def test_a_person_with_a_password_is_led_to_the_sign_in_page_if_it_exists(empty: Office) -> None:
     form = {**GIVEN, "token": (await _link(empty)).partition("token=")[2]}
     transport = httpx.ASGITransport(app.create(empty.service, sign_in="/signin"))
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
@@ -86,7 +86,7 @@ async def _signed_in(office: Office) -> str:
 
 
 @pytest.mark.parametrize("change", [{"password": "short"}, {"username": ""}, {"username": "\t"}, {"password": ""}])
-async def test_a_refused_form_is_shown_again_and_the_link_still_holds(empty: Office, change: dict[str, str]) -> None:
+async def test_a_refused_form_is_shown_again_and_the_link_stays_valid(empty: Office, change: dict[str, str]) -> None:
     token = (await _link(empty)).partition("token=")[2]
 
     refused = await empty.http.post("/setup", data={**GIVEN, "token": token, **change})
@@ -105,7 +105,7 @@ async def test_a_link_is_valid_for_a_day_and_a_newer_one_ends_it(empty: Office) 
         assert (await empty.http.get(new)).status_code == 404
 
 
-async def test_a_page_loads_nothing_and_lets_nobody_frame_it(empty: Office) -> None:
+async def test_a_page_loads_nothing_and_cannot_be_framed(empty: Office) -> None:
     page = await empty.http.get(await _link(empty))
 
     assert "default-src 'none'" in page.headers["content-security-policy"]

@@ -74,7 +74,7 @@ async def test_the_lockout_ends_after_a_minute(office: Office) -> None:
         assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 200
 
 
-async def test_five_failures_over_more_than_a_minute_lock_nobody(office: Office) -> None:
+async def test_five_failures_over_more_than_a_minute_lock_no_account(office: Office) -> None:
     now = clock.now()
     for number in range(8):
         with clock.fixed(clock.later(now, seconds=20 * number)):
@@ -82,7 +82,7 @@ async def test_five_failures_over_more_than_a_minute_lock_nobody(office: Office)
 
 
 @pytest.mark.parametrize("back_s", [7200, 3 * 86_400])
-async def test_a_clock_that_goes_back_locks_nobody_for_as_long(office: Office, back_s: int) -> None:
+async def test_a_clock_set_back_does_not_extend_a_lock(office: Office, back_s: int) -> None:
     for _ in range(5):
         await _sign_in(office.http, "alice", "wrong")
     assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 429
@@ -147,7 +147,7 @@ async def test_a_person_is_found_by_an_index_in_whatever_case(office: Office) ->
     assert any("SEARCH person USING INDEX" in str(step[-1]) for step in steps), steps
 
 
-async def test_a_person_ends_their_other_sessions_and_nobody_elses(office: Office) -> None:
+async def test_a_person_ends_only_their_own_other_sessions(office: Office) -> None:
     sessions = await office.all("session", "root")
     mine = await office.all("session", "alice")
     assert len(mine) == 1

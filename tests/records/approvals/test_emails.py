@@ -69,7 +69,7 @@ async def proposals(office: Office, count: int) -> list[str]:
     return [await office.proposed("agent", "lead.delete", id=each) for each in leads[:count]]
 
 
-async def test_five_minutes_after_the_first_plan_one_letter_reports_all(office: Office) -> None:
+async def test_one_email_reports_all_plans_five_minutes_after_the_first(office: Office) -> None:
     await proposals(office, 3)
 
     await deliver(office, 4.9 * 60)
@@ -84,7 +84,7 @@ async def test_five_minutes_after_the_first_plan_one_letter_reports_all(office: 
         assert f"{ROOT_URL}/approvals" in text
 
 
-async def test_restored_records_send_no_letter_until_they_are_resumed(office: Office) -> None:
+async def test_a_restored_service_sends_no_email_until_it_is_resumed(office: Office) -> None:
     database = office.service.records.database
     async with database.transaction() as transaction:
         await outbox.pause(transaction)
@@ -110,7 +110,7 @@ async def test_no_caller_is_informed_of_plans_they_may_not_approve(office: Offic
     assert told == {"alice@example.com", "root@example.com"}, "bob may not delete leads, and carol sees none"
 
 
-async def test_what_somebody_may_not_see_changes_nothing_in_their_letter(office: Office) -> None:
+async def test_hidden_values_do_not_change_an_email(office: Office) -> None:
     await office.agent("carol", name="her agent")
     invoice = next(each for each in await office.all("invoice", "carol") if each["state"] == "draft")
     await office.proposed("her agent", "invoice.post", id=invoice["id"])
@@ -124,7 +124,7 @@ async def test_what_somebody_may_not_see_changes_nothing_in_their_letter(office:
     assert "bob@example.com" not in subjects
 
 
-async def test_a_letter_holds_numbers_and_a_link_and_nothing_of_records(office: Office) -> None:
+async def test_an_email_contains_counts_and_a_link_and_no_record_data(office: Office) -> None:
     lead = next(each for each in await office.all("lead") if each["stage"] == "new")
     await office.agent("alice", name="agent", label="PLANTED LABEL")
     planted = {"title": "PLANTED TITLE", "contact_name": "Planted Person", "contact_email": "planted@example.org"}
@@ -143,7 +143,7 @@ async def test_a_letter_holds_numbers_and_a_link_and_nothing_of_records(office: 
         assert "alice" not in text
 
 
-async def test_what_is_decided_before_the_letter_is_not_reported(office: Office) -> None:
+async def test_a_plan_decided_before_the_email_is_not_reported(office: Office) -> None:
     first, second = await proposals(office, 2)
     assert (await office.approve("alice", first)).status_code == 200
     await office.value("alice", "plan.reject", id=second, reason="no")
@@ -153,7 +153,7 @@ async def test_what_is_decided_before_the_letter_is_not_reported(office: Office)
     assert sent(office) == []
 
 
-async def test_the_next_letter_comes_with_the_next_plan_and_counts_all(office: Office) -> None:
+async def test_the_next_email_follows_the_next_plan_and_counts_all_plans(office: Office) -> None:
     await proposals(office, 1)
     await deliver(office, SOON_S)
     await proposals(office, 2)
@@ -163,7 +163,7 @@ async def test_the_next_letter_comes_with_the_next_plan_and_counts_all(office: O
     assert [subject for _, subject, _ in sent(office)][2:] == ["2 proposals wait for your approval"] * 2
 
 
-async def test_letters_are_in_the_persons_language_and_only_for_those_who_want_them(office: Office) -> None:
+async def test_emails_use_the_persons_language_and_only_go_to_subscribers(office: Office) -> None:
     alice, root = [await office.first("user", username=name) for name in ("alice", "root")]
     await office.value("root", "user.update", id=alice["id"], language="de")
     await office.value("root", "user.update", id=root["id"], letters="none")
@@ -176,7 +176,7 @@ async def test_letters_are_in_the_persons_language_and_only_for_those_who_want_t
     assert "Sehen Sie, was sich ändert" in text
 
 
-async def test_two_nodes_send_one_letter(office: Office, rooms: Rooms) -> None:
+async def test_two_nodes_send_one_email(office: Office, rooms: Rooms) -> None:
     await proposals(office, 1)
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
         nodes = [office.service, other, office.service, other]
@@ -186,7 +186,7 @@ async def test_two_nodes_send_one_letter(office: Office, rooms: Rooms) -> None:
     assert sorted(to for to, _, _ in sent(office)) == ["alice@example.com", "root@example.com"]
 
 
-async def test_a_letter_that_was_not_taken_is_tried_again(office: Office) -> None:
+async def test_an_unaccepted_email_is_sent_again(office: Office) -> None:
     await proposals(office, 1)
 
     await deliver(office, SOON_S, Broken())
@@ -198,7 +198,7 @@ async def test_a_letter_that_was_not_taken_is_tried_again(office: Office) -> Non
     assert len(sent(office)) == 2
 
 
-async def test_a_node_that_dies_after_handing_over_repeats_one_letter_at_most(office: Office) -> None:
+async def test_a_node_that_dies_after_sending_repeats_at_most_one_email(office: Office) -> None:
     await proposals(office, 1)
 
     with pytest.raises(KeyboardInterrupt):

@@ -100,7 +100,7 @@ async def test_stale_when_the_record_changed_even_back(office: Office, agent: st
     assert (await office.value(agent, "plan.get", id=plan_id))["error"] == "stale"
 
 
-async def test_a_waiting_plan_shows_that_its_record_is_gone_or_has_changed(
+async def test_a_pending_plan_shows_that_its_record_is_deleted_or_changed(
     office: Office, agent: str
 ) -> None:
     gone, changed, same = [await _plan(office, agent) for _ in range(3)]
@@ -121,7 +121,7 @@ async def test_a_waiting_plan_shows_that_its_record_is_gone_or_has_changed(
     assert (await office.approve("alice", moved)).json()["state"] == "stale"
 
 
-async def test_what_is_withheld_of_a_plan_is_of_the_models_it_is_about(office: Office) -> None:
+async def test_the_withheld_parts_of_a_plan_belong_to_its_models(office: Office) -> None:
     await office.person(
         "dora",
         {"model": "lead", "commands": "get,list,delete", "clear": "title"},

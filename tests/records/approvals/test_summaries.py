@@ -41,7 +41,7 @@ async def test_a_deletion_is_of_high_risk_and_names_its_record(office: Office, a
     assert (found["needs"], found["needs_left"]) == (1, 1)
 
 
-async def test_the_name_stays_when_the_record_is_gone(office: Office, agent: str) -> None:
+async def test_the_name_stays_after_the_record_is_deleted(office: Office, agent: str) -> None:
     record_id = await lead(office)
     plan_id = await office.proposed(agent, "lead.delete", id=record_id)
     await office.approve("alice", plan_id)
@@ -52,7 +52,7 @@ async def test_the_name_stays_when_the_record_is_gone(office: Office, agent: str
     assert (found["record_url"], found["needs_left"]) == (None, 0)
 
 
-async def test_what_goes_along_with_a_deletion_is_affected(office: Office, agent: str) -> None:
+async def test_records_deleted_with_a_record_are_listed_as_affected(office: Office, agent: str) -> None:
     record_id = await lead(office)
     for number in range(2):
         await office.value("alice", "activity.create", lead=record_id, subject=f"Call {number}")
@@ -105,7 +105,7 @@ async def test_a_change_names_its_field_and_equal_changes_share_a_key(office: Of
     assert priced["group_key"] != plans[0]["group_key"]
 
 
-async def test_money_that_goes_out_is_of_high_risk(office: Office) -> None:
+async def test_an_outgoing_payment_is_high_risk(office: Office) -> None:
     agent = await office.agent("carol", label="biller")
     invoice = (await office.first("invoice", "carol", state="posted"))["id"]
 

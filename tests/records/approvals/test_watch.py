@@ -95,7 +95,7 @@ async def test_every_end_of_a_plan_is_reported(office: Office, agent: str) -> No
     assert (await office.value("alice", "plan.watch", since=answer["cursor"]))["plans"] == []
 
 
-async def test_what_others_do_does_not_show_in_the_cursor(office: Office, agent: str) -> None:
+async def test_a_cursor_does_not_show_the_changes_of_others(office: Office, agent: str) -> None:
     other = await office.agent("alice", label="another")
     watching = await office.agent("alice", label="watching")
     own = await office.proposed(watching, "lead.delete", id=await lead(office, "Own"))
@@ -109,7 +109,7 @@ async def test_what_others_do_does_not_show_in_the_cursor(office: Office, agent:
     assert await office.value(agent, "plan.watch") == {"plans": [], "cursor": 0, "waiting": 0, "high": 0}
 
 
-async def test_who_waits_while_rights_change_begins_anew(office: Office, agent: str) -> None:
+async def test_a_caller_whose_rights_change_during_the_wait_starts_again(office: Office, agent: str) -> None:
     plan_id = await office.proposed(agent, "lead.delete", id=await lead(office, "x"))
     since = await told(office, "alice", 0, {plan_id})
 

@@ -58,7 +58,7 @@ async def test_each_step_of_a_plan_is_reported_once(office: Office, receiver: Re
     )
 
 
-async def test_what_differs_in_records_differs_in_no_message(office: Office, receiver: Receiver) -> None:
+async def test_messages_do_not_depend_on_the_values_of_records(office: Office, receiver: Receiver) -> None:
     await office.agent("alice", name="agent", label="PLANTED LABEL")
     shapes: list[list[str]] = []
     for words in ("planted one", "a planted text that is much longer than the other one is"):
@@ -74,7 +74,7 @@ async def test_what_differs_in_records_differs_in_no_message(office: Office, rec
     assert shapes[0] == shapes[1]
 
 
-async def test_what_is_refused_is_not_reported(office: Office, receiver: Receiver) -> None:
+async def test_a_refused_plan_is_not_reported(office: Office, receiver: Receiver) -> None:
     await office.agent("alice", name="agent")
 
     await office.refused("agent", "lead.delete", id="0" * 24)

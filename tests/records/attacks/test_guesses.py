@@ -52,7 +52,7 @@ async def first_lead(office: Office, agent: str) -> tuple[Mapping[str, Any], Map
     return lead, await office.value("alice", "lead.get", id=lead["id"])
 
 
-async def test_what_an_action_copies_from_a_guess_gets_no_token_of_what_is_there(office: Office) -> None:
+async def test_a_guess_copied_by_an_action_does_not_get_the_token_of_an_existing_value(office: Office) -> None:
     agent = await office.agent("alice", "*")
     victim, clear = await first_lead(office, agent)
     for guess in (clear["contact_email"], WRONG):
@@ -68,7 +68,7 @@ async def test_what_an_action_copies_from_a_guess_gets_no_token_of_what_is_there
         assert made["name"] == mine["contact_name"]
 
 
-async def test_what_an_action_copies_from_others_keeps_its_token(office: Office) -> None:
+async def test_a_value_that_an_action_copies_keeps_its_token(office: Office) -> None:
     agent = await office.agent("alice", "*")
     lead = await office.value("alice", "lead.create", title="x", contact_name="Ada Only", contact_email=WRONG)
     seen = await office.value(agent, "lead.get", id=lead["id"])
@@ -114,7 +114,9 @@ async def test_the_next_token_of_a_label_does_not_confirm_what_the_last_one_gues
         assert refused == f"unknown token {old}"
 
 
-async def test_what_is_computed_from_a_guess_gets_no_token_of_what_is_there(cards: Inside, agent: Caller) -> None:
+async def test_a_value_computed_from_a_guess_does_not_get_the_token_of_an_existing_value(
+    cards: Inside, agent: Caller
+) -> None:
     root = cards.administrator()
     there = await cards.value(root, "card", "create", name="Ada", remark="Ada")
     token = (await cards.value(agent, "card", "get", id=there["id"]))["name"]
@@ -143,7 +145,7 @@ async def test_a_right_guess_and_a_wrong_one_change_what_is_computed_alike(cards
         assert sorted(entry["changes"]) == sorted(changed)
 
 
-async def test_what_others_make_of_a_guess_is_not_joined_either(cards: Inside, agent: Caller) -> None:
+async def test_a_value_that_others_derive_from_a_guess_does_not_share_a_token(cards: Inside, agent: Caller) -> None:
     root = cards.administrator()
     there = await cards.value(root, "card", "create", name="Ada")
     token = (await cards.value(agent, "card", "get", id=there["id"]))["name"]

@@ -72,7 +72,7 @@ async def test_a_guard_that_only_seems_to_hold_is_for_a_person_to_decide(office:
     await office.proposed(agent, "lead.win", id=lead["id"])
 
 
-async def test_a_guard_over_a_ref_that_is_always_seen_needs_nobody(office: Office) -> None:
+async def test_a_guard_over_a_visible_ref_needs_no_approval(office: Office) -> None:
     agent = await office.agent("alice", "*")
     party = (await office.first("party"))["id"]
     lead = await office.value("alice", "lead.create", title="x", party=party)

@@ -43,7 +43,7 @@ async def test_an_agent_does_not_learn_a_hidden_state_from_what_an_action_answer
         await office.proposed(agent, "lead.propose", id=lead)
 
 
-async def test_what_was_not_reported_when_it_was_proposed_is_found_when_it_is_approved(office: Office) -> None:
+async def test_a_fault_not_reported_at_the_proposal_is_found_at_the_approval(office: Office) -> None:
     await office.person("eve", {"model": "lead", "commands": "get,list,propose,lose", "clear": "title,stage"})
     agent = await office.agent("eve", "*")
     lead = (await office.value("alice", "lead.create", title="x"))["id"]

@@ -73,7 +73,7 @@ async def turns_during(call: Awaitable[T]) -> tuple[T, int]:
         other.cancel()
 
 
-async def test_while_a_large_import_is_checked_others_are_heard(office: Office) -> None:
+async def test_other_requests_are_served_while_a_large_import_is_checked(office: Office) -> None:
     rows = 600
     done, turns = await turns_during(
         office.value("alice", "lead.import", csv="title\n" + "x\n" * rows, dry_run=True)
@@ -83,7 +83,7 @@ async def test_while_a_large_import_is_checked_others_are_heard(office: Office) 
     assert turns > rows / CooperativeIterator.EACH / 2
 
 
-async def test_rows_of_long_texts_are_checked_one_at_a_time_while_others_are_heard(office: Office) -> None:
+async def test_other_requests_are_served_between_the_checks_of_long_rows(office: Office) -> None:
     agent = await office.agent("alice", "lead.*")
     csv = "title,notes\n" + f"x,{'EMAIL_1 ' * 50_000}\n" * 8
     loop = asyncio.get_running_loop()
@@ -103,7 +103,7 @@ async def test_rows_of_long_texts_are_checked_one_at_a_time_while_others_are_hea
     assert max(after - before for before, after in pairwise(turns)) < (turns[-1] - turns[0]) / 2
 
 
-async def test_while_a_plan_of_many_steps_is_made_read_and_approved_others_are_heard(
+async def test_other_requests_are_served_during_the_work_on_a_plan_of_many_steps(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows, turns, sleep = 300, 0, asyncio.sleep

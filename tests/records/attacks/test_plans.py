@@ -81,7 +81,7 @@ async def test_an_agent_only_proposes_to_change_who_may_do_what(office: Office) 
     await office.proposed(agent, "setting.update", id=setting, title="approval:lead.delete")
 
 
-async def test_an_agent_puts_nobody_out_but_itself(office: Office) -> None:
+async def test_an_agent_can_revoke_only_itself(office: Office) -> None:
     agent = await office.agent("alice", "session.*", "agent_token.*")
     other = await office.agent("alice", "lead.get", label="other")
     tokens = {each["label"]: each["id"] for each in await office.value(agent, "agent_token.list")}
@@ -138,7 +138,7 @@ async def test_every_group_of_a_batch_must_approve(office: Office) -> None:
     assert (await office.approve("dave", plan)).status_code == 404
 
 
-async def test_who_may_not_write_it_may_not_approve_it(office: Office) -> None:
+async def test_a_person_who_may_not_write_a_record_may_not_approve_its_plan(office: Office) -> None:
     await asks(office, "lead.update", n=1)
     agent = await office.agent("alice", "lead.*")
     new = await lead(office)
@@ -150,7 +150,7 @@ async def test_who_may_not_write_it_may_not_approve_it(office: Office) -> None:
     assert (await office.approve("alice", plan)).status_code == 200
 
 
-async def test_who_does_not_see_a_record_does_not_link_it_by_approving(office: Office) -> None:
+async def test_an_approver_cannot_link_a_record_that_is_hidden_from_them(office: Office) -> None:
     await asks(office, "lead.update", n=1)
     await office.person(
         "dan",
@@ -199,7 +199,7 @@ async def test_a_deletion_takes_no_more_than_was_shown(office: Office) -> None:
     assert (await office.approve("alice", again)).status_code == 200
 
 
-async def test_what_is_locked_with_a_record_is_part_of_what_was_shown(office: Office) -> None:
+async def test_records_locked_with_a_record_are_part_of_the_shown_plan(office: Office) -> None:
     agent = await office.agent("carol", "*")
     draft = (await office.first("invoice", state="draft"))["id"]
     line = await office.first("invoice_line", invoice=draft)
@@ -221,7 +221,7 @@ async def test_more_approvals_asked_for_later_are_asked_of_plans_that_wait(offic
     assert answer.json()["value"]["state"] == "pending"
 
 
-async def test_the_approval_of_somebody_who_may_no_longer_does_not_count(office: Office) -> None:
+async def test_the_approval_of_a_person_who_lost_the_right_does_not_count(office: Office) -> None:
     await asks(office, "lead.delete", n=2)
     eve = await office.person("eve", {"model": "lead", "commands": "get,list,delete", "clear": "*"})
     agent = await office.agent("alice", "*")
@@ -279,7 +279,7 @@ async def test_nothing_changes_between_the_last_look_and_the_execution(
     assert (await office.value("alice", "lead.get", id=new))["title"] == "meanwhile"
 
 
-async def test_why_a_plan_failed_is_reported_to_anyone_who_decided(office: Office) -> None:
+async def test_everyone_who_decided_on_a_plan_sees_why_it_failed(office: Office) -> None:
     agent = await office.agent("alice", "party.*", "plan.*")
     used = (await office.first("invoice"))["party"]
     plan = await office.proposed(agent, "party.delete", id=used)

@@ -23,7 +23,7 @@ async def _user(office: Office, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["root", "carol"])
-async def test_a_manager_gets_no_link_for_somebody_with_more_rights(office: Office, name: str) -> None:
+async def test_a_manager_gets_no_link_for_a_person_with_more_rights(office: Office, name: str) -> None:
     await office.person("hr", USERS)
     assert "more rights than you" in await office.refused("hr", "user.invite", id=await _user(office, name))
 

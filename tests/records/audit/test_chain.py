@@ -44,7 +44,7 @@ async def test_entries_of_one_transaction_stand_in_one_lane_in_their_order(datab
     assert await faults(database) == ()
 
 
-async def test_what_is_rolled_back_leaves_no_gap(database: Database, chain: Chain):
+async def test_a_rolled_back_entry_leaves_no_gap(database: Database, chain: Chain):
     await fill(database, chain, 2)
 
     with suppress(Broken):

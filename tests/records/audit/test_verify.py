@@ -226,7 +226,7 @@ async def test_a_missing_head_is_found(database: Database, chain: Chain):
     assert await faults(database) == (ChainDefect(lane, 0, None, "head"),)
 
 
-async def test_a_chain_written_anew_from_one_entry_on_is_found(database: Database, chain: Chain):
+async def test_a_chain_rewritten_from_one_entry_on_is_detected(database: Database, chain: Chain):
     lane = await one_lane(database, chain, 6)
 
     await rewrite(database, lane, 3, "UPDATE audit_entry SET command = 'lead.get' WHERE id = $1")

@@ -47,7 +47,7 @@ async def test_agents_propose_what_moves_money(office: Office) -> None:
     assert {each["field"]: each["after"] for each in shown["diff"]} == with_amount
 
 
-async def test_what_a_won_lead_is_worth_and_whether_it_stays_won_is_proposed(office: Office) -> None:
+async def test_agents_only_propose_changes_to_the_value_and_the_state_of_a_won_lead(office: Office) -> None:
     agent = await office.agent("root", "*")
     lead, party = await office.first("lead", stage="qualified"), await office.first("party")
     amount = {"id": lead["id"], "expected_revenue_minor": 5}
@@ -64,7 +64,7 @@ async def test_what_a_won_lead_is_worth_and_whether_it_stays_won_is_proposed(off
     assert (await office.value("root", "lead.get", id=lead["id"]))["expected_revenue_minor"] == 5
 
 
-async def test_an_agent_proposes_where_invoices_go(office: Office) -> None:
+async def test_an_agent_can_only_propose_the_address_of_invoices(office: Office) -> None:
     agent = await office.agent("root", "*")
     party = (await office.value("root", "party.create", name="Ada"))["id"]
     place = {"street": "Low 1", "city": "Yr", "country": "FR"}
@@ -167,7 +167,7 @@ async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office:
     assert "An agent can only propose it" in described["invoice__settle"]
 
 
-async def test_what_an_agent_sees_to_be_impossible_is_refused_instead_of_proposed(office: Office) -> None:
+async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_proposed(office: Office) -> None:
     agent = await office.agent("root", "*")
     invoice = (await posted(office))["id"]
     empty = (await office.value("root", "invoice.create", party=(await office.first("party"))["id"]))["id"]
@@ -199,7 +199,7 @@ async def test_what_an_agent_sees_to_be_impossible_is_refused_instead_of_propose
     assert await office.all("plan") == []
 
 
-async def test_what_an_agent_does_not_see_is_proposed(office: Office) -> None:
+async def test_a_command_that_fails_for_hidden_reasons_is_proposed(office: Office) -> None:
     """A refusal would reveal a state that the agent may not read."""
     grants = [
         {"model": "payment", "commands": "get,list,create", "clear": "invoice,amount_minor,paid_on", "write": "*"},

@@ -28,7 +28,7 @@ async def ends(office: Office, plan: str) -> str:
     return str(answer["state"] if "state" in answer else answer["value"]["state"])
 
 
-async def test_what_is_booked_by_hand_meanwhile_is_not_booked_twice(office: Office) -> None:
+async def test_an_entry_posted_by_hand_meanwhile_is_not_posted_twice(office: Office) -> None:
     agent = await office.agent("root", "*")
     invoice = (await posted(office))["id"]
     before = len(await office.all("payment"))
@@ -227,7 +227,7 @@ async def test_a_change_that_the_agent_does_not_see_makes_no_other_plan(office: 
     assert await ends(office, plan) == "stale"
 
 
-async def test_a_plan_of_an_earlier_version_that_is_bound_to_nothing_is_proposed_anew(office: Office) -> None:
+async def test_an_unbound_plan_of_an_earlier_version_must_be_proposed_again(office: Office) -> None:
     agent = await office.agent("root", "*")
     invoice = (await posted(office))["id"]
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=400)

@@ -56,7 +56,7 @@ async def test_a_paid_invoice_is_reopened_to_correct_its_payments(office: Office
     assert "open_minor is 0" in await office.refused("carol", "invoice.settle", id=invoice)
 
 
-async def test_what_is_open_on_the_other_side_is_paid_back_before_an_invoice_is_settled(office: Office) -> None:
+async def test_an_overpaid_invoice_is_paid_back_before_it_is_settled(office: Office) -> None:
     invoice = (await posted(office))["id"]
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=10_000)
     assert "open_minor is 0" in await office.refused("carol", "invoice.settle", id=invoice)
@@ -158,7 +158,7 @@ async def test_payments_that_an_earlier_version_took_are_read_and_repaired(offic
     assert made["email"] == shown["email"]
 
 
-async def test_what_a_posted_invoice_says_of_its_party_stays(office: Office) -> None:
+async def test_the_party_data_of_a_posted_invoice_does_not_change(office: Office) -> None:
     tax = {"tax_id": "at u123 456 78"}
     party = (await office.value("root", "party.create", name="Ada & Co", **tax))["id"]
     address = {"street": "Lane 1", "postcode": "1010", "city": "Wien", "country": "at"}
@@ -183,7 +183,7 @@ async def test_what_a_posted_invoice_says_of_its_party_stays(office: Office) -> 
     assert seen["party_tax_id"].startswith("TAXID_")
 
 
-async def test_what_an_ended_record_was_ended_for_goes_when_it_is_reopened(office: Office) -> None:
+async def test_reopening_a_record_removes_the_reason_for_its_end(office: Office) -> None:
     lead = (await office.value("root", "lead.create", title="Order"))["id"]
     await office.value("root", "lead.lose", id=lead, lost_reason="price")
     assert (await office.value("root", "lead.reopen", id=lead))["lost_reason"] is None

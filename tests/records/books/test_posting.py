@@ -126,7 +126,7 @@ async def test_an_inactive_party_gets_no_invoice(office: Office) -> None:
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=5)
 
 
-async def test_who_does_not_see_the_party_learns_no_reason(office: Office) -> None:
+async def test_a_caller_who_does_not_see_the_party_is_shown_no_reason(office: Office) -> None:
     grants = [
         {"model": "invoice", "commands": "*", "clear": "*", "write": "*"},
         {"model": "invoice_line", "commands": "*", "clear": "*", "write": "*"},

@@ -323,7 +323,7 @@ async def test_a_body_over_8_mib_is_413_before_anything_else(office: Office) -> 
     [b"", b"[]", b"null", b'"x"', b"{", b'{"limit":1}x', b'{"limit":1,"limit":2}', b"\xff", b'{"a":"\\u0000"}',
      b'{"a":"\\ud800"}', b'{"limit": NaN}', b"[" * 100_000],
 )  # fmt: skip
-async def test_what_is_no_json_object_is_400(office: Office, content: bytes) -> None:
+async def test_a_body_other_than_a_json_object_is_400(office: Office, content: bytes) -> None:
     headers = office.headers("alice") | {"Content-Type": "application/json"}
 
     answer = await office.http.post("/api/lead/get", content=content, headers=headers)

@@ -40,7 +40,7 @@ async def imported(office: Office, who: str, model: str, csv: str, **body: objec
         ("title,source,expected_revenue_minor,expected_close,id,revision\n'New,web,123450,2026-12-31,5,7\n", {}),
     ],
 )
-async def test_a_file_is_read_however_it_is_written(office: Office, csv: str, body: dict[str, object]) -> None:
+async def test_every_csv_format_is_read(office: Office, csv: str, body: dict[str, object]) -> None:
     lead = await imported(office, "alice", "lead", csv, **body)
 
     assert {name: lead[name] for name in LEAD} == LEAD | {"title": "'New" if "'New" in csv else "New"}
@@ -106,7 +106,7 @@ async def test_a_trial_says_what_each_column_is_taken_for(office: Office) -> Non
         ("title\nx\n", {"restore": True}, "restore keeps ids"),
     ],
 )
-async def test_what_cannot_be_read_is_refused(office: Office, csv: str, body: dict[str, object], error: str) -> None:
+async def test_an_unreadable_file_is_refused(office: Office, csv: str, body: dict[str, object], error: str) -> None:
     assert (await office.refused("alice", "lead.import", csv=csv, **body)).startswith(error)
 
 

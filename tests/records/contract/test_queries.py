@@ -206,7 +206,9 @@ LIMITS: list[tuple[str, dict[str, object], dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(("name", "within", "beyond"), LIMITS, ids=[each[0] for each in LIMITS])
-async def test_the_limit_holds(office: Office, name: str, within: dict[str, object], beyond: dict[str, object]) -> None:
+async def test_the_limit_is_enforced(
+    office: Office, name: str, within: dict[str, object], beyond: dict[str, object]
+) -> None:
     for command in ("lead.list", "lead.search"):
         assert (await office.call("alice", command, within)).status_code == 200
         await office.refused("alice", command, **beyond)

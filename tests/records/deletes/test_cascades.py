@@ -54,7 +54,7 @@ async def titles(graph: Inside) -> list[str]:
     return [row[0] for row in await graph.rows("SELECT title FROM node ORDER BY title")]
 
 
-async def test_a_chain_goes_as_a_whole_however_long_it_is(graph: Inside) -> None:
+async def test_a_chain_of_any_length_is_deleted_as_a_whole(graph: Inside) -> None:
     first = last = await node(graph, "0")
     for number in range(1, 40):
         last = await node(graph, f"{number}", parent=last)
@@ -64,7 +64,7 @@ async def test_a_chain_goes_as_a_whole_however_long_it_is(graph: Inside) -> None
     assert await titles(graph) == []
 
 
-async def test_records_that_refer_to_each_other_in_a_circle_go_together(graph: Inside) -> None:
+async def test_records_that_refer_to_each_other_in_a_circle_are_deleted_together(graph: Inside) -> None:
     first = await node(graph, "first")
     second = await node(graph, "second", parent=first)
     third = await node(graph, "third", parent=second, friend=first, boss=first)
@@ -103,7 +103,7 @@ async def test_a_reference_that_prevents_a_deletion_does_so_where_its_record_sta
     assert await graph.rows("SELECT friend FROM node WHERE id = $1", stays) == [(None,)]
 
 
-async def test_what_is_locked_does_not_go_along(graph: Inside) -> None:
+async def test_a_locked_record_is_not_deleted_with_its_parent(graph: Inside) -> None:
     first = await node(graph, "first")
     part = await graph.value(graph.administrator(), "part", "create", node=first)
     await graph.value(graph.administrator(), "part", "update", id=part["id"], title="closed")
@@ -131,7 +131,7 @@ async def test_a_deletion_of_too_much_is_refused_and_says_how_much(
     assert await titles(graph) == []
 
 
-async def test_totals_of_what_stays_are_brought_up_to_date_and_those_of_what_goes_are_left(graph: Inside) -> None:
+async def test_a_cascade_updates_only_the_totals_of_remaining_records(graph: Inside) -> None:
     first = await node(graph, "first")
     for amount in (5, 6):
         await graph.value(graph.administrator(), "part", "create", node=first, amount_minor=amount)
@@ -144,7 +144,7 @@ async def test_totals_of_what_stays_are_brought_up_to_date_and_those_of_what_goe
     assert before != [(0,)]
 
 
-async def test_a_reference_made_at_the_same_moment_never_leads_nowhere(graph: Inside) -> None:
+async def test_a_reference_created_during_a_deletion_never_dangles(graph: Inside) -> None:
     for turn in range(6):
         target = await node(graph, f"target {turn}")
         child = asyncio.create_task(node(graph, f"child {turn}", boss=target))

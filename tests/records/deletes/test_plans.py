@@ -52,7 +52,7 @@ async def test_a_record_that_refers_to_it_since_the_proposal_makes_the_plan_stal
     assert (await office.value("alice", "lead.get", id=doomed))["id"] == doomed
 
 
-async def test_a_plan_says_what_goes_along_to_those_who_see_it(office: Office) -> None:
+async def test_a_plan_lists_the_deleted_records_to_callers_who_see_them(office: Office) -> None:
     party = str((await office.value("root", "party.create", name="Gone Ltd"))["id"])
     doomed = str((await office.value("root", "lead.create", title="x", party=party))["id"])
     await office.value("root", "address.create", party=party, street="1 Road", city="Graz", country="AT")
@@ -93,7 +93,7 @@ async def test_a_plan_may_delete_first_what_refers_to_what_it_deletes_then(offic
     assert (await office.approve("alice", plan)).json()["value"]["state"] == "executed"
 
 
-async def test_anyone_who_lacks_a_right_to_what_goes_along_does_not_decide_the_plan(office: Office) -> None:
+async def test_a_person_without_rights_to_the_cascade_cannot_decide_the_plan(office: Office) -> None:
     await office.person("eve", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
     doomed = await lead(office)
     await activity(office, doomed)

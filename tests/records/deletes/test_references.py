@@ -54,7 +54,7 @@ async def _is_audited(office: Office, target: Declared, referrer: Referrer, reco
     assert entry["changes"][referrer.ref.name][1] is None
 
 
-async def test_a_person_without_the_right_to_what_goes_along_needs_the_approval_of_one_who_has_it(
+async def test_a_deletion_without_rights_to_the_cascade_needs_an_approval(
     office: Office,
 ) -> None:
     for number, (target, referrer) in enumerate(referrers(office.service.records.registry)):

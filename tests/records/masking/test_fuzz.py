@@ -170,7 +170,7 @@ async def seen_by(book: Inside, caller: Caller) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in await book.value(caller, "contact", "list")}
 
 
-async def test_the_commands_refuse_every_such_token(
+async def test_the_commands_refuse_every_unknown_token(
     book: Inside, root: Caller, agent: Caller, crowd: list[str]
 ) -> None:
     """The test sends 500 tokens against the 300 values of a database. The probability that one of them is valid is

@@ -122,7 +122,7 @@ def test_five_hundred_tokens_in_one_note_are_replaced_in_one_pass() -> None:
     )
 
 
-def test_what_was_put_in_is_not_looked_at_again() -> None:
+def test_an_inserted_value_is_not_searched_for_tokens() -> None:
     meanings = {"EMAIL_1": "EMAIL_2", "EMAIL_2": "EMAIL_1", "PHONE_3": "PHONE_3 EMAIL_1"}
 
     assert (

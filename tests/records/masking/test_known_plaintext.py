@@ -55,7 +55,7 @@ async def test_an_update_in_clear_gets_a_token_of_its_own_even_with_the_same_val
     assert (there["revision"], right["revision"], wrong["revision"]) == (1, 2, 3)
 
 
-async def test_an_agent_swaps_back_the_token_of_what_it_wrote_and_nobody_else_does(
+async def test_only_the_agent_that_wrote_a_value_can_use_its_token(
     book: Inside, root: Caller, agent: Caller
 ) -> None:
     mine = (await book.value(agent, "contact", "create", email=KNOWN))["email"]
@@ -112,7 +112,7 @@ async def test_an_old_token_does_not_come_back_by_a_right_guess(book: Inside, ro
         await book.value(agent, "contact", "create", email=token)
 
 
-async def test_its_history_and_its_plans_show_the_token_the_record_shows(book: Inside, root: Caller) -> None:
+async def test_the_history_and_the_plans_of_a_record_show_its_token(book: Inside, root: Caller) -> None:
     agent = await book.caller_of(await book.issued(await book.member()))
     there = await book.value(root, "contact", "create", email=KNOWN)
     token = (await get(book, agent, there))["email"]
@@ -162,7 +162,7 @@ async def test_deleting_what_it_wrote_does_not_tell_whether_others_hold_the_valu
     assert token not in str(entries)
 
 
-async def test_its_own_token_under_another_label_means_nothing(book: Inside, agent: Caller) -> None:
+async def test_a_token_under_another_label_is_unknown(book: Inside, agent: Caller) -> None:
     mine = (await book.value(agent, "contact", "create", email=KNOWN))["email"]
     relabelled = mine.replace("EMAIL", "PHONE")
 

@@ -33,7 +33,7 @@ def plainly(key: bytes, number: int) -> int:
 
 
 @given(KEYS, NUMBERS)
-def test_what_was_encoded_is_decoded_and_the_other_way_round(key: bytes, numbers: list[int]) -> None:
+def test_decoding_reverses_encoding_and_encoding_reverses_decoding(key: bytes, numbers: list[int]) -> None:
     permutation = Permutation(key)
 
     there, back = permutation.encode(numbers), permutation.decode(numbers)

@@ -128,7 +128,7 @@ async def test_a_token_in_brackets_is_fine(book: Inside, root: Caller, agent: Ca
     assert (await seen(book, root, made["id"]))["notes"] == "[ada@example.com] <ada@example.com>"
 
 
-async def test_who_sees_everything_writes_what_looks_like_tokens_as_it_is(book: Inside, root: Caller) -> None:
+async def test_a_caller_who_sees_everything_writes_token_like_text_unchanged(book: Inside, root: Caller) -> None:
     made = await make(book, root, title="EMAIL_1", email="EMAIL_2", notes="email_3 <EMAIL>")
 
     kept = await seen(book, root, made)

@@ -182,7 +182,7 @@ async def test_every_command_does_for_every_caller_what_the_table_says(
     figures |= {"cells": cells.total(), "callers": len(cells), "commands": sum(1 for _ in commands())}
 
 
-async def test_every_address_lets_in_whom_the_table_says(scene: Scene, figures: Figures) -> None:
+async def test_every_address_admits_the_callers_of_the_table(scene: Scene, figures: Figures) -> None:
     nobody = like(await scene.send("anonymous", "GET", "/api/meta"))
     cells = 0
     for address, kind in table.ROUTES.items():
@@ -207,7 +207,7 @@ async def test_every_address_lets_in_whom_the_table_says(scene: Scene, figures: 
     figures["cells"] = cells
 
 
-async def test_callers_are_told_of_the_commands_they_have_and_of_no_other(scene: Scene, figures: Figures) -> None:
+async def test_callers_see_only_the_commands_that_they_may_use(scene: Scene, figures: Figures) -> None:
     for caller in CALLERS:
         held = table.holds(caller)
         listed = (await scene.send(caller, "GET", "/api/commands")).json()["commands"]
@@ -339,7 +339,9 @@ async def _reject(scene: Scene, caller: str, plan_id: str, *, sees: bool) -> Non
         assert answer.content == NO_SUCH_RECORD, (caller, answer.text)
 
 
-async def test_what_agents_only_propose_is_never_carried_out_for_them(scene: Scene, figures: Figures) -> None:
+async def test_a_command_that_agents_may_only_propose_is_never_executed_for_them(
+    scene: Scene, figures: Figures
+) -> None:
     cells = Counter[int]()
     for caller in table.AGENTS:
         for each in sorted(table.PROPOSED_ONLY & table.holds(caller)):

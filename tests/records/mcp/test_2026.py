@@ -130,7 +130,7 @@ async def test_the_header_alone_is_not_enough(modern: Desk) -> None:
 
 
 @pytest.mark.parametrize("revision", ["1900-01-01", "2024-11-05"])
-async def test_another_revision_is_unsupported_and_told_which_are_not(modern: Desk, revision: str) -> None:
+async def test_an_unsupported_revision_is_refused_with_the_supported_ones(modern: Desk, revision: str) -> None:
     for message in (described(request("tools/list"), protocolVersion=revision), request("tools/list")):
         answer = await send(modern, message, revision=revision)
         assert answer.status_code == 400

@@ -43,7 +43,7 @@ async def test_home_shows_nothing_of_what_is_hidden(office: Office) -> None:
     assert {each["record"]["model"] for each in home["feed"]} <= {"lead", "ticket"}
 
 
-async def test_what_a_person_opened_is_recent_for_that_person(office: Office) -> None:
+async def test_a_record_is_recent_only_for_the_person_who_opened_it(office: Office) -> None:
     first, second = [(await office.value("alice", "lead.create", title=f"Lead {n}"))["id"] for n in range(2)]
     for record_id in (first, second, first):
         await office.value("alice", "lead.get", id=record_id)
@@ -54,7 +54,7 @@ async def test_what_a_person_opened_is_recent_for_that_person(office: Office) ->
     assert await office.value("bob", "user.recent") == []
 
 
-async def test_recent_records_that_are_gone_are_left_out(office: Office) -> None:
+async def test_deleted_records_are_not_listed_as_recent(office: Office) -> None:
     record_id = (await office.value("alice", "lead.create", title="Gone"))["id"]
     await office.value("alice", "lead.get", id=record_id)
     await office.value("alice", "lead.delete", id=record_id)

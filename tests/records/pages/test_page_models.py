@@ -35,7 +35,7 @@ async def test_only_some_roles_share(office: Office, model: str) -> None:
     assert "shared" in await office.refused("bob", f"{model}.create", name="Another", shared=True, **values)
 
 
-async def test_no_caller_makes_a_view_for_somebody_else(office: Office) -> None:
+async def test_no_caller_creates_a_view_for_another_person(office: Office) -> None:
     other = (await office.first("user", username="bob"))["id"]
 
     assert "owner" in await office.refused("alice", "view.create", model="lead", name="x", owner=other)
@@ -122,7 +122,7 @@ async def test_no_comment_is_made_on_a_hidden_or_missing_record(office: Office) 
         assert answer == "no such record"
 
 
-async def test_comments_go_with_their_record(office: Office) -> None:
+async def test_comments_are_deleted_with_their_record(office: Office) -> None:
     record_id = await lead(office)
     comment = await office.value("alice", "comment.create", model="lead", record=record_id, text="Private matter")
 

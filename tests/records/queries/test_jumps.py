@@ -226,7 +226,7 @@ async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: Inside, 
         assert [each["id"] for each in rows] == ids_of[first : first + 50]
 
 
-async def test_what_is_remembered_is_bounded(trade: Inside, clerk: Caller) -> None:
+async def test_the_number_of_remembered_jumps_is_bounded(trade: Inside, clerk: Caller) -> None:
     for number in range(list_search.MAX_LISTS + 5):
         await page(trade, clerk, filter=[{"field": "size", "op": "ne", "value": number}], limit=1, offset=1_500)
     known = KnownPositions(1)

@@ -222,7 +222,7 @@ async def test_moments_are_compared_as_they_are_shown(samples: Inside, caller: C
             assert await moments(samples, caller, "in", [operand]) == [each for each in every if each == operand]
 
 
-async def test_what_is_no_instant_is_refused(samples: Inside, caller: Caller) -> None:
+async def test_a_value_that_is_not_an_instant_is_refused(samples: Inside, caller: Caller) -> None:
     for wrong in ("2026-11-20", "2026-11-20T10:00:00", "2026-02-30T10:00:00Z", "2026-11-20T25:00:00Z", 5, None, True):
         with pytest.raises(BadInput, match=r"audit_entry\.at"):
             await moments(samples, caller, "gt", wrong)

@@ -95,7 +95,7 @@ async def visible(trade: Inside, caller: Caller, hidden: dict[str, tuple[Any, ..
     return found
 
 
-async def test_what_is_masked_hidden_or_missing_is_unknown_in_the_same_words(trade: Inside) -> None:
+async def test_masked_hidden_and_missing_fields_are_refused_with_the_same_text(trade: Inside) -> None:
     person = await trade.person(*some_deals())
     agent = await trade.agent("scout", *some_deals())
     values: dict[str, Any] = {"in": ["p1@example.com"], "is_null": True}

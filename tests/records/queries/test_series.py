@@ -178,7 +178,7 @@ async def test_only_visible_records_are_counted(sales: Inside) -> None:
         ({"from": "2024-01-01", "step": "day"}, "a series has 400 points at most: give a shorter period"),
     ],
 )
-async def test_what_cannot_be_answered_is_refused(sales: Inside, body: dict[str, Any], text: str) -> None:
+async def test_an_unanswerable_series_is_refused(sales: Inside, body: dict[str, Any], text: str) -> None:
     some = await sales.person(Grant(model="sale", commands="*", clear=("title", "day", "amount")))
     asked = {"date": "day", **days(*YEAR), **body}
 

@@ -51,7 +51,7 @@ async def test_the_plan_is_what_is_done_and_changes_nothing(database: Database) 
     assert (plan.losses, plan.obstacles) == ((), ())
 
 
-async def test_the_plan_is_said_in_words_that_name_what_changes(database: Database) -> None:
+async def test_the_text_of_the_plan_names_the_changes(database: Database) -> None:
     # Only PostgreSQL needs a separate index for descending order.
     stage = "(CASE \"stage\" WHEN 'new' THEN 0 WHEN 'done' THEN 1 END)"
     downwards = ["DESC NULLS LAST"] if database.dialect == "postgres" else []

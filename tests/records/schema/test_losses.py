@@ -65,7 +65,7 @@ async def test_a_dropped_field_is_refused_and_then_dropped_for_good(database: Da
     assert await all_of(database, "lead", "title", "size") == [("One", None)]
 
 
-async def test_a_renamed_field_is_one_that_goes_and_one_that_comes(database: Database) -> None:
+async def test_a_renamed_field_is_a_removed_and_an_added_field(database: Database) -> None:
     await upgrade(database, model("lead", title=Text()))
     await put(database, "lead", title="One")
 
@@ -120,7 +120,7 @@ async def test_a_field_of_another_kind_begins_empty_when_that_was_asked_for(
     assert await column_of(database, "lead", "size") == [None]
 
 
-async def test_an_option_that_no_record_holds_goes_unasked(database: Database) -> None:
+async def test_an_unused_option_is_removed_without_confirmation(database: Database) -> None:
     await upgrade(database, model("lead", stage=Select("new", "lost", index=True)))
     await put(database, "lead", stage="new")
 
@@ -130,7 +130,7 @@ async def test_an_option_that_no_record_holds_goes_unasked(database: Database) -
 
 
 @pytest.mark.parametrize(("options", "instead"), [({}, None), ({"default": "new", "required": True}, "new")])
-async def test_an_option_that_records_hold_is_refused_and_then_taken_out_of_them(
+async def test_the_removal_of_a_used_option_needs_confirmation_and_clears_it(
     database: Database, options: Mapping[str, Any], instead: str | None
 ) -> None:
     made = {"length": Number(computed=_length)}

@@ -108,7 +108,7 @@ async def test_computed_fields_and_totals_are_made_after_what_they_are_made_from
     assert await all_of(database, "bill", *columns) == [(first, 25, "A 25", "a 25"), (empty, 0, "B 0", "b 0")]
 
 
-async def test_what_was_made_from_another_field_is_made_anew(database: Database) -> None:
+async def test_a_field_computed_from_another_field_is_computed_again(database: Database) -> None:
     await upgrade(database, model("lead", first=Text(), last=Text(), name=Text(computed=_first)))
     await put(database, "lead", first="Ada", last="L", name="Ada", name__folded="ada")
 
@@ -178,7 +178,7 @@ async def test_an_id_given_by_an_upgrade_is_the_one_that_writing_gives(database:
     assert await column_of(database, "lead", "mail__value") == [held.id]
 
 
-async def test_indexes_come_and_go_without_being_asked(database: Database) -> None:
+async def test_indexes_are_created_and_dropped_without_confirmation(database: Database) -> None:
     await upgrade(database, model("lead", title=Text(index=True), size=Number(unique=True), stage=Select("a", "b")))
     await put(database, "lead", title="One", size=1)
 

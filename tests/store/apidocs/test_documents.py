@@ -145,7 +145,7 @@ AUTHENTICATION = {
 }
 
 
-async def test_what_the_api_document_does_not_know_is_marked(description: dict[str, Any]) -> None:
+async def test_routes_missing_from_the_api_document_are_marked(description: dict[str, Any]) -> None:
     documented = {
         ("get", f"{PREFIX}/{path}")
         for path in (

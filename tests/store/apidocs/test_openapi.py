@@ -300,7 +300,7 @@ class Ending(msgspec.Struct, forbid_unknown_fields=True):
     kind: Annotated[str, deprecated(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/kind")] = ""
 
 
-def test_what_is_deprecated_is_marked_with_its_end() -> None:
+def test_a_deprecated_parameter_is_marked_with_its_end() -> None:
     notice = Deprecation(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/old")
     made = (
         route("GET", "/old", old, answers={204: None}, deprecation=notice),

@@ -65,7 +65,7 @@ async def test_the_first_failure_takes_everything_back_and_ends_the_batch(batche
     assert (await batches.world.call("GET", "/products/saga", batches.owner)).status_code == 404
 
 
-async def test_what_an_atomic_batch_of_nobody_wants_to_write_is_refused(batches: Batches) -> None:
+async def test_an_anonymous_atomic_batch_that_writes_is_refused(batches: Batches) -> None:
     sent = [get("/info"), post("/products", product("one")), get("/info")]
 
     results = (await batches.send(sent, mode="atomic")).json()["results"]
@@ -73,7 +73,7 @@ async def test_what_an_atomic_batch_of_nobody_wants_to_write_is_refused(batches:
     assert statuses(results) == [424, 401, 424]
 
 
-async def test_no_route_writes_for_nobody() -> None:
+async def test_no_route_writes_for_an_anonymous_caller() -> None:
     """An anonymous batch therefore needs no transaction."""
     exempt = {"/batch"}
 
@@ -130,7 +130,7 @@ async def test_no_other_request_sees_anything_before_the_commit(
     assert [each["slug"] for each in listed] == (["saga"] if is_good else [])
 
 
-async def test_a_batch_of_reads_alone_holds_no_transaction(
+async def test_a_batch_of_reads_opens_no_write_transaction(
     batches: Batches, pausing: tuple[asyncio.Event, asyncio.Event]
 ) -> None:
     done, may_commit = pausing

@@ -322,7 +322,7 @@ class TestLimits:
         assert (await few.world.call("GET", "/info")).status_code == 429
 
     @modes
-    async def test_what_failed_for_want_of_quota_is_not_the_answer_for_a_day(self, few: Batches, mode: str) -> None:
+    async def test_a_response_caused_by_the_quota_is_not_stored_for_a_day(self, few: Batches, mode: str) -> None:
         operations = [post("/products", product(f"slug-{number}")) for number in range(11)]
         headers = key()
         await few.results([get("/info")], headers=key())

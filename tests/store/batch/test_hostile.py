@@ -55,7 +55,7 @@ REFUSED = sorted(
 
 
 @modes
-async def test_what_signs_in_is_a_batch_or_streams_is_not_batchable(batches: Batches, mode: str) -> None:
+async def test_sign_ins_batches_and_streams_cannot_be_in_a_batch(batches: Batches, mode: str) -> None:
     before = await batches.everything()
     assert ("POST", "/auth/token") in REFUSED
     assert ("GET", "/jobs/{job_id}/events") in REFUSED

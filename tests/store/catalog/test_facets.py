@@ -105,7 +105,7 @@ async def test_counts_follow_every_change(world: World) -> None:
     assert len((await world.call("GET", "/products", token)).json()["items"]) == 2
 
 
-async def test_what_a_batch_rolls_back_is_never_counted(world: World) -> None:
+async def test_changes_that_a_batch_rolls_back_are_never_counted(world: World) -> None:
     token = await world.person("p@north.example", north="publisher")
     await world.product("north", "one")
     assert (await counted(world))["total"] == 1
@@ -156,7 +156,7 @@ async def test_rare_tags_are_counted_where_they_are_asked_for(world: World, monk
     assert (await counted(world))["tag"] == {"rare": 6}
 
 
-async def test_many_changes_are_read_anew(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_changes_are_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     index = world.store.memory.get(CatalogIndex)
     await world.product("north", "one")
     await counted(world)

@@ -120,7 +120,7 @@ async def test_a_channel_is_a_filter_as_long_as_something_is_published_in_it(wor
     assert await walk(world, channel="stable", platform="web") == ["b"]
 
 
-async def test_what_anybody_may_download_is_a_filter(world: World) -> None:
+async def test_free_products_can_be_filtered(world: World) -> None:
     await world.product("north", "a", access="free")
     await world.product("south", "b", access="entitled")
 

@@ -101,7 +101,7 @@ async def test_publishers_are_listed_by_name_page_by_page(world: World, limit: i
     assert [each["slug"] for each in await listed(world, limit)] == ["a", "b", "c"]
 
 
-async def test_an_organisation_without_public_products_is_nobody_outside(world: World) -> None:
+async def test_an_organisation_without_public_products_is_not_listed(world: World) -> None:
     token = await world.person("o@north.example", north="owner")
     await world.product("north", "draft", status="draft")
 

@@ -66,7 +66,7 @@ async def listed(world: World, token: str | None = None, kind: str = "releases",
         page = await world.call("GET", page.links["next"]["url"], token)
 
 
-async def test_what_was_published_in_one_moment_is_ordered_by_version(world: World) -> None:
+async def test_releases_published_at_one_moment_are_ordered_by_version(world: World) -> None:
     product = await world.product("north", "one")
     shuffled = random.Random(3).sample(ASCENDING, len(ASCENDING))
     await add(world, product, shuffled)
@@ -147,7 +147,7 @@ async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_en
 
 
 @pytest.mark.parametrize("path", ["/products", "/products/one", "/products/one/releases", "/catalog"])
-async def test_what_one_caller_was_shown_is_not_fresh_for_another(world: World, path: str) -> None:
+async def test_a_cached_response_for_one_caller_is_not_fresh_for_another(world: World, path: str) -> None:
     product = await world.product("north", "one")
     await add(world, product, ["1.0.0"])
     await add(world, product, ["2.0.0"], "draft")
@@ -222,7 +222,7 @@ async def test_the_catalog_document_has_its_members_and_the_newest_of_each_chann
     assert [each["version"] for each in only["releases"]] == ["2.0.0"]
 
 
-async def test_archived_products_are_listed_for_nobody_outside(world: World) -> None:
+async def test_archived_products_are_not_listed_outside_the_organisation(world: World) -> None:
     product = await world.product("north", "old", status="archived")
     owner, person = await world.person("o@north.example", north="owner"), await world.person("a@example.com")
     await world.grant("a@example.com", product)

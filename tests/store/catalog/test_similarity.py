@@ -13,7 +13,7 @@ async def alike(world: World, slug: str) -> list[object]:
     return slugs(answer.json()["items"])
 
 
-async def test_those_with_the_most_tags_in_common_come_first(world: World) -> None:
+async def test_products_with_the_most_common_tags_come_first(world: World) -> None:
     await world.product("north", "one", tags=["space", "trade", "cozy"])
     await world.product("north", "all", tags=["cozy", "space", "trade"])
     await world.product("south", "two", tags=["space", "trade"], kind="app")

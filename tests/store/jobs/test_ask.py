@@ -39,7 +39,7 @@ async def test_without_a_worker_the_job_waits(world: World, owner: str) -> None:
     assert shown.headers["cache-control"] == "no-store"
 
 
-async def test_who_prefers_not_to_wait_is_answered_at_once(world: World, owner: str, working: Working) -> None:
+async def test_a_caller_who_prefers_no_wait_gets_a_response_at_once(world: World, owner: str, working: Working) -> None:
     async with working():
         answer = await world.call("POST", "/jobs", owner, json=errand(), headers={"Prefer": "respond-async"})
 
@@ -100,7 +100,7 @@ async def test_an_answer_given_before_the_end_stays_the_answer(world: World, own
     assert len(await effects(world.store.database)) == 1
 
 
-async def test_a_call_that_waits_holds_its_key(world: World, owner: str) -> None:
+async def test_a_waiting_call_reserves_its_idempotency_key(world: World, owner: str) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4()), "Prefer": "wait=1"}
 
     first, second = await asyncio.gather(

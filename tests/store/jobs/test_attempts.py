@@ -117,7 +117,7 @@ async def test_lost_workers_are_no_attempts(world: World, owner: str, working: W
     assert (body["status"], body["attempts"]) == ("completed", 3)
 
 
-async def test_what_dead_attempts_left_is_swept_away_and_what_runs_is_not(world: World, owner: str) -> None:
+async def test_files_of_dead_attempts_are_removed_and_files_of_running_ones_are_kept(world: World, owner: str) -> None:
     job_id = await ask(world, owner)
     claimed = await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested")
     data = Path(world.store.settings.data)

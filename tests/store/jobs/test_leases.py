@@ -141,7 +141,7 @@ async def test_a_worker_that_lives_keeps_its_job_when_the_clock_goes_back(world:
         assert await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested") is None
 
 
-async def test_what_is_put_off_as_far_as_it_may_be_is_left_there(world: World, owner: str) -> None:
+async def test_a_job_at_its_latest_start_is_not_postponed(world: World, owner: str) -> None:
     await ask(world, owner)
     claimed = await claim(world.store)
     async with world.store.database.transaction() as transaction:
@@ -201,7 +201,7 @@ async def test_a_worker_in_the_middle_of_its_commit_blocks_no_other(world: World
     assert (await world.call("GET", f"/jobs/{slow}", owner)).json()["status"] == "completed"
 
 
-async def test_many_jobs_of_one_organisation_do_not_hold_up_another(world: World, owner: str) -> None:
+async def test_many_jobs_of_one_organisation_do_not_delay_another(world: World, owner: str) -> None:
     south = await world.person("owner@south.example", south="owner")
     now = clock.now()
     with clock.fixed(clock.later(now, seconds=-10)):

@@ -31,7 +31,7 @@ async def test_a_job_of_others_is_as_missing_as_one_that_never_was(world: World,
     assert (await world.call("GET", f"/jobs/{job_id.upper()}", owner)).status_code == 200
 
 
-async def test_who_only_looks_may_look(world: World, owner: str) -> None:
+async def test_a_reader_of_a_job_may_only_read_it(world: World, owner: str) -> None:
     viewer = await world.person("viewer@north.example", north="viewer")
     job_id = await ask(world, owner)
 
@@ -41,7 +41,7 @@ async def test_who_only_looks_may_look(world: World, owner: str) -> None:
     assert (await world.call("GET", f"/jobs/{job_id}", viewer)).json()["status"] == "queued"
 
 
-async def test_who_may_publish_elsewhere_may_only_look_here(world: World, owner: str) -> None:
+async def test_a_publisher_of_another_organisation_may_only_read_the_job(world: World, owner: str) -> None:
     guest = await world.person("guest@example.com", north="viewer", south="owner")
     job_id = await ask(world, owner)
 

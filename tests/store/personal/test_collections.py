@@ -116,7 +116,7 @@ async def test_products_are_hidden_noted_and_shown_again(world: World, ann: str)
     assert await library(world, ann, "hidden=1") == []
 
 
-async def test_what_is_not_owned_has_no_notes(world: World, ann: str) -> None:
+async def test_a_product_that_is_not_owned_has_no_notes(world: World, ann: str) -> None:
     await world.product("north", "other")
 
     for slug in ("other", "nothing"):
@@ -164,7 +164,7 @@ async def test_an_update_is_a_newer_release_in_the_same_channel(world: World, an
         ({"other": 1}, "/other"),
     ],
 )
-async def test_what_makes_no_sense_is_refused(world: World, ann: str, sent: dict[str, Any], pointer: str) -> None:
+async def test_an_invalid_collection_is_refused(world: World, ann: str, sent: dict[str, Any], pointer: str) -> None:
     owner = await world.person("owner@north.example", north="owner")
     await publish(world, owner, "p-0", "1.0")
 

@@ -13,7 +13,7 @@ async def publish(world: World, token: str, slug: str, version: str, notes: str 
     assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).is_success
 
 
-async def test_products_and_organisations_are_followed_and_let_go(world: World) -> None:
+async def test_products_and_organisations_are_followed_and_unfollowed(world: World) -> None:
     ann, bob = await world.person("ann@example.com"), await world.person("bob@example.com")
     await world.product("north", "one")
 
@@ -55,7 +55,7 @@ async def test_releases_since_the_last_look_are_counted(world: World) -> None:
     assert await unseen() == {"one": 0, "north": 0}
 
 
-async def test_what_is_hidden_is_not_found_even_by_followers(world: World) -> None:
+async def test_a_hidden_product_is_not_found_even_by_followers(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     ann = await world.person("ann@example.com")
     await world.product("north", "draft", status="draft")

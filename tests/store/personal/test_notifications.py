@@ -95,7 +95,7 @@ async def test_pages_hold_everything_once_and_belong_to_their_caller(world: Worl
     assert (foreign.status_code, foreign.json()["code"]) == (400, "invalid_cursor")
 
 
-async def test_what_was_seen_stays_seen(world: World) -> None:
+async def test_a_seen_notification_stays_seen(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     ann = await world.person("ann@example.com")
     await world.product("north", "one")
@@ -124,7 +124,7 @@ async def test_what_was_seen_stays_seen(world: World) -> None:
     assert await mark(since="2026-02-01T00:00:00Z") == 400
 
 
-async def test_what_is_older_than_ninety_days_is_no_longer_reported(world: World) -> None:
+async def test_notifications_older_than_ninety_days_are_not_listed(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     ann = await world.person("ann@example.com")
     await world.product("north", "one")

@@ -34,7 +34,7 @@ async def redeem(world: World, token: str, typed: str, **headers: str) -> Any:
     return await world.call("POST", "/redeem", token, json={"code": typed}, headers=headers)
 
 
-async def test_no_more_guesses_are_answered_however_many_come_at_once(world: World, code: str) -> None:
+async def test_simultaneous_guesses_do_not_exceed_the_limit(world: World, code: str) -> None:
     for person in range(10):
         token = await world.person(f"p{person}@example.com")
         for number in range(9):

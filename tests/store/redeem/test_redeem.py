@@ -52,7 +52,7 @@ async def test_a_licence_is_redeemed_by_one_person_alone(world: World, owner: st
     assert (await world.call("GET", "/library", second)).json() == []
 
 
-async def test_a_code_is_understood_however_it_is_typed(world: World, owner: str) -> None:
+async def test_a_code_is_accepted_in_every_spelling(world: World, owner: str) -> None:
     (code,) = await issue(world, owner, kind="promo", max_uses=50)
     spellings = [code.lower(), code.replace("-", ""), code.replace("-", " "), f"  {code}  "]
     spellings += [code.replace("0", "o").replace("1", letter) for letter in "iIlL"]

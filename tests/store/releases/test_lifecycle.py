@@ -86,7 +86,7 @@ async def test_a_change_on_an_old_state_is_412_and_changes_nothing(world: World,
         ({"homepage": "javascript:alert(1)"}, "/homepage"),
     ],
 )
-async def test_what_a_schema_cannot_say_is_refused_too(
+async def test_a_value_that_only_code_can_reject_is_refused(
     world: World, owner: str, members: dict[str, Any], pointer: str
 ) -> None:
     body = {**PRODUCT, "slug": "second", **members}
@@ -108,7 +108,7 @@ async def test_a_slug_belongs_to_one_product_of_the_whole_service(world: World, 
     assert taken.json()["detail"] == renamed.json()["detail"] == "the slug is taken"
 
 
-async def test_a_product_that_somebody_owns_is_not_archived(world: World, owner: str) -> None:
+async def test_an_owned_product_is_not_archived(world: World, owner: str) -> None:
     product = (await world.call("GET", "/products/made", owner)).json()["id"]
     await world.person("a@example.com")
     await world.grant("a@example.com", product)
@@ -159,7 +159,7 @@ async def test_a_version_is_taken_once_and_notes_change_alone(world: World, owne
     assert changed.json()["channel"] == "stable"
 
 
-async def test_what_a_published_release_is_does_not_change(world: World, owner: str) -> None:
+async def test_a_published_release_does_not_change(world: World, owner: str) -> None:
     await release(world, owner, "1.0.0")
     path = "/products/made/releases/1.0.0"
     same = await world.call("PUT", path, owner, json={"notes": "b", "notes_only": True, "channel": "beta"})
@@ -211,7 +211,7 @@ async def test_releases_come_newest_first_in_pages_linked_to_each_other(world: W
     assert found == [f"1.{number}.0" for number in reversed(range(7))] == await versions(world)
 
 
-async def test_an_upload_that_has_not_arrived_holds_up_publishing(world: World, owner: str) -> None:
+async def test_an_incomplete_upload_prevents_publishing(world: World, owner: str) -> None:
     await release(world, owner, "1.0.0", published=False)
     body = {"filename": "a.zip", "size": 10}
     await world.call("POST", "/products/made/releases/1.0.0/artifacts", owner, json=body)

@@ -93,7 +93,7 @@ async def test_cookies_do_not_pass_in_either_direction(world: World, front: Sand
     assert not [answer for answer in (refused, *answers) if "set-cookie" in answer.headers]
 
 
-async def test_what_is_stored_in_a_data_set_is_never_a_page_of_the_service(sandbox: Sandbox) -> None:
+async def test_content_of_a_data_set_is_never_served_as_a_page(sandbox: Sandbox) -> None:
     answers = [await sandbox.call("GET", path) for path in ("/products", "/products/none")]
 
     assert {answer.headers["content-security-policy"] for answer in answers} == {"sandbox; default-src 'none'"}

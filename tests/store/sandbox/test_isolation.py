@@ -190,7 +190,7 @@ async def test_no_write_to_the_service_is_seen_in_the_sandbox(world: World, fron
     assert sum(status in (200, 201, 204) for status in answered.values()) > 10
 
 
-async def test_what_one_key_does_another_key_does_not_see(world: World, front: SandboxRouter) -> None:
+async def test_one_key_does_not_see_the_changes_of_another_key(world: World, front: SandboxRouter) -> None:
     first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front, "agent")
 
     answered = await written(inside_of(first), inside_of(second))

@@ -101,7 +101,7 @@ async def test_a_data_set_that_is_open_anywhere_is_never_removed(
         assert folders.sweep(data_of(world), HOUR_S) == 1
 
 
-async def test_anyone_who_waited_for_a_removed_folder_begins_anew(sandbox: Sandbox, world: World) -> None:
+async def test_a_request_that_waited_for_a_removed_folder_starts_again(sandbox: Sandbox, world: World) -> None:
     await sandbox.call("GET", "/products")
     await sandbox.front.data_sets.close_unused(0)
     held = folders.lock_existing(data_of(world), sandbox.name, HOUR_S)
@@ -216,7 +216,7 @@ async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: Sa
     assert read.status_code == 200
 
 
-def test_a_killed_server_hurts_nobody_and_its_successor_begins_clean(tmp_path: Path, original_folder: Path) -> None:
+def test_the_successor_of_a_killed_server_starts_clean(tmp_path: Path, original_folder: Path) -> None:
     lives = Lives(tmp_path / "data")
     given_original(lives.data, original_folder)
     lives.start()

@@ -189,7 +189,7 @@ async def test_a_token_of_an_anonymous_data_set_works_without_a_key(world: World
     assert made.status_code == 201, made.text
 
 
-async def test_what_holds_outside_does_not_hold_inside(world: World, front: SandboxRouter) -> None:
+async def test_credentials_of_the_service_are_not_valid_in_the_sandbox(world: World, front: SandboxRouter) -> None:
     token = await world.person("owner@north.example", north="owner")
     community = await Sandbox.taken(world, front, "community")
 
@@ -210,7 +210,7 @@ async def test_a_key_issued_inside_opens_nothing_outside(sandbox: Sandbox) -> No
         assert (await sandbox.world.http.get(path, headers=headers)).status_code == 401, path
 
 
-async def test_letters_written_inside_leave_nowhere(sandbox: Sandbox) -> None:
+async def test_emails_written_in_the_sandbox_are_not_sent(sandbox: Sandbox) -> None:
     await sandbox.call("POST", "/org/members", json={"email": "somebody@example.com", "role": "viewer"})
     registered = await sandbox.call(
         "POST", "/auth/register", json={"method": "service_auth", "email": "somebody@example.com"}

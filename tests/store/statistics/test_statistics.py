@@ -249,7 +249,7 @@ async def test_statistics_are_for_those_who_run_the_organisation(world: World, o
         ("by=country", "by"),
     ],
 )
-async def test_what_cannot_be_counted_is_refused(world: World, owner: str, query: str, parameter: str) -> None:
+async def test_an_uncountable_statistic_is_refused(world: World, owner: str, query: str, parameter: str) -> None:
     answer = await world.call("GET", f"/org/stats?{query}", owner)
 
     assert answer.status_code == 400, answer.text

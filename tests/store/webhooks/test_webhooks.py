@@ -166,7 +166,7 @@ async def test_personal_values_occur_in_no_message(world: World, receiver: Recei
         assert "planted" not in (json.dumps(message.headers) + message.body.decode()).lower()
 
 
-async def test_what_is_in_a_product_changes_nothing_but_its_id_in_a_message(world: World, receiver: Receiver) -> None:
+async def test_a_message_contains_only_the_id_of_a_product(world: World, receiver: Receiver) -> None:
     token = await owner(world)
     await added(world, token, receiver)
     for slug, title in (("a", "A"), ("another-product", "A much longer title")):
@@ -215,7 +215,7 @@ async def test_deliveries_are_shown_paged_and_replayed(world: World, receiver: R
     assert receiver.ids[3:] == [pinged[0]]
 
 
-async def test_deliveries_go_with_their_days(world: World, receiver: Receiver) -> None:
+async def test_old_deliveries_are_deleted_by_day(world: World, receiver: Receiver) -> None:
     token = await owner(world)
     made = await added(world, token, receiver)
     await world.call("POST", f"/org/webhooks/{made['id']}/ping", token)
@@ -231,7 +231,7 @@ async def test_deliveries_go_with_their_days(world: World, receiver: Receiver) -
 @pytest.mark.parametrize(
     "body", [{"url": "ftp://a.example/"}, {"url": "https://a.example/", "types": ["release.drafted"]}, {"url": ""}, {}]
 )
-async def test_what_could_never_be_reported_is_refused(world: World, body: dict[str, Any]) -> None:
+async def test_an_event_type_that_can_never_occur_is_refused(world: World, body: dict[str, Any]) -> None:
     token = await owner(world)
 
     answer = await world.call("POST", "/org/webhooks", token, json=body)

@@ -52,7 +52,7 @@ async def test_a_lost_password_is_replaced_and_every_old_session_ends(visitor: V
     assert (await visitor.sign_in(ANN, "the second password")).status_code == 303
 
 
-async def test_somebody_invited_opens_the_account_and_keeps_the_role(visitor: Visitor) -> None:
+async def test_an_invited_person_opens_the_account_and_keeps_the_role(visitor: Visitor) -> None:
     person_id = await visitor.person(ANN)
 
     await visitor.open_account(ANN)
@@ -63,7 +63,7 @@ async def test_somebody_invited_opens_the_account_and_keeps_the_role(visitor: Vi
     assert found.password_hash is not None
 
 
-async def test_somebody_who_has_an_account_is_informed_by_mail_and_gets_no_link(visitor: Visitor) -> None:
+async def test_a_person_with_an_account_is_informed_by_email_and_gets_no_link(visitor: Visitor) -> None:
     await visitor.person(ANN, PASSWORD)
 
     await visitor.ask("signup", ANN, "/library")
@@ -73,7 +73,7 @@ async def test_somebody_who_has_an_account_is_informed_by_mail_and_gets_no_link(
     assert "http://127.0.0.1:8480/auth/signin?return_to=/library" in letter.get_content()
 
 
-async def test_a_reset_for_nobody_sends_nothing(visitor: Visitor) -> None:
+async def test_a_reset_for_an_unknown_address_sends_nothing(visitor: Visitor) -> None:
     assert (await visitor.ask("reset", ANN)).status_code == 200
 
     assert visitor.letters() == []
@@ -132,7 +132,7 @@ async def test_a_weak_password_leaves_the_link_as_it_was(visitor: Visitor) -> No
 
 @pytest.mark.parametrize("page", ["signup", "reset"])
 @pytest.mark.parametrize("email", ["", "ann", "ann@", "a b@example.com", "ann@example.com, eve@example.com"])
-async def test_what_is_no_address_is_reported_on_the_page(visitor: Visitor, page: str, email: str) -> None:
+async def test_an_invalid_address_is_reported_on_the_page(visitor: Visitor, page: str, email: str) -> None:
     answer = await visitor.ask(page, email, "/library")
 
     assert answer.status_code == 400
@@ -142,7 +142,7 @@ async def test_what_is_no_address_is_reported_on_the_page(visitor: Visitor, page
 
 
 @pytest.mark.parametrize("page", ["signup", "reset"])
-async def test_an_address_gets_five_letters_an_hour(visitor: Visitor, page: str) -> None:
+async def test_an_address_gets_five_emails_an_hour(visitor: Visitor, page: str) -> None:
     await visitor.person(ANN, PASSWORD)
     other = "reset" if page == "signup" else "signup"
     for number in range(email_verification.MAX_EMAILS_TO_ADDRESS):
@@ -157,7 +157,7 @@ async def test_an_address_gets_five_letters_an_hour(visitor: Visitor, page: str)
     assert (await visitor.ask(page, "eve@example.com")).status_code == 200
 
 
-async def test_a_client_asks_for_twenty_letters_an_hour(visitor: Visitor) -> None:
+async def test_a_client_can_request_twenty_emails_an_hour(visitor: Visitor) -> None:
     for number in range(email_verification.MAX_EMAILS_FOR_CLIENT):
         answer = await visitor.ask("signup" if number % 2 else "reset", f"somebody{number}@example.com")
         assert answer.status_code == 200
@@ -180,7 +180,7 @@ async def test_a_page_of_another_site_cannot_send_the_forms(visitor: Visitor, pa
 
 
 @pytest.mark.parametrize("path", ["/auth/signin", "/auth/signup", "/auth/reset", "/auth/prove?token=none"])
-async def test_the_pages_are_kept_nowhere_framed_nowhere_and_run_nothing(visitor: Visitor, path: str) -> None:
+async def test_the_pages_cannot_be_cached_or_framed_and_run_no_script(visitor: Visitor, path: str) -> None:
     page = await visitor.http.get(path)
 
     assert page.headers["cache-control"] == "no-store"

@@ -171,7 +171,7 @@ async def test_t34_nothing_is_proven_when_what_was_bound_cannot_be_ended(visitor
     assert (await visitor.choose(token)).status_code == 303
 
 
-async def test_t34_signing_up_with_somebody_elses_address_leaves_nothing_behind(visitor: Visitor) -> None:
+async def test_t34_signing_up_with_a_foreign_address_leaves_nothing_behind(visitor: Visitor) -> None:
     await visitor.ask("signup", ANN)
 
     assert (await visitor.sign_in(ANN)).status_code == 401
@@ -219,7 +219,7 @@ async def test_t43_known_and_unknown_addresses_are_answered_alike(visitor: Visit
 
 
 @pytest.mark.parametrize("page", ["signup", "reset"])
-async def test_t43_the_work_of_a_letter_begins_when_the_answer_is_out(
+async def test_t43_the_email_is_written_after_the_response_is_sent(
     visitor: Visitor, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "PAUSES_S", (0.5,))
@@ -253,7 +253,7 @@ async def test_t44_no_address_and_no_token_is_in_the_log(visitor: Visitor, capsy
     assert ANN not in written
 
 
-async def test_t48_a_forged_host_does_not_get_into_a_letter(visitor: Visitor) -> None:
+async def test_t48_a_forged_host_does_not_appear_in_an_email(visitor: Visitor) -> None:
     form = {"email": ANN}
     headers = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Origin": "http://127.0.0.1:8480"}
     await visitor.http.post("/auth/signup", data=form, headers=headers)

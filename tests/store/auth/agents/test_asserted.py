@@ -113,7 +113,7 @@ async def test_t14_an_assertion_stays_used_after_a_restart(
     assert answered.json()["code"] == "replay_detected"
 
 
-async def test_t18_a_sign_in_too_long_ago_is_asked_for_anew(world: World, provider: IdentityProvider) -> None:
+async def test_t18_an_old_sign_in_must_be_repeated(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
     before = await everything(world.store)
 
@@ -190,7 +190,7 @@ async def test_t23_an_assertion_gives_no_more_than_it_carries(world: World, prov
     assert within.json()["scopes"] == ["read:products"]
 
 
-async def test_what_an_agent_may_write_its_person_confirms_once(world: World, provider: IdentityProvider) -> None:
+async def test_the_person_confirms_the_write_scopes_of_an_agent_once(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
     ann = await Visitor.signed_in(world, ANN, north="publisher")
     wanted = "read:products write:releases"

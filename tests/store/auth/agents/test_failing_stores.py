@@ -38,7 +38,7 @@ async def test_t49_when_its_use_cannot_be_noted_no_assertion_is_accepted(
     assert (await Agent(world.http).register(body)).status_code == 200
 
 
-async def test_t49_when_the_counters_are_away_agents_register_all_the_same(world: World, settings: Settings) -> None:
+async def test_t49_agents_can_register_while_the_counters_are_unavailable(world: World, settings: Settings) -> None:
     away = replace(settings, counters_url="redis://127.0.0.1:1/0")
 
     async with app.open_store(away, ROOT_URL, is_loopback=True) as store:

@@ -33,7 +33,7 @@ async def test_the_first_poll_may_come_at_once(world: World, method: str) -> Non
 
 
 @pytest.mark.parametrize("decision", ["allow", "decline"])
-async def test_a_decided_claim_is_answered_however_fast_it_is_polled(world: World, decision: str) -> None:
+async def test_a_decided_claim_is_returned_even_to_fast_polling(world: World, decision: str) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
     agent = await Agent.by_email(world, "pat@example.com")
     with clock.fixed(clock.now()):

@@ -121,7 +121,7 @@ async def test_t23_admin_never_comes_by_registration(world: World) -> None:
     assert said["scopes"] == ["write:releases", "read:library"]
 
 
-async def test_what_may_be_written_follows_the_persons_role(world: World) -> None:
+async def test_the_write_scopes_of_an_agent_follow_the_persons_role(world: World) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com", north="publisher")
     agent = await Agent.by_email(world, "pat@example.com", "read:library write:products")
 
@@ -214,7 +214,7 @@ async def test_the_operator_can_close_a_door(store: Store, http: httpx.AsyncClie
     assert (by_email.status_code, by_email.json()["code"]) == (403, "service_auth_not_enabled")
 
 
-async def test_what_an_agent_calls_itself_is_shown_and_cannot_harm(world: World) -> None:
+async def test_the_name_of_an_agent_is_shown_as_harmless_text(world: World) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
     agent = Agent(world.http)
     name = "<script>alert(1)</script>\u202e" + "x" * 500
@@ -229,7 +229,7 @@ async def test_what_an_agent_calls_itself_is_shown_and_cannot_harm(world: World)
     assert "x" * 121 not in page.text
 
 
-async def test_t50_nobody_registers_inside_another_request(world: World) -> None:
+async def test_t50_a_registration_inside_another_request_is_refused(world: World) -> None:
     body = {"operations": [{"method": "POST", "path": "/auth/register", "body": {"type": "anonymous"}}]}
 
     answered = await world.http.post("/api/v1/batch", json=body)

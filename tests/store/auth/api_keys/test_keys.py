@@ -134,7 +134,7 @@ async def test_every_key_has_a_quota_of_its_own(world: World) -> None:
         ("GET", "/auth/me", None),
     ],
 )
-async def test_a_key_is_nobody_and_never_reaches_a_persons_data(
+async def test_a_key_is_anonymous_and_never_reaches_a_persons_data(
     world: World, tier: str, method: str, path: str, body: dict[str, Any] | None
 ) -> None:
     key = await key_of(world, tier)
@@ -177,7 +177,7 @@ async def test_documents_problem_pages_and_other_keys_are_to_be_had_with_any_key
     assert (refused.status_code, refused.json()["code"]) == (401, "invalid_token")
 
 
-async def test_what_is_no_key_of_ours_is_401_as_a_bad_token_is(world: World) -> None:
+async def test_an_unknown_key_is_401_like_a_bad_token(world: World) -> None:
     unknown = secrets.new_secret("csk_agent")
     known = await key_of(world)
     mistyped = known[:-1] + ("A" if known[-1] != "A" else "B")

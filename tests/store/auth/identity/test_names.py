@@ -29,5 +29,5 @@ def test_a_name_of_marks_spaces_and_controls_alone_is_refused(name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["A", "7", "!", "€", "北", "e\u0301", "\u2764\ufe0f", "नमस्ते"])
-def test_a_name_with_a_letter_a_number_or_a_sign_is_taken(name: str) -> None:
+def test_a_name_with_a_letter_a_number_or_a_sign_is_accepted(name: str) -> None:
     require_name(name)

@@ -12,7 +12,7 @@ def headers(**values: str) -> Headers:
 
 
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8480", "http://localhost:8480", "http://[::1]:8480"])
-async def test_every_name_of_this_machine_is_our_own(store: Store, origin: str) -> None:
+async def test_every_name_of_this_machine_is_an_own_origin(store: Store, origin: str) -> None:
     require_same_origin(store, headers(origin=origin))
 
 

@@ -76,7 +76,7 @@ UNSAFE = (
 
 
 @pytest.mark.parametrize("uri", SAFE)
-def test_these_may_be_registered(uri: str) -> None:
+def test_valid_redirect_uris_can_be_registered(uri: str) -> None:
     clients.require_safe_uris([uri])
 
     assert clients.is_registered_uri(uri, [uri])
@@ -102,7 +102,7 @@ def test_t35_nothing_but_the_port_of_a_loopback_address_may_differ(text: str, re
 
 
 @given(st.text(alphabet=st.characters(max_codepoint=0x7F), max_size=30))
-def test_what_is_registered_names_one_origin_for_a_policy(text: str) -> None:
+def test_a_registered_redirect_uri_names_one_origin_for_the_policy(text: str) -> None:
     uri = f"https://{text}"
     try:
         clients.require_safe_uris([uri])
@@ -125,7 +125,7 @@ def test_what_is_registered_names_one_origin_for_a_policy(text: str) -> None:
         ("192.0.2.1", False),
     ],
 )
-def test_what_leads_to_the_persons_own_machine_is_known(host: str, is_own: bool) -> None:
+def test_redirect_uris_to_the_own_machine_are_recognised(host: str, is_own: bool) -> None:
     assert clients.redirect_uri_error(f"https://{host}/cb") is None
     assert clients.is_loopback(f"https://{host}/cb") is is_own
 

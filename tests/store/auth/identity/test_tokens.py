@@ -282,7 +282,7 @@ async def test_sign_in_over_plain_http_is_refused_elsewhere(world: World) -> Non
     assert {posted.json()["code"], shown.json()["code"]} == {"insecure_sign_in"}
 
 
-async def test_a_role_that_is_taken_away_is_gone_from_tokens_that_are_out(world: World) -> None:
+async def test_issued_tokens_lose_a_revoked_role(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     publisher = await world.person("pub@north.example", north="publisher")
     body = {"slug": "a", "title": "A", "kind": "game", "platforms": ["web"]}
@@ -312,7 +312,7 @@ async def test_an_organisation_keeps_an_owner_even_when_two_leave_at_once(world:
     assert [tuple(row) for row in left] == [("owner",)]
 
 
-async def test_the_set_up_link_makes_one_owner_however_many_use_it(store: Store, http: httpx.AsyncClient) -> None:
+async def test_the_set_up_link_creates_only_one_owner(store: Store, http: httpx.AsyncClient) -> None:
     link = await people.create_setup_link(store)
     assert link is not None
     token = link.partition("token=")[2]

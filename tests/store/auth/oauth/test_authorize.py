@@ -49,9 +49,7 @@ async def test_a_person_allows_a_client_which_then_acts_for_them_with_no_more_th
     assert (await world.call("GET", "/library", token["access_token"])).status_code == 200
 
 
-async def test_who_allowed_it_before_is_not_asked_again_until_the_client_wants_more(
-    browser: Browser, client: Known
-) -> None:
+async def test_consent_is_not_requested_again_until_the_client_wants_more(browser: Browser, client: Known) -> None:
     await code_for(browser, client)
 
     again = await browser.get(ASK, asking(client))
@@ -63,7 +61,7 @@ async def test_who_allowed_it_before_is_not_asked_again_until_the_client_wants_m
     assert "code" in told(await browser.get(ASK, asking(client, scope="read:products")))
 
 
-async def test_who_denies_sends_the_client_away_and_is_asked_again(browser: Browser, client: Known) -> None:
+async def test_a_denial_redirects_the_client_and_is_not_remembered(browser: Browser, client: Known) -> None:
     page = await browser.get(ASK, asking(client))
 
     for decision in ("deny", "", "anything"):
@@ -80,7 +78,9 @@ async def test_both_buttons_look_the_same(browser: Browser, client: Known) -> No
     assert '<button name="decision" value="deny">Deny</button>' in text
 
 
-async def test_who_is_not_signed_in_comes_back_after_signing_in(world: World, client: Known, ann: str) -> None:
+async def test_an_anonymous_person_returns_to_the_consent_page_after_signing_in(
+    world: World, client: Known, ann: str
+) -> None:
     stranger = Browser(world)
 
     away = await stranger.get(ASK, asking(client))
@@ -171,7 +171,7 @@ async def test_the_person_signs_in_before_any_client_is_informed_of_its_mistake(
 @pytest.mark.parametrize(
     "change", ["role", "scope", "redirect_uri", "state", "code_challenge", "resource", "client_id"]
 )
-async def test_what_is_granted_is_what_the_person_saw(world: World, change: str) -> None:
+async def test_the_granted_scopes_are_the_shown_scopes(world: World, change: str) -> None:
     client = await new_client(world, BACK, f"{BACK}/2", scope="read:library read:products write:products")
     other = await new_client(world, BACK, scope="read:library read:products write:products")
     await new_person(world, "pat@example.com")
@@ -376,7 +376,7 @@ async def test_t29_a_consent_is_given_from_a_page_made_for_this_sign_in_alone(
     assert (await browser.get(ASK, asking(client))).status_code == 200
 
 
-async def test_t29_the_consent_page_is_framed_by_nobody_and_kept_by_nobody(browser: Browser, client: Known) -> None:
+async def test_t29_the_consent_page_cannot_be_framed_or_cached(browser: Browser, client: Known) -> None:
     page = await browser.get(ASK, asking(client))
 
     policy = page.headers["content-security-policy"]
@@ -388,7 +388,7 @@ async def test_t29_the_consent_page_is_framed_by_nobody_and_kept_by_nobody(brows
     assert "access-control-allow-origin" not in page.headers
 
 
-async def test_what_the_page_shows_of_a_client_is_text(world: World, browser: Browser, store: Store) -> None:
+async def test_the_page_shows_client_data_as_text(world: World, browser: Browser, store: Store) -> None:
     client = await new_client(world, name="<img src=x onerror=alert(1)>")
 
     page = await browser.get(ASK, asking(client))

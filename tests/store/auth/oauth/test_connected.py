@@ -22,7 +22,7 @@ async def agent_of(world: World, person_id: str, name: str = "Helpful agent") ->
     return made.id
 
 
-async def test_it_lists_agents_and_clients_with_what_they_may_do(
+async def test_the_page_lists_agents_and_clients_with_their_rights(
     world: World, browser: Browser, client: Known, ann: str
 ) -> None:
     await agent_of(world, ann, "Helpful <b>agent</b>")
@@ -106,7 +106,7 @@ async def test_t29_the_page_takes_orders_from_itself_alone(world: World, browser
     assert "Disconnect" in (await browser.get(PAGE)).text
 
 
-async def test_who_is_not_signed_in_is_shown_nothing(world: World) -> None:
+async def test_an_anonymous_caller_is_shown_nothing(world: World) -> None:
     answer = await Browser(world).get(PAGE)
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/auth/signin?return_to=%2Fauth%2Fagents")

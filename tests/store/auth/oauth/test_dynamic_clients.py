@@ -150,7 +150,7 @@ async def test_without_a_scope_it_may_ask_for_all_but_administration(world: Worl
         ({"redirect_uris": BACK}, "invalid_request"),
     ],
 )
-async def test_what_a_client_cannot_have_is_refused_and_nothing_is_kept(
+async def test_invalid_client_metadata_is_refused_and_not_stored(
     world: World, members: dict[str, object], error: str
 ) -> None:
     answer = await registered(world, **members)
@@ -244,7 +244,7 @@ async def test_people_are_sent_back_to_the_very_address_alone(world: World, brow
     assert "location" not in answer.headers
 
 
-async def test_every_consent_is_asked_for_anew(world: World, browser: Browser) -> None:
+async def test_every_consent_is_requested_again(world: World, browser: Browser) -> None:
     client = await new_dynamic(world)
     of_north = await new_client(world)
     await code_for(browser, client)
@@ -559,7 +559,7 @@ async def test_the_page_of_a_wrong_request_names_the_host_and_leads_back_by_a_cl
     assert told(denied, back)["error"] == "access_denied"
 
 
-async def test_where_the_operator_wants_none_nothing_offers_it_and_those_there_are_get_nothing(
+async def test_disabled_registration_is_not_offered_and_ends_existing_clients(
     world: World, browser: Browser, opened_with: Callable[[Store], httpx.AsyncClient]
 ) -> None:
     client = await new_dynamic(world)

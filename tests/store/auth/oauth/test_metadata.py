@@ -125,7 +125,7 @@ async def test_t48_no_request_changes_an_address(world: World) -> None:
     assert "evil" not in str(refused.headers)
 
 
-async def test_what_is_switched_off_is_not_offered(settings: Settings) -> None:
+async def test_a_disabled_feature_is_not_offered(settings: Settings) -> None:
     changed = with_settings(
         settings,
         agents_anonymous=False,

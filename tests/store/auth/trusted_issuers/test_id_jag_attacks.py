@@ -381,7 +381,7 @@ _CLAIM = st.sampled_from(
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(_CLAIM, _ANY, max_size=4))
-async def test_t13_whatever_the_claims_hold_they_are_believed_or_refused(
+async def test_t13_any_claims_are_accepted_or_refused(
     store: Store, provider: IdentityProvider, claims: dict[str, object]
 ) -> None:
     with suppress(TokenRejected):

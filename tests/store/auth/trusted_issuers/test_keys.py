@@ -127,7 +127,7 @@ async def test_t9_a_private_address_is_not_fetched_from_unless_the_operator_says
     assert await id_jag.verify(store, provider.mint(ROOT_URL))
 
 
-async def test_why_keys_cannot_be_had_is_in_no_answer(store: Store, provider: IdentityProvider) -> None:
+async def test_no_response_shows_why_keys_cannot_be_fetched(store: Store, provider: IdentityProvider) -> None:
     await provider.trust(store)
     provider.stop()
 

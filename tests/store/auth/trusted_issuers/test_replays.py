@@ -85,7 +85,7 @@ async def test_t15_the_same_jti_of_two_issuers_and_of_two_kinds_is_accepted(stor
         assert not await security_events.use_once(transaction, event)
 
 
-async def test_t14_what_was_used_is_remembered_until_nobody_would_accept_it(store: Store) -> None:
+async def test_t14_a_used_assertion_id_is_stored_until_its_assertion_expires(store: Store) -> None:
     token = asserted("jti")
     await use(store, token)
     for later_s, forgotten in ((0, 0), (300 + 120, 0), (300 + 3_601, 1)):
@@ -94,7 +94,7 @@ async def test_t14_what_was_used_is_remembered_until_nobody_would_accept_it(stor
                 assert await trusted_issuers.forget_old_tokens(transaction) == forgotten
 
 
-async def test_what_was_used_is_forgotten_by_the_upkeep(store: Store) -> None:
+async def test_upkeep_removes_used_assertion_ids(store: Store) -> None:
     await use(store, asserted("jti"))
 
     with clock.fixed(clock.later(clock.now(), seconds=4_000)):

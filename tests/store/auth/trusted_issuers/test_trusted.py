@@ -68,7 +68,7 @@ SENSELESS: list[dict[str, object]] = [
 ]
 
 
-async def test_what_makes_no_sense_of_an_issuer_is_refused(store: Store) -> None:
+async def test_invalid_issuer_data_is_refused(store: Store) -> None:
     for members in SENSELESS:
         with pytest.raises(InvalidRequest):
             await add(store, **members)

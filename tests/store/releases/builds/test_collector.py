@@ -55,7 +55,7 @@ async def orphan(shop: Shop) -> None:
     await blobs.note_unused(shop.store.database)
 
 
-async def test_an_expired_upload_goes_with_its_bytes_and_its_artifact(shop: Shop) -> None:
+async def test_an_expired_upload_is_deleted_with_its_bytes_and_its_artifact(shop: Shop) -> None:
     address = await shop.address(1000)
     await shop.put(address, DATA[:500], "bytes 0-499/1000")
     await run(shop, "UPDATE upload SET expires_at = $1", clock.now())
@@ -68,7 +68,7 @@ async def test_an_expired_upload_goes_with_its_bytes_and_its_artifact(shop: Shop
     assert (await shop.announce(1000)).status_code == 201
 
 
-async def test_what_is_in_use_or_young_is_spared(shop: Shop) -> None:
+async def test_used_and_recent_blobs_are_kept(shop: Shop) -> None:
     await shop.upload(DATA)
     address = await shop.address(1000, "other")
     await shop.put(address, DATA[:500], "bytes 0-499/1000")
@@ -95,7 +95,7 @@ async def test_a_finished_upload_expires_without_its_artifact(shop: Shop) -> Non
 
 
 @pytest.mark.usefixtures("later")
-async def test_bytes_that_nothing_refers_to_go(shop: Shop) -> None:
+async def test_unreferenced_bytes_are_deleted(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
 
@@ -137,7 +137,7 @@ async def test_bytes_stay_for_a_day_after_the_last_reference_went(shop: Shop) ->
     assert await sealed(shop) == []
 
 
-async def test_bytes_that_are_referred_to_again_begin_their_day_anew(shop: Shop) -> None:
+async def test_bytes_that_are_referred_to_again_restart_their_grace_period(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
     await blob_gc.collect(shop.store)
@@ -204,7 +204,7 @@ async def test_an_upload_of_unknown_bytes_that_fails_does_not_have_them_removed(
 
 
 @pytest.mark.usefixtures("later")
-async def test_bytes_that_were_noted_and_never_referred_to_go(shop: Shop) -> None:
+async def test_noted_bytes_without_a_reference_are_deleted(shop: Shop) -> None:
     digest = await blobs.put(shop.store.database, shop.store.blobs, DATA)
     await blobs.note_idle(shop.store.database, sha256_of(b"never sealed"))
     assert await sealed(shop) == [digest]
@@ -215,7 +215,7 @@ async def test_bytes_that_were_noted_and_never_referred_to_go(shop: Shop) -> Non
 
 
 @pytest.mark.usefixtures("later")
-async def test_staged_bytes_without_an_open_upload_go(shop: Shop) -> None:
+async def test_staged_bytes_without_an_open_upload_are_deleted(shop: Shop) -> None:
     first = await shop.address(1000)
     await shop.put(first, DATA[:500], "bytes 0-499/1000")
     await shop.address(1000)
@@ -374,7 +374,7 @@ async def test_bytes_removed_between_sealing_and_referring_are_sealed_again(shop
 
 
 @pytest.mark.usefixtures("later")
-async def test_however_uploads_and_collections_meet_no_ready_artifact_lacks_its_bytes(shop: Shop) -> None:
+async def test_a_ready_artifact_keeps_its_bytes_in_every_order_of_uploads_and_collections(shop: Shop) -> None:
     is_over = False
 
     async def collect() -> None:

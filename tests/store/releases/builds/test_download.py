@@ -51,7 +51,7 @@ async def test_only_the_entitled_download_what_is_sold(shop: Shop) -> None:
         assert (answer.content == DATA) == (code is None)
 
 
-async def test_who_is_not_entitled_is_shown_how_to_become_so(shop: Shop) -> None:
+async def test_a_caller_without_an_entitlement_is_shown_how_to_get_one(shop: Shop) -> None:
     path = f"/artifacts/{(await shop.upload(DATA))['id']}"
     other = await shop.world.person("other@example.org")
 
@@ -60,7 +60,7 @@ async def test_who_is_not_entitled_is_shown_how_to_become_so(shop: Shop) -> None
     assert "/redeem" in answer.json()["resolution"]
 
 
-async def test_what_is_free_may_be_downloaded_and_kept_by_anyone(shop: Shop) -> None:
+async def test_anyone_may_download_and_cache_a_free_product(shop: Shop) -> None:
     free = await product(shop.world, shop.token, "free", access="free")
     await release(shop.world, shop.token, free, "1.0.0", publish=True)
     path = f"/artifacts/{(await shop._replace(product_id=free).upload(DATA))['id']}"
@@ -72,7 +72,7 @@ async def test_what_is_free_may_be_downloaded_and_kept_by_anyone(shop: Shop) -> 
     assert member.headers["Cache-Control"].startswith("private")
 
 
-async def test_what_cannot_be_seen_cannot_be_distinguished_from_what_is_not_there(shop: Shop) -> None:
+async def test_a_hidden_product_cannot_be_distinguished_from_a_missing_one(shop: Shop) -> None:
     world = shop.world
     draft = await product(world, shop.token, "draft", access="free")
     await release(world, shop.token, draft, "1.0.0", publish=False)

@@ -55,7 +55,7 @@ async def test_sixteen_bits_of_grey_keep_their_shade() -> None:
     assert opened((await reencode(out.getvalue())).data).getpixel((0, 0)) == (156, 156, 156)
 
 
-async def test_what_is_see_through_stays_so() -> None:
+async def test_transparency_is_kept() -> None:
     picture = await reencode(encoded("PNG", mode="RGBA"))
 
     assert opened(picture.data).mode == "RGBA"
@@ -143,7 +143,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_whatever_is_no_picture_is_turned_away(data: bytes) -> None:
+async def test_a_file_that_is_no_picture_is_refused(data: bytes) -> None:
     with pytest.raises(UnsupportedImage):
         await reencode(data)
 

@@ -51,7 +51,7 @@ async def sealed(shop: Shop) -> set[str]:
     return {digest async for digest, *_ in shop.store.blobs.sealed()}
 
 
-async def test_a_picture_is_encoded_anew_and_is_on_the_product_at_once(shop: Shop) -> None:
+async def test_a_picture_is_encoded_again_and_is_shown_at_once(shop: Shop) -> None:
     data = png() + b"what follows a picture"
 
     answer = await send(shop, data)
@@ -105,7 +105,7 @@ async def test_a_film_is_kept_as_it_came(shop: Shop, film: bytes, media_type: st
         ({"kind": "video"}, WEBM.replace(b"webm", b"matr"), "unsupported_video"),
     ],
 )
-async def test_what_cannot_be_shown_leaves_nothing_behind(
+async def test_a_refused_picture_leaves_no_files(
     shop: Shop, members: dict[str, object], data: bytes, code: str
 ) -> None:
     answer = await send(shop, data, **members)
@@ -194,7 +194,9 @@ async def test_only_the_organisation_itself_changes_its_media(shop: Shop) -> Non
     assert len(await shown(shop)) == 1
 
 
-async def test_a_deleted_picture_is_gone_and_its_bytes_follow(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_deleted_picture_is_missing_and_its_bytes_are_deleted_later(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     body = (await send(shop, png())).json()
     path = f"/products/{shop.product_id}/media/{body['id']}"
     other = await product(shop.world, shop.token, "other")
@@ -247,7 +249,7 @@ async def test_a_picture_that_is_already_a_blob_in_use_is_not_taken_away(shop: S
     assert (answer.status_code, answer.content) == (200, data)
 
 
-async def test_an_announced_picture_that_never_came_goes_when_its_time_is_over(shop: Shop) -> None:
+async def test_an_announced_picture_without_bytes_is_deleted_when_it_expires(shop: Shop) -> None:
     await announce(shop, 100)
     async with shop.store.database.transaction() as transaction:
         await transaction.run("UPDATE upload SET expires_at = $1", clock.now())

@@ -55,7 +55,7 @@ async def test_a_removed_draft_releases_its_chunks_and_only_of_them(works: Works
     await assert_whole(works, kept["artifact_id"])
 
 
-async def test_a_mostly_empty_pack_is_written_anew_and_its_bytes_are_freed(works: Works) -> None:
+async def test_a_mostly_empty_pack_is_rewritten_and_its_bytes_are_freed(works: Works) -> None:
     await works.built(tar(FIRST), "2.0.0")
     kept = await works.built(tar(SECOND), "2.1.0")
     packs = {sha256 for (sha256,) in await works.store.database.fetch("SELECT sha256 FROM pack")}
@@ -75,7 +75,7 @@ async def test_a_mostly_empty_pack_is_written_anew_and_its_bytes_are_freed(works
     await assert_whole(works, kept["artifact_id"])
 
 
-async def test_when_the_last_build_is_gone_nothing_stays(works: Works) -> None:
+async def test_deleting_the_last_build_deletes_all_chunks(works: Works) -> None:
     await works.built(tar(FIRST), "2.0.0")
     await remove(works, "2.0.0")
 

@@ -41,7 +41,7 @@ async def test_nothing_is_kept(works: Works) -> None:
     assert await works.store.database.fetch("SELECT artifact_id FROM build") == []
 
 
-async def test_what_is_no_archive_or_a_hostile_one_is_refused(works: Works) -> None:
+async def test_an_invalid_or_hostile_archive_is_refused(works: Works) -> None:
     with pytest.raises(ArchiveUnknown):
         await works.outcome("archive.extract", await works.upload(b"just words", filename="a.txt"))
     with pytest.raises(ArchiveRefused):

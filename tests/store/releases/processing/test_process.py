@@ -91,7 +91,7 @@ async def test_a_damaged_archive_is_no_build_of_one_file(works: Works) -> None:
         await works.outcome("build.process", artifact_id)
 
 
-async def test_what_two_builds_share_is_stored_once_and_counted_twice(works: Works) -> None:
+async def test_a_chunk_of_two_builds_is_stored_once_and_counted_twice(works: Works) -> None:
     first = await works.built(tar(FILES))
     second = await works.built(tar({**FILES, "new.txt": b"something new"}), "1.1.0")
 
@@ -137,7 +137,7 @@ async def test_work_that_was_done_twice_at_once_is_kept_once(works: Works) -> No
     assert await counts(works) == before
 
 
-async def test_made_anew_a_build_stores_every_chunk_again(works: Works) -> None:
+async def test_a_rebuilt_build_stores_every_chunk_again(works: Works) -> None:
     first = await works.built(tar(FILES))
     before = await counts(works)
 

@@ -30,7 +30,7 @@ async def findings(works: Works, artifact_id: str) -> list[dict[str, Any]]:
     return done["findings"]
 
 
-async def test_what_is_whole_is_found_whole(works: Works) -> None:
+async def test_an_intact_build_is_verified(works: Works) -> None:
     artifact_id, _ = await built(works)
 
     done = await works.done("artifact.verify", artifact_id)
@@ -76,7 +76,7 @@ async def test_an_artifact_that_lost_its_end_is_found_out(works: Works) -> None:
     assert {each["kind"] for each in found} >= {"artifact", "archive"}
 
 
-async def test_bytes_that_are_gone_are_found_gone(works: Works) -> None:
+async def test_missing_bytes_are_reported(works: Works) -> None:
     artifact_id, _ = await built(works)
     (await stored_file(works.store, await artifact_digest(works, artifact_id))).unlink()
 
@@ -109,7 +109,7 @@ async def test_a_damaged_chunk_is_found_and_healed_by_processing_again(works: Wo
     assert await findings(works, artifact_id) == []
 
 
-async def test_chunks_whose_pack_is_gone_are_all_found(works: Works) -> None:
+async def test_every_chunk_of_a_missing_pack_is_reported(works: Works) -> None:
     artifact_id, _ = await built(works)
     ((sha256,),) = await works.store.database.fetch("SELECT sha256 FROM pack")
     (await stored_file(works.store, sha256)).unlink()

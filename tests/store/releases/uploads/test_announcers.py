@@ -60,7 +60,7 @@ async def through(shop: Shop, client: Known) -> tuple[Browser, str]:
 
 
 @pytest.mark.parametrize("acting", [by_agent, by_program, by_registered])
-async def test_what_acts_for_a_publisher_sends_what_it_announced(
+async def test_the_announcer_of_an_upload_may_send_it(
     shop: Shop, acting: Callable[[Shop], Awaitable[tuple[object, str]]]
 ) -> None:
     _, token = await acting(shop)

@@ -272,7 +272,7 @@ async def test_clients_that_send_different_bytes_at_once_never_make_a_blob_lie(s
     assert len(kept) == 1000
 
 
-async def test_a_file_announced_again_gets_a_fresh_address_and_starts_anew(shop: Shop) -> None:
+async def test_a_file_announced_again_gets_a_new_address_and_starts_again(shop: Shop) -> None:
     first = (await shop.announce(1000)).json()
     await shop.put(first["upload_url"], DATA[:500], "bytes 0-499/1000")
 
@@ -285,7 +285,7 @@ async def test_a_file_announced_again_gets_a_fresh_address_and_starts_anew(shop:
     assert (done.json()["size"], done.json()["platform"]) == (900, "macos")
 
 
-async def test_the_token_is_nowhere_in_the_database(shop: Shop) -> None:
+async def test_the_token_is_not_in_the_database(shop: Shop) -> None:
     address = await shop.address(1000)
 
     rows = await shop.store.database.fetch("SELECT token_hash FROM upload")

@@ -26,7 +26,7 @@ def places(stretches: list[ByteRange]) -> set[int]:
 
 
 @given(parts)
-def test_what_has_arrived_is_the_union_of_the_parts_in_order(known: list[Part]) -> None:
+def test_the_received_ranges_are_the_ordered_union_of_the_parts(known: list[Part]) -> None:
     arrived = uploads.received_ranges(known)
 
     assert places(arrived) == {place for part in known for place in range(part.offset, part.offset + part.length)}
@@ -34,7 +34,7 @@ def test_what_has_arrived_is_the_union_of_the_parts_in_order(known: list[Part]) 
 
 
 @given(parts, spans)
-def test_what_is_missing_of_a_span_is_the_span_without_what_arrived(known: list[Part], span: ByteRange) -> None:
+def test_the_missing_ranges_are_the_span_without_the_received_ranges(known: list[Part], span: ByteRange) -> None:
     missing = uploads.missing(known, span)
 
     assert places(missing) == places([span]) - places(uploads.received_ranges(known))
