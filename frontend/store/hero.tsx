@@ -2,7 +2,7 @@
 // the pointer or focus on it.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
-import { daysAgo, translator } from "../shared/i18n";
+import { translator } from "../shared/i18n";
 import { CoverImage, publisherOf } from "./card";
 import { coverOf, flagOf, leadOf, type CatalogItem } from "./catalog_item";
 import { PlatformMarks } from "./platform_marks";
@@ -16,11 +16,9 @@ const CHIP_DAYS = { product: 30, version: 30 };
 
 interface Props {
   products: readonly CatalogItem[];
-  /** The slug of the product that was downloaded most this week. */
-  mostDownloaded: string | undefined;
 }
 
-export function Hero({ products, mostDownloaded }: Props) {
+export function Hero({ products }: Props) {
   const box = useRef<HTMLElement>(null);
   const [at, setAt] = useState(0);
   const [isPaused, setPaused] = useState(() => matchMedia("(prefers-reduced-motion: reduce)").matches);
@@ -49,7 +47,7 @@ export function Hero({ products, mostDownloaded }: Props) {
               <CoverImage product={each} sizes="104px" isFirst />
               <span class="grow">
                 <span class="name">{each.title}</span>
-                <span class="note">{each.slug === mostDownloaded ? t("home.downloaded") : noteOf(each)}</span>
+                <span class="note">{noteOf(each)}</span>
               </span>
             </button>
           </li>
@@ -91,19 +89,9 @@ function Feature({ product }: { product: CatalogItem }) {
   );
 }
 
-/** The second line of a product in the queue: its new version and when it came out, or else its access or kind. */
+/** The second line of a product in the queue: what the product is, in one sentence. */
 function noteOf(product: CatalogItem): string {
-  const flag = queueFlagOf(product);
-  if (flag && product.latest) {
-    const { version, published_at } = product.latest;
-    return t(flag === "new" ? "home.out" : "home.version", { version, when: daysAgo(published_at) });
-  }
-  return product.access === "free" ? t("free") : t(`kind.${product.kind}`);
-}
-
-/** A free product is called an update only while its cover is. */
-function queueFlagOf(product: CatalogItem): "new" | "updated" | null {
-  return flagOf(product, product.access === "free" ? undefined : CHIP_DAYS);
+  return leadOf(product.summary)[0] || t(`kind.${product.kind}`);
 }
 
 function updateOf({ latest }: CatalogItem): string {

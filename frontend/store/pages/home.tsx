@@ -61,7 +61,7 @@ function Shown({ home }: { home: Schemas["Home"] }) {
   const own = mine.state === "loaded" ? others(mine.value).slice(0, PANEL) : null;
   return (
     <>
-      <Hero products={home.hero} mostDownloaded={shelves.downloaded?.items[0]?.slug} />
+      <Hero products={home.hero} />
       <Shelf title={t("home.new")} note={t("home.new.text")} all={all("new")} products={fresh} isFirst />
       <Categories />
       <Shelf title={t("home.free")} note={t("home.free.text")} all={all("free")} products={free} />

@@ -10,16 +10,12 @@ import type { Schemas } from "../api";
 import { Markdown } from "../markdown";
 import { currentPlatform } from "../platform";
 import type { BuildFacts } from "./build_facts";
-import { SignedBy } from "./files";
 import type { Offer } from "./get_product";
 import { fileColumns } from "./release_files";
 
 const t = translator("store");
 
 const SHOWN = 4;
-/** The number of digits of a digest that are shown; the tooltip has all of them. */
-const DIGITS = 12;
-
 type Release = Schemas["Release"];
 
 interface Props {
@@ -114,17 +110,6 @@ function Entry({ product, release, isOwned, latest }: EntryProps) {
             columns={fileColumns(product, release, isOwned)}
           />
         </details>
-      )}
-      {latest?.known && file && (
-        <p class="release-build">
-          <SignedBy product={product} known={latest.known} />
-          {file.sha256 && (
-            <span>
-              {"SHA-256 "}
-              <code title={file.sha256}>{file.sha256.slice(0, DIGITS)}…</code>
-            </span>
-          )}
-        </p>
       )}
     </li>
   );

@@ -98,6 +98,12 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
                     <summary>{t("words")}</summary>
                     <PermissionWords {...{ meta, rows }} unmasked={listOf(token.unmask)} />
                   </details>
+                  {denied.length > 0 && (
+                    <details class="widget-details">
+                      <summary>{t("denied")}</summary>
+                      <DeniedCommands denied={denied} />
+                    </details>
+                  )}
                   <details class="widget-details">
                     <summary>{t("scopes.exact")}</summary>
                     <code class="wraps">{listOf(token.scopes).join(", ")}</code>
@@ -109,11 +115,6 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
                     <p class="quiet">{t("issued.on", { date: dateTime(token.issued_at) })}</p>
                   </details>
                 </Widget>
-                {denied.length > 0 && (
-                  <Widget title={t("denied")}>
-                    <DeniedCommands denied={denied} />
-                  </Widget>
-                )}
                 <Widget title={t("client")} size="setup">
                   <ClientSetup isNarrow />
                 </Widget>

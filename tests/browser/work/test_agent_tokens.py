@@ -130,6 +130,7 @@ async def test_the_permissions_of_an_agent_are_changed_by_a_new_token_that_repla
         await desk.sign_in(page, "alice", "/agents")
         await page.click(".agent:has-text('replaced-bot')")
         await page.wait_for_selector("h2:text-is('replaced-bot')")
+        await page.click("summary:text-is('Not allowed')")
         denied = page.locator(".denied > li:has(strong:text-is('Leads'))")
         await expect(denied.locator("summary")).to_contain_text("high risk")
         await expect(page.locator(".denied > li:has(strong:text-is('Activities'))")).to_have_count(0)
