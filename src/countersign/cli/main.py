@@ -89,8 +89,10 @@ class Commands(click.Group):
         module, _, name = entry.place.partition(":")
         # Imported modules stay in memory, so the garbage collector would find nothing.
         gc.disable()
-        found: object = getattr(import_module(f"countersign.cli.{module}"), name)
-        gc.enable()
+        try:
+            found: object = getattr(import_module(f"countersign.cli.{module}"), name)
+        finally:
+            gc.enable()
         if not isinstance(found, click.Command):
             raise TypeError(f"{entry.place} is no command")
         return found

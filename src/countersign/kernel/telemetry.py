@@ -14,10 +14,11 @@ from typing import Any, Protocol, TextIO, TypeAlias, cast
 # half of the time.
 _IS_RICH_LOADED = "rich" in sys.modules
 sys.modules.setdefault("rich", cast("Any", None))
-import structlog
-
-if not _IS_RICH_LOADED:
-    del sys.modules["rich"]
+try:
+    import structlog
+finally:
+    if not _IS_RICH_LOADED:
+        del sys.modules["rich"]
 
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused

@@ -76,8 +76,7 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
     reason = _reason(reading, unused)
     found = QuestionAnswer("") if reason else await of_filter(store, filter)
-    if not (reason or found.total):
-        reason = _contradiction(filter)
+    reason = reason or _contradiction(filter, found)
     if not reason and (not unused or found.status == "refused"):
         return await _with_candidates(store, reading, found)
     suggestions = await _suggestions(store, filter, at)
@@ -94,10 +93,14 @@ async def _without_foreign_tag(store: Store, reading: Reading) -> Reading:
     """Return the reading without the tag if the question is about one product by name that does not have the tag, as in
     "For a photo caption: what is Keyturn?"."""
     filter, tags = reading.filter, reading.filter.where.tag
-    if tags == Values() or not _is_about_one(filter) or await filter_queries.has_rows(store.database, filter):
+    required = replace(tags, none=())
+    if required == Values() or not _is_about_one(filter):
+        return reading
+    tagged = with_slots(Filter(), product=filter.where.product, tag=required)
+    if await filter_queries.has_rows(store.database, tagged):
         return reading
     unused = [*reading.unused, *tags.any, *tags.all]
-    return dataclasses.replace(reading, filter=with_slots(filter, tag=Values()), unused=unused)
+    return dataclasses.replace(reading, filter=with_slots(filter, tag=Values(none=tags.none)), unused=unused)
 
 
 async def of_filter(store: Store, filter: Filter) -> QuestionAnswer:
@@ -150,12 +153,14 @@ def _is_about_one(filter: Filter) -> bool:
     return filter.answer == "fields" and len(filter.where.product.any) == 1
 
 
-def _contradiction(filter: Filter) -> str:
+def _contradiction(filter: Filter, found: QuestionAnswer) -> str:
     """Return the reason why no row matches a question about one product by name: the product does not match another
-    condition of the question. Return an empty text for other questions."""
+    condition of the question. Return an empty text for other questions and answers."""
+    if found.total or found.status == "refused" or not _is_about_one(filter):
+        return ""
     excluding = [values for name, values in conditions(filter) if name in _EXCLUDING]
     words = [each for values in excluding for each in (*values.any, *values.all)]
-    return f"{filter.where.product.any[0]} does not match {quoted(words)}" if _is_about_one(filter) and words else ""
+    return f"{filter.where.product.any[0]} does not match {quoted(words)}" if words else ""
 
 
 def _may_be_reversed(reading: Reading) -> bool:

@@ -96,7 +96,8 @@ class _Clauses:
 
     def _is_end(self, at: int) -> bool:
         is_mark = self._word(at) in SENTENCE_ENDS and at not in self._within
-        return is_mark and self._word(at - 1) not in LISTS["short forms"]
+        is_before_blank = at + 1 == self._end or self._tokens[at].end < self._tokens[at + 1].start
+        return is_mark and is_before_blank and self._word(at - 1) not in LISTS["short forms"]
 
     def _is_pause(self, at: int) -> bool:
         """Return whether the token is a colon, a semicolon before a request, or a dash between recognised words."""
