@@ -26,28 +26,28 @@ _RATE = re.compile(r"\b(?:B|[KMGT]iB)/s")
 _END = "--- end of a command ---"
 
 
-class Command(NamedTuple):
+class DocumentedCommand(NamedTuple):
     """A command of a document and the output that is shown below it."""
 
     line: str
     shown: str
 
 
-class Printed(NamedTuple):
+class CommandOutput(NamedTuple):
     """The output of the commands: one text for each command from stdout, and one text for all commands from stderr."""
 
     outputs: list[str]
     errors: str
 
 
-def commands(text: str) -> list[Command]:
+def commands(text: str) -> list[DocumentedCommand]:
     """Return every command in the `console` blocks of the document, in order."""
-    found: list[Command] = []
+    found: list[DocumentedCommand] = []
     for block in _BLOCK.findall(text):
         for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             # As in the shell, a backslash at the end of a line continues the command in the next line.
             line, _, shown = re.sub(r"\\\n", "\\\\\0", piece).partition("\n")
-            found.append(Command(line.replace("\0", "\n"), shown))
+            found.append(DocumentedCommand(line.replace("\0", "\n"), shown))
     return found
 
 
@@ -61,7 +61,9 @@ def matches(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, _RATE.sub("B/s", _PROGRESS.sub("", printed)).strip()) is not None
 
 
-def run(tour: list[Command], folder: Path, port: int, records_port: int = 0, **variables: str) -> Printed:
+def run(
+    tour: list[DocumentedCommand], folder: Path, port: int, records_port: int = 0, **variables: str
+) -> CommandOutput:
     """Run the commands in one shell that starts in the folder. In the commands, `port` replaces 8480 and `records_port`
     replaces 8080.
 
@@ -90,10 +92,10 @@ def run(tour: list[Command], folder: Path, port: int, records_port: int = 0, **v
             with suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGKILL)
             shell.communicate()
-    return Printed(output.split(f"{_END}\n"), errors)
+    return CommandOutput(output.split(f"{_END}\n"), errors)
 
 
-def differences(tour: list[Command], printed: Printed, port: int, records_port: int = 0) -> list[str]:
+def differences(tour: list[DocumentedCommand], printed: CommandOutput, port: int, records_port: int = 0) -> list[str]:
     """Return each command whose output differs from the output in the document, with its output. If there is such a
     command, the last item is the text from stderr."""
     found = [

@@ -24,7 +24,7 @@ def guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             del sys.modules[name]
 
 
-class Ratios:
+class FixedRatios:
     """A harness whose comparisons return these ratios, one after the other."""
 
     def __init__(self, *ratios: float) -> None:
@@ -52,7 +52,7 @@ def test_every_benchmark_imports() -> None:
 def test_a_work_is_slower_when_three_comparisons_of_three_say_so(
     guard: Any, ratios: tuple[float, ...], *, is_fast: bool
 ) -> None:
-    assert guard.is_fast_enough(Ratios(*ratios), "redeem", {}) is is_fast
+    assert guard.is_fast_enough(FixedRatios(*ratios), "redeem", {}) is is_fast
 
 
 def test_a_baseline_missing_from_the_clone_is_reported(guard: Any) -> None:

@@ -94,7 +94,7 @@ def test_sealing_for_another_purpose_is_found() -> None:
 
 
 @dataclass
-class Services:
+class OpenServices:
     """Both services, opened with the same master keys."""
 
     settings: Settings
@@ -142,15 +142,15 @@ async def _tables_with(database: Database, head: bytes) -> list[str]:
     return sorted(found)
 
 
-async def open_services(stack: AsyncExitStack, settings: Settings, keys: str) -> Services:
+async def open_services(stack: AsyncExitStack, settings: Settings, keys: str) -> OpenServices:
     """Open both services with these master keys until the stack is closed."""
     given = replace(settings, master_key=keys)
     store = await stack.enter_async_context(store_app.open_store(given, ROOT_URL, is_loopback=True))
     service = await stack.enter_async_context(records_app.opened(given, ROOT_URL, is_loopback=True))
-    return Services(given, store, service)
+    return OpenServices(given, store, service)
 
 
-async def open_filled_services(stack: AsyncExitStack, settings: Settings) -> Services:
+async def open_filled_services(stack: AsyncExitStack, settings: Settings) -> OpenServices:
     """Open both services with the old key, and write a value of every encrypted column. OWNER owns an organisation."""
     made = await open_services(stack, settings, OLD)
     async with made.store.database.transaction() as transaction:
@@ -164,7 +164,7 @@ async def open_filled_services(stack: AsyncExitStack, settings: Settings) -> Ser
 
 
 @pytest.fixture
-async def both(tmp_path: Path, database_url: str) -> AsyncIterator[Services]:
+async def both(tmp_path: Path, database_url: str) -> AsyncIterator[OpenServices]:
     """Open both services, with a value in every encrypted column."""
     url = database_url if database_url.startswith("postgres") else ""
     async with AsyncExitStack() as stack:
@@ -178,7 +178,7 @@ async def _add_receiver(box: Outbox, owner: str) -> str:
     return made.id
 
 
-async def test_every_sealed_value_is_in_a_declared_column(both: Services) -> None:
+async def test_every_sealed_value_is_in_a_declared_column(both: OpenServices) -> None:
     usages = await both.key_usage(both.store.master)
 
     declared = [sorted(column.table for column in columns) for _, columns in both.databases]
@@ -186,7 +186,7 @@ async def test_every_sealed_value_is_in_a_declared_column(both: Services) -> Non
     assert [(each.key_id, each.unopened) for each in usages] == [("old", 0)] * len(ALL_COLUMNS)
 
 
-async def test_only_the_new_key_decrypts_after_a_full_reencryption(both: Services) -> None:
+async def test_only_the_new_key_decrypts_after_a_full_reencryption(both: OpenServices) -> None:
     org = (await both.store.database.fetch("SELECT id FROM organisation"))[0][0]
     before = [await signing.ensure_key(both.store, org), both.service.records.secret, both.store.tokens.ring.jwks()]
 
@@ -208,7 +208,7 @@ async def test_only_the_new_key_decrypts_after_a_full_reencryption(both: Service
             await reencryption.require_keys(database, columns, after.store.master)
 
 
-async def test_every_missing_key_is_named(both: Services) -> None:
+async def test_every_missing_key_is_named(both: OpenServices) -> None:
     store_columns, records_columns = both.databases
     for column in store_sealed.COLUMNS[1:]:
         await reencryption.reencrypt(both.store.database, column, parse_master_key(BOTH, "test"))
@@ -223,7 +223,7 @@ async def test_every_missing_key_is_named(both: Services) -> None:
     await reencryption.require_keys(*records_columns, parse_master_key(f"{THIRD},{OLD}", "test"))
 
 
-async def test_a_value_that_cannot_be_decrypted_is_counted_and_not_changed(both: Services) -> None:
+async def test_a_value_that_cannot_be_decrypted_is_counted_and_not_changed(both: OpenServices) -> None:
     database, column = both.store.database, store_sealed.COLUMNS[1]
     org = (await database.fetch("SELECT id FROM organisation"))[0][0]
     other = await _another_organisation(both.store)
@@ -249,7 +249,7 @@ async def _another_organisation(store: Store) -> str:
     return made.id
 
 
-async def test_a_value_changed_during_reencryption_is_not_overwritten(both: Services) -> None:
+async def test_a_value_changed_during_reencryption_is_not_overwritten(both: OpenServices) -> None:
     box = record_events.outbox_of(both.service.records)
     column = receivers.ENCRYPTED_COLUMN
     ((before, webhook_id),) = await box.database.fetch(column.page, 1, *column.first_key)
@@ -264,7 +264,7 @@ async def test_a_value_changed_during_reencryption_is_not_overwritten(both: Serv
     assert receivers.signing_secrets(box.master, bytes(after))[0] == secret
 
 
-async def test_values_of_many_pages_are_all_found_once(both: Services) -> None:
+async def test_values_of_many_pages_are_all_found_once(both: OpenServices) -> None:
     box = record_events.outbox_of(both.service.records)
     for number in range(2 * reencryption.BATCH_SIZE):
         await _add_receiver(box, f"owner {number}")

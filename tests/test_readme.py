@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests import docs
-from tests.docs import Command
+from tests.docs import DocumentedCommand
 from tests.servers.countersign import served
 from tests.servers.process import free_port
 from tests.tour.archives import dependency_wheel
@@ -32,7 +32,7 @@ def test_the_tour_runs_as_it_is_printed_and_again_after_a_reset(tmp_path: Path, 
         with demonstration(settings={"COUNTERSIGN_JOB_WORKERS": "1"}, copies_demonstration=is_copied):
             printed = docs.run(tour, tmp_path, *ports, **packages)
             faults += docs.differences(tour, printed, *ports)
-        docs.run([Command("countersign reset --yes --data data && rm -rf build/tour", "")], tmp_path, *ports)
+        docs.run([DocumentedCommand("countersign reset --yes --data data && rm -rf build/tour", "")], tmp_path, *ports)
 
     assert len(tour) >= 20
     assert "countersign reset --data data && rm -rf build/tour`" in page

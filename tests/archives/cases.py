@@ -20,7 +20,7 @@ LIMITS = Limits(seconds=60)
 PROFILES: tuple[Profile, ...] = ("strict", "compatible")
 
 
-class Case(NamedTuple):
+class ArchiveCase(NamedTuple):
     """One trick. `threat` is a key of the list in test_every_threat.py; `rules` are the rules that may refuse it."""
 
     threat: str
@@ -39,7 +39,7 @@ class Case(NamedTuple):
         return f"{self.threat}-{self.trick}".replace(" ", "_")
 
 
-def parameters(cases: list[Case]) -> list[ParameterSet]:
+def parameters(cases: list[ArchiveCase]) -> list[ParameterSet]:
     """The cases as parameters with their names.
 
     Raises:
@@ -56,7 +56,7 @@ def below(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
-def hold_refused(case: Case, data: bytes, tmp_path: Path, profile: Profile = "strict") -> None:
+def hold_refused(case: ArchiveCase, data: bytes, tmp_path: Path, profile: Profile = "strict") -> None:
     """Reading and extracting refuse the archive by a rule of the case, and leave nothing, inside or outside."""
     limits = replace(case.limits, profile=profile)
     words = set(case.rules.split())

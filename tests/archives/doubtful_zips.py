@@ -5,59 +5,75 @@ import struct
 from dataclasses import replace
 
 from tests.archives import tars, zips
-from tests.archives.cases import Case
-from tests.archives.zips import DEFLATED, FF32, Archive, End, End64, Item, archive, unicode_path, zip64
+from tests.archives.cases import ArchiveCase
+from tests.archives.zips import (
+    DEFLATED,
+    FF32,
+    EndRecord,
+    Zip64EndRecord,
+    ZipArchive,
+    ZipEntry,
+    archive,
+    unicode_path,
+    zip64,
+)
 
-A, B, C = (Item(letter, letter.upper()) for letter in (b"a", b"b", b"c"))
-PACKED = Item(b"a", b"hello " * 20, DEFLATED)
+A, B, C = (ZipEntry(letter, letter.upper()) for letter in (b"a", b"b", b"c"))
+PACKED = ZipEntry(b"a", b"hello " * 20, DEFLATED)
 
 
-def one(item: Item = A, **rest: object) -> bytes:
+def one(item: ZipEntry = A, **rest: object) -> bytes:
     """An archive of one entry, with some fields replaced."""
     return archive(replace(item, **rest))
 
 
-def whole(*items: Item, **rest: object) -> bytes:
+def whole(*items: ZipEntry, **rest: object) -> bytes:
     """An archive of these items, with something unusual in the whole."""
-    return Archive(items, **rest).written()
+    return ZipArchive(items, **rest).written()
 
 
 MISMATCHES = [
-    Case("local and central", "a version of VMS", "parsers-disagree", lambda: one(central={"version": 2 << 8 | 20})),
-    Case("local and central", "a version that nobody reads", "parsers-disagree", lambda: one(central={"version": 255})),
-    Case("local and central", "names", "local-mismatch", lambda: one(local_name=b"z")),
-    Case("local and central", "lengths of names", "local-mismatch", lambda: one(local_name=b"zz")),
-    Case("local and central", "methods, stored in front", "local-mismatch", lambda: one(PACKED, local={"method": 0})),
-    Case(
+    ArchiveCase(
+        "local and central", "a version of VMS", "parsers-disagree", lambda: one(central={"version": 2 << 8 | 20})
+    ),
+    ArchiveCase(
+        "local and central", "a version that nobody reads", "parsers-disagree", lambda: one(central={"version": 255})
+    ),
+    ArchiveCase("local and central", "names", "local-mismatch", lambda: one(local_name=b"z")),
+    ArchiveCase("local and central", "lengths of names", "local-mismatch", lambda: one(local_name=b"zz")),
+    ArchiveCase(
+        "local and central", "methods, stored in front", "local-mismatch", lambda: one(PACKED, local={"method": 0})
+    ),
+    ArchiveCase(
         "local and central",
         "methods, stored in the directory",
         "local-mismatch size",
         lambda: one(PACKED, central={"method": 0}),
     ),
-    Case("local and central", "check sums", "local-mismatch", lambda: one(local={"crc": 1})),
-    Case("local and central", "packed sizes", "local-mismatch", lambda: one(PACKED, local={"packed": 3})),
-    Case("local and central", "sizes", "local-mismatch", lambda: one(PACKED, local={"size": 3})),
-    Case(
+    ArchiveCase("local and central", "check sums", "local-mismatch", lambda: one(local={"crc": 1})),
+    ArchiveCase("local and central", "packed sizes", "local-mismatch", lambda: one(PACKED, local={"packed": 3})),
+    ArchiveCase("local and central", "sizes", "local-mismatch", lambda: one(PACKED, local={"size": 3})),
+    ArchiveCase(
         "local and central",
         "sizes of 0 in front",
         "local-mismatch",
         lambda: one(local={"size": 0, "packed": 0, "crc": 0}),
     ),
-    Case(
+    ArchiveCase(
         "local and central",
         "sizes of 0 in the directory",
         "local-mismatch",
         lambda: one(central={"size": 0, "packed": 0, "crc": 0}),
     ),
-    Case("local and central", "UTF-8 in front alone", "local-mismatch", lambda: one(local={"flags": 1 << 11})),
-    Case("local and central", "a descriptor in front alone", "data-descriptor", lambda: one(local={"flags": 8})),
-    Case(
+    ArchiveCase("local and central", "UTF-8 in front alone", "local-mismatch", lambda: one(local={"flags": 1 << 11})),
+    ArchiveCase("local and central", "a descriptor in front alone", "data-descriptor", lambda: one(local={"flags": 8})),
+    ArchiveCase(
         "local and central", "a descriptor in the directory alone", "local-mismatch", lambda: one(central={"flags": 8})
     ),
-    Case(
+    ArchiveCase(
         "local and central", "no local header", "zip-record truncated overlap", lambda: b"PK\x03\x05" + archive(A)[4:]
     ),
-    Case(
+    ArchiveCase(
         "local and central",
         "another extra length",
         "extra-field local-mismatch overlap gap truncated",
@@ -75,50 +91,52 @@ def described(crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUT
 
 
 DESCRIPTORS = [
-    Case(
+    ArchiveCase(
         "descriptor lies",
         "of stored bytes, no signature",
         "data-descriptor",
         lambda: one(descriptor=True, descriptor_bytes=zips.descriptor(A.fields().crc, 1, 1, signed=False)),
         is_only_strict=True,
     ),
-    Case(
+    ArchiveCase(
         "descriptor lies",
         "within stored bytes",
         "data-descriptor",
         lambda: one(data=zips.descriptor(0, 0, 0), descriptor=True),
     ),
-    Case("descriptor lies", "the check sum", "data-descriptor", lambda: described(crc=1)),
-    Case("descriptor lies", "the packed size", "data-descriptor", lambda: described(packed=1)),
-    Case("descriptor lies", "the size", "data-descriptor", lambda: described(size=1)),
-    Case("descriptor lies", "zeros", "data-descriptor", lambda: described(0, 0, 0)),
-    Case("descriptor lies", "told but missing", "data-descriptor gap", lambda: one(DEFLATED_A, descriptor_bytes=b"")),
-    Case(
+    ArchiveCase("descriptor lies", "the check sum", "data-descriptor", lambda: described(crc=1)),
+    ArchiveCase("descriptor lies", "the packed size", "data-descriptor", lambda: described(packed=1)),
+    ArchiveCase("descriptor lies", "the size", "data-descriptor", lambda: described(size=1)),
+    ArchiveCase("descriptor lies", "zeros", "data-descriptor", lambda: described(0, 0, 0)),
+    ArchiveCase(
+        "descriptor lies", "told but missing", "data-descriptor gap", lambda: one(DEFLATED_A, descriptor_bytes=b"")
+    ),
+    ArchiveCase(
         "descriptor lies",
         "told but cut",
         "data-descriptor gap",
         lambda: one(DEFLATED_A, descriptor_bytes=b"PK\x07\x08\x00"),
     ),
-    Case(
+    ArchiveCase(
         "descriptor lies",
         "there but not told",
         "gap data-descriptor",
         lambda: one(PACKED, descriptor_bytes=zips.descriptor(TRUTH.crc, TRUTH.packed, TRUTH.size)),
     ),
-    Case(
+    ArchiveCase(
         "descriptor lies",
         "wide without Zip64",
         "data-descriptor gap",
         lambda: described(wide=True),
         is_only_strict=True,
     ),
-    Case(
+    ArchiveCase(
         "descriptor lies",
         "other sizes in front",
         "local-mismatch data-descriptor",
         lambda: one(DEFLATED_A, local={"size": 7, "packed": 7, "crc": 7}),
     ),
-    Case(
+    ArchiveCase(
         "descriptor lies",
         "two of them",
         "data-descriptor gap",
@@ -133,18 +151,21 @@ def wide(local: bytes = b"", central: bytes = b"", **rest: object) -> bytes:
 
 
 FULL = {"size": FF32, "packed": FF32}
-LOCATOR_FIRST = Archive([A], end=zips.WIDE, end_64=End64())
+LOCATOR_FIRST = ZipArchive([A], end=zips.WIDE, end_64=Zip64EndRecord())
 ZIP64 = [
-    Case(
-        "zip64 confusion", "full numbers without a record", "zip64", lambda: whole(A, end=End(size=FF32, offset=FF32))
+    ArchiveCase(
+        "zip64 confusion",
+        "full numbers without a record",
+        "zip64",
+        lambda: whole(A, end=EndRecord(size=FF32, offset=FF32)),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "numbers that nobody asked for",
         "zip64 extra-field local-mismatch",
         lambda: wide(zip64(9, 9), zip64(9, 9)),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "asked for but missing",
         "zip64",
@@ -152,82 +173,89 @@ ZIP64 = [
             wide(local=b"", central=b"", **{"local_": 0}) if False else archive(replace(A, local=FULL, central=FULL))
         ),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "other numbers in front",
         "zip64 local-mismatch",
         lambda: archive(replace(A, local_extra=zip64(2, 2), extra=zip64(1, 1), local=FULL, central=FULL)),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "one number for two",
         "zip64 extra-field",
         lambda: archive(replace(A, extra=zip64(1), local=FULL, central=FULL)),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "twice",
         "zip64 extra-field",
         lambda: archive(replace(A, extra=zip64(1, 1) + zip64(0, 0), local=FULL, central=FULL)),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "too many numbers",
         "zip64 extra-field",
         lambda: archive(replace(A, extra=zip64(1, 1, 7, 7), local=FULL, central=FULL)),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "a size of 2**63",
         "zip64 too-large ratio",
         lambda: archive(replace(A, extra=zip64(1 << 63, 1 << 63), local=FULL, central=FULL)),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "a length that lies",
         "zip64 extra-field",
         lambda: archive(replace(A, extra=zips.extra_field(1, bytes(16), length=64), local=FULL, central=FULL)),
     ),
-    Case("zip64 confusion", "an end of FF without a record", "zip64 split", lambda: whole(A, end=zips.ALL_FF)),
-    Case("zip64 confusion", "a locator to elsewhere", "zip64", lambda: whole(A, end=zips.WIDE, end_64=End64(at=0))),
-    Case(
+    ArchiveCase("zip64 confusion", "an end of FF without a record", "zip64 split", lambda: whole(A, end=zips.ALL_FF)),
+    ArchiveCase(
+        "zip64 confusion",
+        "a locator to elsewhere",
+        "zip64",
+        lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(at=0)),
+    ),
+    ArchiveCase(
         "zip64 confusion",
         "a locator beyond the end",
         "zip64",
-        lambda: whole(A, end=zips.WIDE, end_64=End64(at=1 << 40)),
+        lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(at=1 << 40)),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "a gap before the locator",
         "zip64 gap",
-        lambda: whole(A, end=zips.WIDE, end_64=End64(gap=b"\x00")),
+        lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(gap=b"\x00")),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "another count in the wide record",
         "zip64 directory-size zip-end entry-count",
-        lambda: whole(A, B, end_64=End64(here=1, total=1)),
+        lambda: whole(A, B, end_64=Zip64EndRecord(here=1, total=1)),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "another offset in the wide record",
         "zip64 directory-size zip-end entry-count",
-        lambda: whole(A, B, end_64=End64(offset=0)),
+        lambda: whole(A, B, end_64=Zip64EndRecord(offset=0)),
     ),
-    Case("zip64 confusion", "two disks", "zip64 split", lambda: whole(A, end=zips.WIDE, end_64=End64(disks=2))),
-    Case(
+    ArchiveCase(
+        "zip64 confusion", "two disks", "zip64 split", lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(disks=2))
+    ),
+    ArchiveCase(
         "zip64 confusion",
         "a length of the record that lies",
         "zip64 gap",
-        lambda: whole(A, end=zips.WIDE, end_64=End64(length=4000)),
+        lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(length=4000)),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "a record in a record",
         "zip64",
-        lambda: whole(A, end=zips.WIDE, end_64=End64(sector=b"PK\x06\x06" + bytes(52))),
+        lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(sector=b"PK\x06\x06" + bytes(52))),
     ),
-    Case(
+    ArchiveCase(
         "zip64 confusion",
         "a locator without a record",
         "zip64 gap",
@@ -236,50 +264,56 @@ ZIP64 = [
 ]
 
 UNICODE = [
-    Case("unicode path", "another name", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z"))),
-    Case("unicode path", "an escape", "unicode-path", lambda: one(extra=unicode_path(b"a", b"../z"))),
-    Case(
+    ArchiveCase("unicode path", "another name", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z"))),
+    ArchiveCase("unicode path", "an escape", "unicode-path", lambda: one(extra=unicode_path(b"a", b"../z"))),
+    ArchiveCase(
         "unicode path",
         "other names in both places",
         "unicode-path local-mismatch",
         lambda: one(local_extra=unicode_path(b"a", b"x"), extra=unicode_path(b"a", b"y")),
     ),
-    Case(
+    ArchiveCase(
         "unicode path",
         "in front alone",
         "unicode-path local-mismatch",
         lambda: one(local_extra=unicode_path(b"a", b"z")),
     ),
-    Case(
+    ArchiveCase(
         "unicode path",
         "in the directory alone",
         "unicode-path local-mismatch",
         lambda: one(local_extra=b"", extra=unicode_path(b"a", b"z")),
     ),
-    Case("unicode path", "version 0", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", version=0))),
-    Case("unicode path", "version 2", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", version=2))),
-    Case("unicode path", "a wrong check sum", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", crc=0))),
-    Case(
+    ArchiveCase("unicode path", "version 0", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", version=0))),
+    ArchiveCase("unicode path", "version 2", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", version=2))),
+    ArchiveCase(
+        "unicode path", "a wrong check sum", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", crc=0))
+    ),
+    ArchiveCase(
         "unicode path",
         "two names",
         "unicode-path extra-field",
         lambda: one(extra=unicode_path(b"a", b"x") + unicode_path(b"a", b"y")),
     ),
-    Case(
+    ArchiveCase(
         "unicode path",
         "a valid and an invalid one",
         "unicode-path extra-field",
         lambda: one(extra=unicode_path(b"a", b"x") + unicode_path(b"a", b"y", version=2, crc=0)),
     ),
-    Case("unicode path", "beside UTF-8", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z"), flags=zips.UTF8)),
-    Case(
+    ArchiveCase(
+        "unicode path", "beside UTF-8", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z"), flags=zips.UTF8)
+    ),
+    ArchiveCase(
         "unicode path",
         "a chain of two",
         "unicode-path extra-field",
         lambda: one(extra=unicode_path(b"a", b"x") + unicode_path(b"x", b"y")),
     ),
-    Case("unicode path", "too short", "unicode-path extra-field", lambda: one(extra=zips.extra_field(0x7075, b"\x01"))),
-    Case(
+    ArchiveCase(
+        "unicode path", "too short", "unicode-path extra-field", lambda: one(extra=zips.extra_field(0x7075, b"\x01"))
+    ),
+    ArchiveCase(
         "unicode path", "another comment", "unicode-path extra-field", lambda: one(extra=zips.extra_field(0x7075, b""))
     ),
 ]
@@ -287,7 +321,7 @@ UNICODE = [
 TAR = tars.archive(tars.file(b"t", b"tar"))
 PDF = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\n"
 AROUND = [
-    Case(
+    ArchiveCase(
         "bytes before",
         "with true offsets",
         "leading-data",
@@ -295,77 +329,79 @@ AROUND = [
         is_only_strict=True,
         name="build.zip",
     ),
-    Case(
+    ArchiveCase(
         "bytes before",
         "with offsets that forget it",
         "leading-data",
         lambda: b"MZ" + bytes(30) + archive(A),
         name="build.zip",
     ),
-    Case("bytes before", "a marker of spanning", "leading-data gap split", lambda: whole(A, prefix=b"PK00")),
-    Case(
+    ArchiveCase("bytes before", "a marker of spanning", "leading-data gap split", lambda: whole(A, prefix=b"PK00")),
+    ArchiveCase(
         "bytes before",
         "the other marker of spanning",
         "leading-data gap split",
         lambda: whole(A, prefix=zips.DESCRIPTOR),
     ),
-    Case("bytes before", "between two entries", "gap", lambda: archive(A, replace(B, before=b"hidden"))),
-    Case("bytes before", "before the directory", "gap", lambda: whole(A, between=b"hidden")),
-    Case("bytes before", "an entry that is not listed", "gap", lambda: Archive([A, B], listed=[(A, 0)]).written()),
-    Case(
+    ArchiveCase("bytes before", "between two entries", "gap", lambda: archive(A, replace(B, before=b"hidden"))),
+    ArchiveCase("bytes before", "before the directory", "gap", lambda: whole(A, between=b"hidden")),
+    ArchiveCase(
+        "bytes before", "an entry that is not listed", "gap", lambda: ZipArchive([A, B], listed=[(A, 0)]).written()
+    ),
+    ArchiveCase(
         "bytes before",
         "the first entry not listed",
         "gap leading-data",
-        lambda: Archive([A, B], listed=[(B, len(A.written()))]).written(),
+        lambda: ZipArchive([A, B], listed=[(B, len(A.written()))]).written(),
     ),
-    Case("bytes after", "junk", "trailing-data", lambda: archive(A) + b"junk"),
-    Case("bytes after", "one NUL", "trailing-data zip-end", lambda: archive(A) + b"\x00"),
-    Case("bytes after", "behind the directory", "gap leading-data", lambda: whole(A, after_directory=b"hidden")),
-    Case(
+    ArchiveCase("bytes after", "junk", "trailing-data", lambda: archive(A) + b"junk"),
+    ArchiveCase("bytes after", "one NUL", "trailing-data zip-end", lambda: archive(A) + b"\x00"),
+    ArchiveCase("bytes after", "behind the directory", "gap leading-data", lambda: whole(A, after_directory=b"hidden")),
+    ArchiveCase(
         "bytes after",
         "a comment longer than told",
         "trailing-data zip-end",
-        lambda: whole(A, end=End(comment=b"four", comment_length=2)),
+        lambda: whole(A, end=EndRecord(comment=b"four", comment_length=2)),
     ),
-    Case(
+    ArchiveCase(
         "bytes after",
         "a comment shorter than told",
         "zip-end truncated trailing-data",
-        lambda: whole(A, end=End(comment=b"four", comment_length=9)),
+        lambda: whole(A, end=EndRecord(comment=b"four", comment_length=9)),
     ),
-    Case(
+    ArchiveCase(
         "bytes after",
         "an end within the comment",
         "zip-end zip-comment trailing-data",
-        lambda: whole(A, end=End(comment=whole(B)[-22:])),
+        lambda: whole(A, end=EndRecord(comment=whole(B)[-22:])),
     ),
-    Case(
+    ArchiveCase(
         "polyglots",
         "an archive within the comment",
         "zip-end zip-comment trailing-data gap",
-        lambda: whole(A, end=End(comment=whole(B, shift=len(archive(A))))),
+        lambda: whole(A, end=EndRecord(comment=whole(B, shift=len(archive(A))))),
     ),
-    Case(
+    ArchiveCase(
         "polyglots",
         "two archives",
         "leading-data gap zip-end trailing-data directory-size entry-count",
         lambda: archive(A) + archive(B),
     ),
-    Case(
+    ArchiveCase(
         "polyglots",
         "two archives with true offsets",
         "leading-data gap zip-end trailing-data directory-size entry-count",
         lambda: archive(A) + whole(B, shift=len(archive(A))),
     ),
-    Case(
+    ArchiveCase(
         "polyglots",
         "a PDF before",
         "leading-data gap directory-size zip-end entry-count",
         lambda: PDF + whole(A, shift=len(PDF)),
     ),
-    Case("polyglots", "a tar before", "two-formats", lambda: TAR + whole(A, shift=len(TAR))),
-    Case("polyglots", "an entry that looks like tar", "two-formats", lambda: _tar_and_zip()),
-    Case(
+    ArchiveCase("polyglots", "a tar before", "two-formats", lambda: TAR + whole(A, shift=len(TAR))),
+    ArchiveCase("polyglots", "an entry that looks like tar", "two-formats", lambda: _tar_and_zip()),
+    ArchiveCase(
         "polyglots",
         "a program before",
         "leading-data",
@@ -373,21 +409,21 @@ AROUND = [
         is_only_strict=True,
         name="build.zip",
     ),
-    Case(
+    ArchiveCase(
         "bytes before",
         "a directory of another archive",
         "gap leading-data directory-size zip-end entry-count",
         lambda: whole(A, prefix=B.listed(0)),
     ),
-    Case("local and central", "a disk", "split", lambda: one(central={"disk": 1})),
-    Case("local and central", "the last disk", "split", lambda: whole(A, end=End(disk=1, start_disk=1))),
-    Case(
+    ArchiveCase("local and central", "a disk", "split", lambda: one(central={"disk": 1})),
+    ArchiveCase("local and central", "the last disk", "split", lambda: whole(A, end=EndRecord(disk=1, start_disk=1))),
+    ArchiveCase(
         "local and central",
         "a comment longer than there",
         "directory-size zip-end entry-count truncated",
         lambda: one(central={"comment_length": 50}),
     ),
-    Case("local and central", "a broken extra field", "extra-field", lambda: one(extra=b"\x01\x00\xff")),
+    ArchiveCase("local and central", "a broken extra field", "extra-field", lambda: one(extra=b"\x01\x00\xff")),
 ]
 
 

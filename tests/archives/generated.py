@@ -8,13 +8,13 @@ from typing import NamedTuple
 from tests.archives import tars, zips
 from tests.archives.good import Tree
 from tests.archives.tars import GNU, LONG_LINK, PAX_GLOBAL, USTAR
-from tests.archives.zips import DEFLATED, FOLDER_MODE, LINK_MODE, STORED, Archive, Item
+from tests.archives.zips import DEFLATED, FOLDER_MODE, LINK_MODE, STORED, ZipArchive, ZipEntry
 
 LETTERS = "abcdefghij"
 MAX_GLOBAL = 8
 
 
-class Made(NamedTuple):
+class GeneratedArchive(NamedTuple):
     """An archive with its contents when it is valid, or with its trick when it may be invalid."""
 
     data: bytes
@@ -22,7 +22,7 @@ class Made(NamedTuple):
     trick: str = ""
 
 
-class Names:
+class UniqueNames:
     """Unique names for entries, in folders that have no entry."""
 
     def __init__(self, chance: random.Random) -> None:
@@ -41,37 +41,37 @@ def data_of(chance: random.Random) -> bytes:
     return chance.randbytes(chance.choice((0, 1, 3, 511, 512, 513, 1500)))
 
 
-def tar(seed: int) -> Made:
+def tar(seed: int) -> GeneratedArchive:
     """The tar archive of this number: every third one has a trick."""
     chance = random.Random(f"tar {seed}")
-    names, tree = Names(chance), Tree()
+    names, tree = UniqueNames(chance), Tree()
     parts = [chance.choice(_TAR_PARTS)(chance, names, tree) for _ in range(chance.randrange(1, 9))]
     if seed % 3:
-        return Made(tars.archive(*parts), tree)
+        return GeneratedArchive(tars.archive(*parts), tree)
     trick = chance.choice(list(_TAR_TRICKS))
     parts.insert(chance.randrange(len(parts) + 1), _TAR_TRICKS[trick](chance, names, tree))
-    return Made(tars.archive(*parts), None, trick)
+    return GeneratedArchive(tars.archive(*parts), None, trick)
 
 
-def _file(chance: random.Random, names: Names, tree: Tree) -> bytes:
+def _file(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     name, data = names.next(chance.choice((0, 5))), data_of(chance)
     tree[name] = "file", data
     return tars.file(name.encode(), data, magic=chance.choice((USTAR, GNU)))
 
 
-def _folder(chance: random.Random, names: Names, tree: Tree) -> bytes:
+def _folder(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     name = names.next()
     tree[name] = "folder", b""
     return tars.folder(name.encode() + chance.choice((b"/", b"")))
 
 
-def _link(chance: random.Random, names: Names, tree: Tree) -> bytes:
+def _link(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     name, target = names.next(), names.next()
     tree[name] = "link", target.encode()
     return tars.link(name.encode(), target.encode())
 
 
-def _hard(chance: random.Random, names: Names, tree: Tree) -> bytes:
+def _hard(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     files = [path for path, (kind, _) in tree.items() if kind == "file"]
     if not files:
         return _file(chance, names, tree)
@@ -82,13 +82,13 @@ def _hard(chance: random.Random, names: Names, tree: Tree) -> bytes:
     return tars.long(target.encode(), LONG_LINK) + tars.hard(name.encode(), target.encode()[:100], magic=GNU)
 
 
-def _long_by_gnu(chance: random.Random, names: Names, tree: Tree) -> bytes:
+def _long_by_gnu(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     name, data = names.next(chance.choice((99, 130, 200))), data_of(chance)
     tree[name] = "file", data
     return tars.long(name.encode()) + tars.file(name.encode()[:100], data, magic=GNU)
 
 
-def _by_pax(chance: random.Random, names: Names, tree: Tree) -> bytes:
+def _by_pax(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     name, data = names.next(chance.choice((5, 150))), data_of(chance)
     tree[name] = "file", data
     records = [(b"path", name.encode()), (b"mtime", b"1.5"), (b"comment", b"any\xc3\xa9")]
@@ -98,19 +98,19 @@ def _by_pax(chance: random.Random, names: Names, tree: Tree) -> bytes:
     return tars.pax(*records) + tars.file(name.encode()[:100], data)
 
 
-def _by_prefix(chance: random.Random, names: Names, tree: Tree) -> bytes:
+def _by_prefix(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     name, data = names.next(60), data_of(chance)
     folder, _, last = name.rpartition("/")
     tree[name] = "file", data
     return tars.file(last.encode(), data, prefix=folder.encode())
 
 
-def _global(chance: random.Random, names: Names, tree: Tree) -> bytes:
+def _global(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     header = tars.pax((chance.choice((b"comment", b"mtime")), b"12"), kind=PAX_GLOBAL)
     return header * chance.randrange(1, MAX_GLOBAL // 2) + _file(chance, names, tree)
 
 
-_TAR_PARTS: tuple[Callable[[random.Random, Names, Tree], bytes], ...] = (
+_TAR_PARTS: tuple[Callable[[random.Random, UniqueNames, Tree], bytes], ...] = (
     _file,
     _file,
     _folder,
@@ -124,11 +124,11 @@ _TAR_PARTS: tuple[Callable[[random.Random, Names, Tree], bytes], ...] = (
 )
 
 
-def _two(first: bytes, second: bytes) -> Callable[[random.Random, Names, Tree], bytes]:
+def _two(first: bytes, second: bytes) -> Callable[[random.Random, UniqueNames, Tree], bytes]:
     return lambda chance, names, tree: first + second + _file(chance, names, tree)
 
 
-_TAR_TRICKS: dict[str, Callable[[random.Random, Names, Tree], bytes]] = {
+_TAR_TRICKS: dict[str, Callable[[random.Random, UniqueNames, Tree], bytes]] = {
     "chained global headers": lambda chance, names, tree: (
         tars.pax((b"comment", b"x"), kind=PAX_GLOBAL) * chance.randrange(MAX_GLOBAL + 1, 40)
         + _file(chance, names, tree)
@@ -173,54 +173,54 @@ _TAR_TRICKS: dict[str, Callable[[random.Random, Names, Tree], bytes]] = {
 }
 
 
-def zip_(seed: int) -> Made:
+def zip_(seed: int) -> GeneratedArchive:
     """The zip archive of this number: every third one has a trick."""
     chance = random.Random(f"zip {seed}")
-    names, tree = Names(chance), Tree()
+    names, tree = UniqueNames(chance), Tree()
     items = [_item(chance, names, tree) for _ in range(chance.randrange(1, 7))]
     if seed % 3:
-        return Made(Archive(items).written(), tree)
+        return GeneratedArchive(ZipArchive(items).written(), tree)
     trick = chance.choice(list(_ZIP_TRICKS))
     items.insert(chance.randrange(len(items) + 1), _ZIP_TRICKS[trick](names.next().encode(), data_of(chance)))
-    return Made(Archive(items).written(), None, trick)
+    return GeneratedArchive(ZipArchive(items).written(), None, trick)
 
 
-def _item(chance: random.Random, names: Names, tree: Tree) -> Item:
+def _item(chance: random.Random, names: UniqueNames, tree: Tree) -> ZipEntry:
     name, data = names.next(chance.choice((0, 8))), data_of(chance)
     kind = chance.choice(("file", "file", "file", "folder", "link"))
     if kind == "folder":
         tree[name] = "folder", b""
-        return Item(name.encode() + b"/", b"", mode=FOLDER_MODE)
+        return ZipEntry(name.encode() + b"/", b"", mode=FOLDER_MODE)
     if kind == "link":
         tree[name] = "link", b"elsewhere"
-        return Item(name.encode(), b"elsewhere", mode=LINK_MODE)
+        return ZipEntry(name.encode(), b"elsewhere", mode=LINK_MODE)
     tree[name] = "file", data
     method = chance.choice((STORED, DEFLATED))
-    return Item(name.encode(), data, method, descriptor=method == DEFLATED and chance.random() < 0.3)
+    return ZipEntry(name.encode(), data, method, descriptor=method == DEFLATED and chance.random() < 0.3)
 
 
-_ZIP_TRICKS: dict[str, Callable[[bytes, bytes], Item]] = {
-    "another name in front": lambda name, data: Item(name, data, local_name=name[:-1] + b"X"),
-    "another size in front": lambda name, data: Item(name, data, local={"size": len(data) + 1}),
-    "another method in front": lambda name, data: Item(name, data, local={"method": DEFLATED}),
-    "another checksum in front": lambda name, data: Item(name, data, local={"crc": 1}),
-    "a wrong checksum": lambda name, data: Item(name, data + b"x", local={"crc": 1}, central={"crc": 1}),
-    "a size that is less": lambda name, data: Item(name, data + b"x", DEFLATED, central={"size": len(data)}),
-    "a size of more": lambda name, data: Item(name, data, DEFLATED, central={"size": len(data) + 9}),
-    "another offset": lambda name, data: Item(name, data, central={"offset": 1}),
-    "bytes that belong to nothing": lambda name, data: Item(name, data, before=b"between"),
-    "bytes behind a stream": lambda name, data: Item(name, data, DEFLATED, packed=zips.deflated(data) + b"more"),
-    "another name in an extra field": lambda name, data: Item(
+_ZIP_TRICKS: dict[str, Callable[[bytes, bytes], ZipEntry]] = {
+    "another name in front": lambda name, data: ZipEntry(name, data, local_name=name[:-1] + b"X"),
+    "another size in front": lambda name, data: ZipEntry(name, data, local={"size": len(data) + 1}),
+    "another method in front": lambda name, data: ZipEntry(name, data, local={"method": DEFLATED}),
+    "another checksum in front": lambda name, data: ZipEntry(name, data, local={"crc": 1}),
+    "a wrong checksum": lambda name, data: ZipEntry(name, data + b"x", local={"crc": 1}, central={"crc": 1}),
+    "a size that is less": lambda name, data: ZipEntry(name, data + b"x", DEFLATED, central={"size": len(data)}),
+    "a size of more": lambda name, data: ZipEntry(name, data, DEFLATED, central={"size": len(data) + 9}),
+    "another offset": lambda name, data: ZipEntry(name, data, central={"offset": 1}),
+    "bytes that belong to nothing": lambda name, data: ZipEntry(name, data, before=b"between"),
+    "bytes behind a stream": lambda name, data: ZipEntry(name, data, DEFLATED, packed=zips.deflated(data) + b"more"),
+    "another name in an extra field": lambda name, data: ZipEntry(
         name, data, extra=zips.unicode_path(name, b"other-" + name)
     ),
-    "an extra field cut off": lambda name, data: Item(name, data, extra=zips.extra_field(1, b"12", length=9)),
-    "sizes of Zip64 that differ": lambda name, data: Item(name, data, extra=zips.zip64(1, 2)),
-    "encryption": lambda name, data: Item(name, data, flags=zips.ENCRYPTED),
-    "a backslash": lambda name, data: Item(b"a\\" + name, data),
-    "a name that leaves": lambda name, data: Item(b"../" + name, data),
-    "a folder with bytes": lambda name, data: Item(name + b"/", b"bytes", mode=FOLDER_MODE),
-    "no descriptor": lambda name, data: Item(name, data, DEFLATED, descriptor=True, descriptor_bytes=b""),
-    "a descriptor that differs": lambda name, data: Item(
+    "an extra field cut off": lambda name, data: ZipEntry(name, data, extra=zips.extra_field(1, b"12", length=9)),
+    "sizes of Zip64 that differ": lambda name, data: ZipEntry(name, data, extra=zips.zip64(1, 2)),
+    "encryption": lambda name, data: ZipEntry(name, data, flags=zips.ENCRYPTED),
+    "a backslash": lambda name, data: ZipEntry(b"a\\" + name, data),
+    "a name that leaves": lambda name, data: ZipEntry(b"../" + name, data),
+    "a folder with bytes": lambda name, data: ZipEntry(name + b"/", b"bytes", mode=FOLDER_MODE),
+    "no descriptor": lambda name, data: ZipEntry(name, data, DEFLATED, descriptor=True, descriptor_bytes=b""),
+    "a descriptor that differs": lambda name, data: ZipEntry(
         name, data, DEFLATED, descriptor=True, descriptor_bytes=zips.descriptor(1, 2, 3)
     ),
 }

@@ -9,75 +9,90 @@ from backports import zstd
 
 from tests.archives import tars, zips
 from tests.archives.tars import GNU, PAX_GLOBAL, V7, GzipMember, base256, file, folder, hard, link, long, pax
-from tests.archives.zips import DEFLATED, FF32, WIDE, Archive, End, End64, Item, archive, unicode_path, zip64
+from tests.archives.zips import (
+    DEFLATED,
+    FF32,
+    WIDE,
+    EndRecord,
+    Zip64EndRecord,
+    ZipArchive,
+    ZipEntry,
+    archive,
+    unicode_path,
+    zip64,
+)
 
 Tree: TypeAlias = dict[str, tuple[str, bytes]]
 """For each path its kind, and its bytes or its link target; without folders that paths imply."""
 
 HELLO: Tree = {"a.txt": ("file", b"hello\n")}
-ITEM = Item()
-OTHER = Item(b"b.txt", b"other\n")
+ITEM = ZipEntry()
+OTHER = ZipEntry(b"b.txt", b"other\n")
 BIG = {"size": FF32, "packed": FF32}
 LONG = "/".join(["long folder name"] * 12) + "/" + "n" * 120
 TIMES = zips.extra_field(0x5455, b"\x03" + bytes(8))
 OWNER = zips.extra_field(0x7875, b"\x01\x04" + bytes(4) + b"\x04" + bytes(4))
-INNER = archive(Item(b"../../escape"), Item(b"bomb", bytes(1 << 20), DEFLATED))
+INNER = archive(ZipEntry(b"../../escape"), ZipEntry(b"bomb", bytes(1 << 20), DEFLATED))
 
 ZIPS: dict[str, tuple[Callable[[], bytes], Tree]] = {
     "stored": (lambda: archive(ITEM), HELLO),
-    "deflated": (lambda: archive(Item(method=DEFLATED)), HELLO),
+    "deflated": (lambda: archive(ZipEntry(method=DEFLATED)), HELLO),
     "empty": (lambda: archive(), {}),
-    "an empty file": (lambda: archive(Item(b"e", b"")), {"e": ("file", b"")}),
-    "an empty file, deflated": (lambda: archive(Item(b"e", b"", DEFLATED)), {"e": ("file", b"")}),
+    "an empty file": (lambda: archive(ZipEntry(b"e", b"")), {"e": ("file", b"")}),
+    "an empty file, deflated": (lambda: archive(ZipEntry(b"e", b"", DEFLATED)), {"e": ("file", b"")}),
     "a folder": (
-        lambda: archive(zips.folder(b"d/"), Item(b"d/x", b"1")),
+        lambda: archive(zips.folder(b"d/"), ZipEntry(b"d/x", b"1")),
         {"d": ("folder", b""), "d/x": ("file", b"1")},
     ),
     "a folder after its file": (
-        lambda: archive(Item(b"d/x", b"1"), zips.folder(b"d/")),
+        lambda: archive(ZipEntry(b"d/x", b"1"), zips.folder(b"d/")),
         {"d": ("folder", b""), "d/x": ("file", b"1")},
     ),
     "a folder of DOS": (
-        lambda: archive(Item(b"d/", b"", central={"external": 0x10, "made_by": 20})),
+        lambda: archive(ZipEntry(b"d/", b"", central={"external": 0x10, "made_by": 20})),
         {"d": ("folder", b"")},
     ),
-    "no attributes": (lambda: archive(Item(central={"external": 0, "made_by": 20})), HELLO),
-    "a descriptor": (lambda: archive(Item(method=DEFLATED, descriptor=True)), HELLO),
+    "no attributes": (lambda: archive(ZipEntry(central={"external": 0, "made_by": 20})), HELLO),
+    "a descriptor": (lambda: archive(ZipEntry(method=DEFLATED, descriptor=True)), HELLO),
     "a descriptor that the table does not announce": (
-        lambda: archive(Item(method=DEFLATED, descriptor=True, central={"flags": 0}), OTHER),
+        lambda: archive(ZipEntry(method=DEFLATED, descriptor=True, central={"flags": 0}), OTHER),
         {**HELLO, "b.txt": ("file", b"other\n")},
     ),
     "a descriptor without signature": (
         lambda: archive(
             replace(
-                Item(method=DEFLATED, descriptor=True),
+                ZipEntry(method=DEFLATED, descriptor=True),
                 descriptor_bytes=zips.descriptor(0x363A3020, len(zips.deflated(b"hello\n")), 6, signed=False),
             )
         ),
         HELLO,
     ),
     "links inside": (
-        lambda: archive(zips.folder(b"d/"), Item(b"d/x", b"1"), zips.link(b"l", b"d/x"), zips.link(b"d/up", b"../d")),
+        lambda: archive(
+            zips.folder(b"d/"), ZipEntry(b"d/x", b"1"), zips.link(b"l", b"d/x"), zips.link(b"d/up", b"../d")
+        ),
         {"d": ("folder", b""), "d/x": ("file", b"1"), "l": ("link", b"d/x"), "d/up": ("link", b"../d")},
     ),
-    "a name beyond ASCII": (lambda: archive(Item("naïve 名.txt".encode(), b"1")), {"naïve 名.txt": ("file", b"1")}),
+    "a name beyond ASCII": (lambda: archive(ZipEntry("naïve 名.txt".encode(), b"1")), {"naïve 名.txt": ("file", b"1")}),
     "its Unicode path beside it": (
-        lambda: archive(Item("naïve".encode(), b"1", extra=unicode_path("naïve".encode(), "naïve".encode()))),
+        lambda: archive(ZipEntry("naïve".encode(), b"1", extra=unicode_path("naïve".encode(), "naïve".encode()))),
         {"naïve": ("file", b"1")},
     ),
     "times and owner": (lambda: archive(replace(ITEM, extra=TIMES + OWNER)), HELLO),
-    "an archive inside": (lambda: archive(Item(b"inner.zip", INNER)), {"inner.zip": ("file", INNER)}),
-    "a long path": (lambda: archive(Item(LONG.encode(), b"1")), {LONG: ("file", b"1")}),
-    "a comment": (lambda: Archive([ITEM], end=End(comment=b"a build of today")).written(), HELLO),
+    "an archive inside": (lambda: archive(ZipEntry(b"inner.zip", INNER)), {"inner.zip": ("file", INNER)}),
+    "a long path": (lambda: archive(ZipEntry(LONG.encode(), b"1")), {LONG: ("file", b"1")}),
+    "a comment": (lambda: ZipArchive([ITEM], end=EndRecord(comment=b"a build of today")).written(), HELLO),
     "a comment of an entry": (lambda: archive(replace(ITEM, comment=b"the first")), HELLO),
     "Zip64": (
-        lambda: Archive([replace(ITEM, local=BIG, central=BIG, extra=zip64(6, 6))], end=WIDE, end_64=End64()).written(),
+        lambda: ZipArchive(
+            [replace(ITEM, local=BIG, central=BIG, extra=zip64(6, 6))], end=WIDE, end_64=Zip64EndRecord()
+        ).written(),
         HELLO,
     ),
     "Zip64 in front alone": (lambda: archive(replace(ITEM, local=BIG, local_extra=zip64(6, 6))), HELLO),
-    "a mode that runs": (lambda: archive(Item(mode=0o100755)), HELLO),
+    "a mode that runs": (lambda: archive(ZipEntry(mode=0o100755)), HELLO),
     "a directory in another order": (
-        lambda: Archive([ITEM, OTHER], listed=[(OTHER, len(ITEM.written())), (ITEM, 0)]).written(),
+        lambda: ZipArchive([ITEM, OTHER], listed=[(OTHER, len(ITEM.written())), (ITEM, 0)]).written(),
         {**HELLO, "b.txt": ("file", b"other\n")},
     ),
 }
@@ -195,11 +210,11 @@ COMPATIBLE: dict[str, tuple[Callable[[], bytes], Tree]] = {
     "an old tar": (lambda: tars.archive(file(b"a.txt", magic=V7)), HELLO),
     "a tar without an end": (lambda: file(b"a.txt"), HELLO),
     "setuid in tar": (lambda: tars.archive(file(b"a.txt", mode=0o4755)), HELLO),
-    "setuid in zip": (lambda: archive(Item(mode=0o104755)), HELLO),
+    "setuid in zip": (lambda: archive(ZipEntry(mode=0o104755)), HELLO),
     "no permission in tar": (lambda: tars.archive(file(b"a.txt", mode=0)), HELLO),
-    "no permission in zip": (lambda: archive(Item(mode=0o100000)), HELLO),
+    "no permission in zip": (lambda: archive(ZipEntry(mode=0o100000)), HELLO),
     "two slashes": (lambda: tars.archive(file(b"d//a.txt")), {"d/a.txt": ("file", b"hello\n")}),
-    "decomposed names": (lambda: archive(Item("e\u0301".encode(), b"1")), {"e\u0301": ("file", b"1")}),
+    "decomposed names": (lambda: archive(ZipEntry("e\u0301".encode(), b"1")), {"e\u0301": ("file", b"1")}),
     "gzip of two members": (lambda: gzipped(SMALL[:700]) + gzipped(SMALL[700:]), HELLO),
     "xz of two streams": (lambda: lzma.compress(SMALL[:700]) + lzma.compress(SMALL[700:]), HELLO),
     "zstd of two frames": (lambda: zstd.compress(SMALL[:700]) + zstd.compress(SMALL[700:]), HELLO),
@@ -208,11 +223,11 @@ COMPATIBLE: dict[str, tuple[Callable[[], bytes], Tree]] = {
         HELLO,
     ),
     "a zip of UTF-8 names that does not say so": (
-        lambda: archive(Item("naïve".encode(), b"1", central={"flags": 0}, local={"flags": 0})),
+        lambda: archive(ZipEntry("naïve".encode(), b"1", central={"flags": 0}, local={"flags": 0})),
         {"naïve": ("file", b"1")},
     ),
     "a program before a zip": (
-        lambda: Archive([ITEM], prefix=b"MZ" + bytes(200)).written(),
+        lambda: ZipArchive([ITEM], prefix=b"MZ" + bytes(200)).written(),
         HELLO,
     ),
 }

@@ -9,7 +9,7 @@ from dataclasses import replace
 from backports import zstd
 
 from tests.archives import zips
-from tests.archives.cases import LIMITS, Case
+from tests.archives.cases import LIMITS, ArchiveCase
 from tests.archives.doubtful_tars import PLAIN
 from tests.archives.tars import GzipMember, archive, file
 
@@ -43,72 +43,86 @@ def zstd_with_window(exponent: int) -> bytes:
 SKIPPABLE = struct.pack("<II", 0x184D2A50, 4) + b"hide"
 FNAME, FEXTRA, FHCRC = 8, 4, 2
 CASES = [
-    Case("ratio bomb", "gzip", "ratio", lambda: gzipped(GzipMember(BOMB)), SCALED),
-    Case("ratio bomb", "xz", "ratio", lambda: lzma.compress(BOMB), SCALED),
-    Case("ratio bomb", "zstd", "ratio", lambda: zstd.compress(BOMB), SCALED),
-    Case(
+    ArchiveCase("ratio bomb", "gzip", "ratio", lambda: gzipped(GzipMember(BOMB)), SCALED),
+    ArchiveCase("ratio bomb", "xz", "ratio", lambda: lzma.compress(BOMB), SCALED),
+    ArchiveCase("ratio bomb", "zstd", "ratio", lambda: zstd.compress(BOMB), SCALED),
+    ArchiveCase(
         "ratio bomb",
         "zeros behind the end",
         "ratio trailing-data",
         lambda: zstd.compress(PLAIN + bytes(80 << 20)),
         SCALED,
     ),
-    Case(
+    ArchiveCase(
         "ratio bomb",
         "gzip at the usual limits",
         "ratio",
         lambda: gzipped(GzipMember(archive(file(b"f", bytes(72 << 20))))),
     ),
-    Case("lying sizes", "gzip's check sum", "compression checksum", lambda: gzipped(replace(GOOD, crc=1))),
-    Case("lying sizes", "gzip's length", "checksum size compression", lambda: gzipped(replace(GOOD, size=1))),
-    Case("lying sizes", "gzip cut", "truncated compression", lambda: gzipped(GOOD)[:-9]),
-    Case("lying sizes", "gzip cut in its end", "truncated compression", lambda: gzipped(GOOD)[:-1]),
-    Case("lying sizes", "xz cut", "truncated compression", lambda: lzma.compress(PLAIN)[:-1]),
-    Case("lying sizes", "zstd cut", "truncated compression", lambda: zstd.compress(PLAIN)[:-1]),
-    Case(
+    ArchiveCase("lying sizes", "gzip's check sum", "compression checksum", lambda: gzipped(replace(GOOD, crc=1))),
+    ArchiveCase("lying sizes", "gzip's length", "checksum size compression", lambda: gzipped(replace(GOOD, size=1))),
+    ArchiveCase("lying sizes", "gzip cut", "truncated compression", lambda: gzipped(GOOD)[:-9]),
+    ArchiveCase("lying sizes", "gzip cut in its end", "truncated compression", lambda: gzipped(GOOD)[:-1]),
+    ArchiveCase("lying sizes", "xz cut", "truncated compression", lambda: lzma.compress(PLAIN)[:-1]),
+    ArchiveCase("lying sizes", "zstd cut", "truncated compression", lambda: zstd.compress(PLAIN)[:-1]),
+    ArchiveCase(
         "lying sizes",
         "xz flipped",
         "checksum compression",
         lambda: lzma.compress(PLAIN)[:40] + b"\xff" + lzma.compress(PLAIN)[41:],
     ),
-    Case("bytes after", "gzip, junk", "trailing-data compression", lambda: gzipped(GOOD, b"junk")),
-    Case("bytes after", "gzip, zeros", "trailing-data compression", lambda: gzipped(GOOD, bytes(100))),
-    Case("bytes after", "gzip, another member", "concatenated", lambda: gzipped(GOOD, GOOD), is_only_strict=True),
-    Case("bytes after", "gzip, an empty member", "concatenated", lambda: gzipped(GOOD, EMPTY), is_only_strict=True),
-    Case(
+    ArchiveCase("bytes after", "gzip, junk", "trailing-data compression", lambda: gzipped(GOOD, b"junk")),
+    ArchiveCase("bytes after", "gzip, zeros", "trailing-data compression", lambda: gzipped(GOOD, bytes(100))),
+    ArchiveCase(
+        "bytes after", "gzip, another member", "concatenated", lambda: gzipped(GOOD, GOOD), is_only_strict=True
+    ),
+    ArchiveCase(
+        "bytes after", "gzip, an empty member", "concatenated", lambda: gzipped(GOOD, EMPTY), is_only_strict=True
+    ),
+    ArchiveCase(
         "bytes after", "gzip, an empty member first", "concatenated", lambda: gzipped(EMPTY, GOOD), is_only_strict=True
     ),
-    Case(
+    ArchiveCase(
         "bytes after",
         "gzip, one archive in two members",
         "concatenated",
         lambda: gzipped(GzipMember(PLAIN[:700]), GzipMember(PLAIN[700:])),
         is_only_strict=True,
     ),
-    Case("bytes after", "xz, junk", "trailing-data compression", lambda: lzma.compress(PLAIN) + b"junk"),
-    Case("bytes after", "xz, another stream", "concatenated", lambda: 2 * lzma.compress(PLAIN), is_only_strict=True),
-    Case("bytes after", "zstd, junk", "trailing-data compression", lambda: zstd.compress(PLAIN) + b"junk"),
-    Case("bytes after", "zstd, another frame", "concatenated", lambda: 2 * zstd.compress(PLAIN), is_only_strict=True),
-    Case(
+    ArchiveCase("bytes after", "xz, junk", "trailing-data compression", lambda: lzma.compress(PLAIN) + b"junk"),
+    ArchiveCase(
+        "bytes after", "xz, another stream", "concatenated", lambda: 2 * lzma.compress(PLAIN), is_only_strict=True
+    ),
+    ArchiveCase("bytes after", "zstd, junk", "trailing-data compression", lambda: zstd.compress(PLAIN) + b"junk"),
+    ArchiveCase(
+        "bytes after", "zstd, another frame", "concatenated", lambda: 2 * zstd.compress(PLAIN), is_only_strict=True
+    ),
+    ArchiveCase(
         "bytes after",
         "zstd, hidden bytes",
         "concatenated trailing-data compression",
         lambda: zstd.compress(PLAIN) + SKIPPABLE,
     ),
-    Case("bytes before", "zstd, hidden bytes", "unknown", lambda: SKIPPABLE + zstd.compress(PLAIN)),
-    Case("bytes after", "gzip, junk in the archive", "trailing-data", lambda: gzipped(GzipMember(PLAIN + b"junk"))),
-    Case("bytes after", "gzip, flags that are reserved", "compression", lambda: gzipped(replace(GOOD, flags=0x20))),
-    Case(
+    ArchiveCase("bytes before", "zstd, hidden bytes", "unknown", lambda: SKIPPABLE + zstd.compress(PLAIN)),
+    ArchiveCase(
+        "bytes after", "gzip, junk in the archive", "trailing-data", lambda: gzipped(GzipMember(PLAIN + b"junk"))
+    ),
+    ArchiveCase(
+        "bytes after", "gzip, flags that are reserved", "compression", lambda: gzipped(replace(GOOD, flags=0x20))
+    ),
+    ArchiveCase(
         "bytes after",
         "gzip, a wrong sum of the header",
         "compression checksum",
         lambda: gzipped(replace(GOOD, flags=FHCRC, after_header=b"\x00\x00")),
     ),
-    Case("windows", "xz, 4 GiB", "window", lambda: xz_with_window(40)),
-    Case("windows", "xz, 1.5 GiB", "window", lambda: xz_with_window(37)),
-    Case("windows", "zstd, 2 GiB", "window", lambda: zstd_with_window(21)),
-    Case("windows", "zstd, 2**41 bytes", "window", lambda: zstd_with_window(31)),
-    Case("timeout", "gzip", "too-slow", lambda: gzipped(GzipMember(BOMB)), replace(LIMITS, seconds=0)),
-    Case("nested archives", "gzip in gzip", "unknown", lambda: gzipped(GzipMember(gzipped(GOOD)))),
-    Case("nested archives", "zip in gzip", "unknown", lambda: gzipped(GzipMember(zips.archive(zips.Item())))),
+    ArchiveCase("windows", "xz, 4 GiB", "window", lambda: xz_with_window(40)),
+    ArchiveCase("windows", "xz, 1.5 GiB", "window", lambda: xz_with_window(37)),
+    ArchiveCase("windows", "zstd, 2 GiB", "window", lambda: zstd_with_window(21)),
+    ArchiveCase("windows", "zstd, 2**41 bytes", "window", lambda: zstd_with_window(31)),
+    ArchiveCase("timeout", "gzip", "too-slow", lambda: gzipped(GzipMember(BOMB)), replace(LIMITS, seconds=0)),
+    ArchiveCase("nested archives", "gzip in gzip", "unknown", lambda: gzipped(GzipMember(gzipped(GOOD)))),
+    ArchiveCase(
+        "nested archives", "zip in gzip", "unknown", lambda: gzipped(GzipMember(zips.archive(zips.ZipEntry())))
+    ),
 ]

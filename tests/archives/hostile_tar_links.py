@@ -1,7 +1,7 @@
 """Links in tar archives that lead outside, redirect a later entry, or hide bytes."""
 
 from tests.archives import tars
-from tests.archives.cases import Case
+from tests.archives.cases import ArchiveCase
 from tests.archives.tars import GNU, archive, file, folder, hard, header, link, long, pax
 
 SEGMENT = b"d" * 247
@@ -43,16 +43,16 @@ TARGETS = {
 }
 
 CASES = [
-    Case("symlink escape", "a circle", "link-chain", lambda: archive(link(b"a", b"b"), link(b"b", b"a"))),
-    Case("symlink escape", "to itself", "link-chain", lambda: archive(link(b"a", b"a"))),
-    Case(
+    ArchiveCase("symlink escape", "a circle", "link-chain", lambda: archive(link(b"a", b"b"), link(b"b", b"a"))),
+    ArchiveCase("symlink escape", "to itself", "link-chain", lambda: archive(link(b"a", b"a"))),
+    ArchiveCase(
         "symlink escape",
         "a chain of 18",
         "link-chain",
         lambda: archive(*(link(b"%d" % number, b"%d" % (number + 1)) for number in range(18)), file(b"18")),
     ),
     *(
-        Case(
+        ArchiveCase(
             "symlink escape",
             f"{trick}, ustar",
             "link-escape link-absolute link-target",
@@ -61,7 +61,7 @@ CASES = [
         for trick, target in TARGETS.items()
     ),
     *(
-        Case(
+        ArchiveCase(
             "symlink escape",
             f"{trick}, pax",
             "link-escape link-absolute link-target",
@@ -70,7 +70,7 @@ CASES = [
         for trick, target in TARGETS.items()
     ),
     *(
-        Case(
+        ArchiveCase(
             "symlink escape",
             f"{trick}, gnu",
             "link-escape link-absolute link-target",
@@ -79,7 +79,7 @@ CASES = [
         for trick, target in TARGETS.items()
     ),
     *(
-        Case(
+        ArchiveCase(
             "hardlink escape",
             trick,
             "hard-link link-escape link-absolute link-target absolute-path dot-dot backslash drive",
@@ -87,99 +87,101 @@ CASES = [
         )
         for trick, target in TARGETS.items()
     ),
-    Case("symlink escape", "to nothing", "link-target", lambda: archive(link(b"l", b""))),
-    Case("symlink escape", "of no UTF-8", "link-target not-utf8", lambda: archive(link(b"l", b"\xff"))),
-    Case(
+    ArchiveCase("symlink escape", "to nothing", "link-target", lambda: archive(link(b"l", b""))),
+    ArchiveCase("symlink escape", "of no UTF-8", "link-target not-utf8", lambda: archive(link(b"l", b"\xff"))),
+    ArchiveCase(
         "symlink escape",
         "through a link",
         "link-escape link-absolute",
         lambda: archive(folder(b"d/"), link(b"d/up", b".."), link(b"l", b"d/up/../x")),
     ),
-    Case(
+    ArchiveCase(
         "symlink escape",
         "through a link that comes later",
         "link-escape link-absolute",
         lambda: archive(folder(b"d/"), link(b"l", b"d/up/../x"), link(b"d/up", b"..")),
     ),
-    Case(
+    ArchiveCase(
         "symlink escape",
         "CVE-2025-4330",
         "link-escape link-absolute write-through-link file-against-folder",
         lambda: archive(folder(b"d/"), link(b"d/l", b"."), link(b"d/l/m", b"../..")),
     ),
-    Case("hardlink escape", "to what is not there", "hard-link", lambda: archive(hard(b"h", b"missing"))),
-    Case("hardlink escape", "to what comes later", "hard-link", lambda: archive(hard(b"h", b"x"), file(b"x"))),
-    Case("hardlink escape", "to itself", "hard-link", lambda: archive(hard(b"h", b"h"))),
-    Case("hardlink escape", "to a folder", "hard-link", lambda: archive(folder(b"d/"), hard(b"h", b"d"))),
-    Case("hardlink escape", "to a link", "hard-link", lambda: archive(link(b"l", b"x"), file(b"x"), hard(b"h", b"l"))),
-    Case(
+    ArchiveCase("hardlink escape", "to what is not there", "hard-link", lambda: archive(hard(b"h", b"missing"))),
+    ArchiveCase("hardlink escape", "to what comes later", "hard-link", lambda: archive(hard(b"h", b"x"), file(b"x"))),
+    ArchiveCase("hardlink escape", "to itself", "hard-link", lambda: archive(hard(b"h", b"h"))),
+    ArchiveCase("hardlink escape", "to a folder", "hard-link", lambda: archive(folder(b"d/"), hard(b"h", b"d"))),
+    ArchiveCase(
+        "hardlink escape", "to a link", "hard-link", lambda: archive(link(b"l", b"x"), file(b"x"), hard(b"h", b"l"))
+    ),
+    ArchiveCase(
         "hardlink escape",
         "through a link",
         "hard-link write-through-link",
         lambda: archive(folder(b"d/"), file(b"d/x"), link(b"l", b"d"), hard(b"h", b"l/x")),
     ),
-    Case("hardlink escape", "to nothing", "hard-link link-target", lambda: archive(file(b"x"), hard(b"h", b""))),
-    Case(
+    ArchiveCase("hardlink escape", "to nothing", "hard-link link-target", lambda: archive(file(b"x"), hard(b"h", b""))),
+    ArchiveCase(
         "hardlink escape",
         "over what is there",
         "duplicate-name",
         lambda: archive(file(b"x"), file(b"y"), hard(b"x", b"y")),
     ),
-    Case(
+    ArchiveCase(
         "write through a link",
         "inside",
         "write-through-link file-against-folder",
         lambda: archive(folder(b"d/"), link(b"l", b"d"), file(b"l/x")),
     ),
-    Case(
+    ArchiveCase(
         "write through a link",
         "the link comes later",
         "write-through-link file-against-folder",
         lambda: archive(file(b"l/x"), link(b"l", b"d")),
     ),
-    Case(
+    ArchiveCase(
         "write through a link",
         "a link below",
         "write-through-link file-against-folder",
         lambda: archive(link(b"l", b"d"), link(b"l/x", b"y")),
     ),
-    Case(
+    ArchiveCase(
         "write through a link",
         "a hard link below",
         "write-through-link file-against-folder",
         lambda: archive(folder(b"d/"), file(b"f"), link(b"l", b"d"), hard(b"l/x", b"f")),
     ),
-    Case(
+    ArchiveCase(
         "write through a link",
         "by another case",
         "write-through-link file-against-folder collision",
         lambda: archive(link(b"l", b"d"), file(b"L/x")),
     ),
-    Case(
+    ArchiveCase(
         "write through a link",
         "the link's own name",
         "duplicate-name file-against-folder",
         lambda: archive(link(b"l", b"d"), file(b"l")),
     ),
-    Case(
+    ArchiveCase(
         "write through a link",
         "a folder of its name",
         "duplicate-name file-against-folder",
         lambda: archive(link(b"l", b"d"), folder(b"l/")),
     ),
-    Case(
+    ArchiveCase(
         "chains past PATH_MAX",
         "CVE-2025-4517",
         "link-escape link-absolute write-through-link file-against-folder",
         lambda: long_links(tars.FILE),
     ),
-    Case(
+    ArchiveCase(
         "chains past PATH_MAX",
         "by a hard link",
         "link-escape link-absolute write-through-link file-against-folder",
         lambda: long_links(tars.HARD),
     ),
-    Case(
+    ArchiveCase(
         "link with payload",
         "a link",
         "payload",
@@ -190,20 +192,20 @@ CASES = [
             tars.padded(b"hidden"),
         ),
     ),
-    Case(
+    ArchiveCase(
         "link with payload",
         "a file hidden in it",
         "payload",
         lambda: archive(header(b"l", 1024, b"2", target=b"d"), file(b"hidden")),
     ),
-    Case(
+    ArchiveCase(
         "link with payload",
         "a hard link",
         "payload hard-link",
         lambda: archive(file(b"x"), header(b"h", 512, b"1", target=b"x"), bytes(512)),
     ),
-    Case("link with payload", "a folder", "payload", lambda: archive(header(b"d/", 512, b"5"), bytes(512))),
-    Case(
+    ArchiveCase("link with payload", "a folder", "payload", lambda: archive(header(b"d/", 512, b"5"), bytes(512))),
+    ArchiveCase(
         "link with payload",
         "a target of 5,000 bytes",
         "path-too-long",

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.archives import tars
-from tests.archives.cases import LIMITS, Case
-from tests.archives.names import NAMES, Named
+from tests.archives.cases import LIMITS, ArchiveCase
+from tests.archives.names import NAMES, NamesCase
 from tests.archives.tars import GNU, V7, archive, base256, file, folder, hard, header, link, long, octal, pax
 
 SEGMENT = b"d" * 247
@@ -34,7 +34,7 @@ def by_gnu(name: bytes, data: bytes) -> bytes:
 WAYS: dict[str, Told] = {"ustar": by_ustar, "pax": by_pax, "gnu": by_gnu}
 
 
-def fits(way: str, each: Named) -> bool:
+def fits(way: str, each: NamesCase) -> bool:
     """Whether the name can be written this way."""
     lengths = [len(name.encode()) for name in each.names]
     cut = [name.encode().rfind(b"/", 0, 155) for name in each.names]
@@ -43,14 +43,14 @@ def fits(way: str, each: Named) -> bool:
     )
 
 
-def named(each: Named, told: Told) -> bytes:
+def named(each: NamesCase, told: Told) -> bytes:
     """Files with these names and different bytes."""
     return archive(*(told(name.encode(), b"%d\n" % number) for number, name in enumerate(each.names)))
 
 
 BY_NAME = [
     *(
-        Case(
+        ArchiveCase(
             each.threat,
             f"{each.trick}, {way}",
             each.rules,
@@ -62,7 +62,7 @@ BY_NAME = [
         if fits(way, each)
     ),
     *(
-        Case(
+        ArchiveCase(
             each.threat,
             f"{each.trick}, a folder",
             each.rules,
@@ -73,7 +73,7 @@ BY_NAME = [
         if len(each.names) == 1 and len(each.names[0].encode()) < 100
     ),
     *(
-        Case(
+        ArchiveCase(
             each.threat,
             f"{each.trick}, a link",
             each.rules,
@@ -87,27 +87,27 @@ BY_NAME = [
 
 
 KINDS = [
-    Case(
+    ArchiveCase(
         "device nodes",
         "characters",
         "special-file",
         lambda: archive(header(b"n", kind=tars.CHARACTER, raw={"major": octal(1, 8), "minor": octal(3, 8)})),
     ),
-    Case(
+    ArchiveCase(
         "device nodes",
         "blocks",
         "special-file",
         lambda: archive(header(b"n", kind=tars.BLOCKS, raw={"major": octal(8, 8), "minor": octal(0, 8)})),
     ),
-    Case("fifo", "plain", "special-file", lambda: archive(header(b"n", kind=tars.FIFO))),
-    Case(
+    ArchiveCase("fifo", "plain", "special-file", lambda: archive(header(b"n", kind=tars.FIFO))),
+    ArchiveCase(
         "fifo",
         "with bytes",
         "special-file",
         lambda: archive(header(b"n", 5, tars.FIFO), tars.padded(b"hello")),
     ),
     *(
-        Case(
+        ArchiveCase(
             "device nodes",
             f"kind {kind.decode()}",
             "tar-type",
@@ -115,125 +115,135 @@ KINDS = [
         )
         for kind in (b"V", b"M", b"D", b"N", b"A", b"X", b"Z", b"9", b"\x01", b" ")
     ),
-    Case("device nodes", "kind 7", "tar-type", lambda: archive(header(b"n", 0, b"7")), is_only_strict=True),
-    Case("set id and sticky", "user", "special-mode", lambda: archive(file(b"f", mode=0o4755)), is_only_strict=True),
-    Case("set id and sticky", "group", "special-mode", lambda: archive(file(b"f", mode=0o2755)), is_only_strict=True),
-    Case("set id and sticky", "sticky", "special-mode", lambda: archive(file(b"f", mode=0o1755)), is_only_strict=True),
-    Case(
+    ArchiveCase("device nodes", "kind 7", "tar-type", lambda: archive(header(b"n", 0, b"7")), is_only_strict=True),
+    ArchiveCase(
+        "set id and sticky", "user", "special-mode", lambda: archive(file(b"f", mode=0o4755)), is_only_strict=True
+    ),
+    ArchiveCase(
+        "set id and sticky", "group", "special-mode", lambda: archive(file(b"f", mode=0o2755)), is_only_strict=True
+    ),
+    ArchiveCase(
+        "set id and sticky", "sticky", "special-mode", lambda: archive(file(b"f", mode=0o1755)), is_only_strict=True
+    ),
+    ArchiveCase(
         "set id and sticky",
         "of a folder",
         "special-mode",
         lambda: archive(folder(b"d/", mode=0o2777)),
         is_only_strict=True,
     ),
-    Case(
+    ArchiveCase(
         "set id and sticky",
         "a negative mode",
         "special-mode no-permission tar-number",
         lambda: archive(file(b"f", raw={"mode": base256(-1, 8)})),
     ),
-    Case("mode 000", "of a file", "no-permission", lambda: archive(file(b"f", mode=0)), is_only_strict=True),
-    Case("mode 000", "of a folder", "no-permission", lambda: archive(folder(b"d/", mode=0)), is_only_strict=True),
-    Case(
+    ArchiveCase("mode 000", "of a file", "no-permission", lambda: archive(file(b"f", mode=0)), is_only_strict=True),
+    ArchiveCase(
+        "mode 000", "of a folder", "no-permission", lambda: archive(folder(b"d/", mode=0)), is_only_strict=True
+    ),
+    ArchiveCase(
         "file and folder",
         "a name with a slash and bytes",
         "kind-mismatch parsers-disagree",
         lambda: archive(file(b"d/")),
     ),
-    Case(
+    ArchiveCase(
         "file and folder",
         "an old name with a slash and bytes",
         "tar-magic kind-mismatch parsers-disagree",
         lambda: archive(file(b"d/", kind=b"\x00", magic=V7)),
     ),
-    Case("file and folder", "a link with a slash", "kind-mismatch empty-name", lambda: archive(link(b"l/", b"a"))),
-    Case(
+    ArchiveCase(
+        "file and folder", "a link with a slash", "kind-mismatch empty-name", lambda: archive(link(b"l/", b"a"))
+    ),
+    ArchiveCase(
         "file and folder",
         "a folder, then a file",
         "file-against-folder duplicate-name",
         lambda: archive(folder(b"a/"), file(b"a")),
     ),
-    Case(
+    ArchiveCase(
         "file and folder",
         "a file, then a folder",
         "file-against-folder duplicate-name",
         lambda: archive(file(b"a"), folder(b"a/")),
     ),
-    Case(
+    ArchiveCase(
         "file and folder",
         "a file, then a link",
         "file-against-folder duplicate-name",
         lambda: archive(file(b"a"), link(b"a", b"b")),
     ),
-    Case("control characters", "no UTF-8", "not-utf8", lambda: archive(file(b"a\xff"))),
-    Case(
+    ArchiveCase("control characters", "no UTF-8", "not-utf8", lambda: archive(file(b"a\xff"))),
+    ArchiveCase(
         "control characters",
         "no UTF-8 by pax",
         "not-utf8 pax-record pax-order",
         lambda: archive(pax((b"path", b"a\xff")), file(b"a")),
     ),
-    Case(
+    ArchiveCase(
         "control characters",
         "a NUL by pax",
         "control-character pax-record pax-order",
         lambda: archive(pax((b"path", b"a\x00b")), file(b"a")),
     ),
-    Case(
+    ArchiveCase(
         "control characters",
         "more behind a NUL",
         "tar-header tar-magic control-character",
         lambda: archive(file(b"a\x00hidden")),
     ),
-    Case(
+    ArchiveCase(
         "control characters",
         "more behind a NUL, gnu",
         "tar-header tar-magic control-character pax-order",
         lambda: archive(long(b"a\x00hidden"), file(b"a", magic=GNU)),
     ),
-    Case("dot dot", "no name", "empty-name", lambda: archive(file(b""))),
-    Case("dot dot", "a prefix alone", "empty-name kind-mismatch", lambda: archive(file(b"", prefix=b"d"))),
-    Case("dot dot", "in the prefix", "dot-dot", lambda: archive(file(b"x", prefix=b".."))),
-    Case("absolute", "in the prefix", "absolute-path", lambda: archive(file(b"x", prefix=b"/tmp"))),
+    ArchiveCase("dot dot", "no name", "empty-name", lambda: archive(file(b""))),
+    ArchiveCase("dot dot", "a prefix alone", "empty-name kind-mismatch", lambda: archive(file(b"", prefix=b"d"))),
+    ArchiveCase("dot dot", "in the prefix", "dot-dot", lambda: archive(file(b"x", prefix=b".."))),
+    ArchiveCase("absolute", "in the prefix", "absolute-path", lambda: archive(file(b"x", prefix=b"/tmp"))),
 ]
 
 NUMBERS = [
-    Case(
+    ArchiveCase(
         "lying sizes",
         "more than 2**62",
         "tar-number",
         lambda: archive(header(b"f", raw={"size": b"\x80" + b"\xff" * 11})),
     ),
-    Case(
+    ArchiveCase(
         "negative offsets",
         "CVE-2025-8194",
         "tar-number size",
         lambda: archive(header(b"f", raw={"size": base256(-512, 12)})),
     ),
-    Case(
+    ArchiveCase(
         "negative offsets",
         "of one block and the header",
         "tar-number size",
         lambda: archive(file(b"a"), header(b"f", raw={"size": base256(-1024, 12)})),
     ),
-    Case(
+    ArchiveCase(
         "negative offsets",
         "in octal",
         "tar-number size",
         lambda: archive(header(b"f", raw={"size": b"-0000001000\x00"})),
     ),
-    Case(
+    ArchiveCase(
         "negative offsets",
         "by pax",
         "pax-record pax-order tar-number size",
         lambda: archive(pax((b"size", b"-512")), file(b"f")),
     ),
-    Case(
+    ArchiveCase(
         "negative offsets",
         "of a pax header",
         "tar-number size",
         lambda: archive(header(b"x", kind=b"x", raw={"size": base256(-512, 12)}), file(b"f")),
     ),
-    Case(
+    ArchiveCase(
         "negative offsets",
         "of a long name",
         "tar-number size",
@@ -241,100 +251,104 @@ NUMBERS = [
             header(b"././@LongLink", kind=b"L", magic=GNU, raw={"size": base256(-512, 12)}), file(b"f", magic=GNU)
         ),
     ),
-    Case(
+    ArchiveCase(
         "negative offsets",
         "a time before all",
         "tar-number",
         lambda: archive(file(b"f", raw={"mtime": b"-0000001000\x00"})),
     ),
-    Case("lying sizes", "beyond the end", "truncated size", lambda: archive(file(b"f", size=1 << 20))),
-    Case(
+    ArchiveCase("lying sizes", "beyond the end", "truncated size", lambda: archive(file(b"f", size=1 << 20))),
+    ArchiveCase(
         "lying sizes",
         "2**62",
         "ratio too-large tar-number",
         lambda: archive(header(b"f", raw={"size": base256(1 << 62, 12)})),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "2**94",
         "truncated size too-large tar-number",
         lambda: archive(header(b"f", raw={"size": b"\xbf" + b"\xff" * 11})),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes", "less than there", "tar-checksum tar-padding", lambda: archive(file(b"f", b"x" * 1000, size=10))
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "by pax, 2**70",
         "truncated size too-large pax-record pax-order tar-number",
         lambda: archive(pax((b"size", b"%d" % 2**70)), file(b"f", b"", size=0)),
     ),
-    Case("lying sizes", "no octal digits", "tar-number", lambda: archive(file(b"f", raw={"size": b"00000000009\x00"}))),
-    Case("lying sizes", "letters", "tar-number", lambda: archive(file(b"f", raw={"size": b"0000000000a\x00"}))),
-    Case(
+    ArchiveCase(
+        "lying sizes", "no octal digits", "tar-number", lambda: archive(file(b"f", raw={"size": b"00000000009\x00"}))
+    ),
+    ArchiveCase("lying sizes", "letters", "tar-number", lambda: archive(file(b"f", raw={"size": b"0000000000a\x00"}))),
+    ArchiveCase(
         "lying sizes",
         "a number with a blank in it",
         "tar-number",
         lambda: archive(file(b"f", raw={"size": b"0000 000006\x00"})),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "a hidden end of the number",
         "tar-number",
         lambda: archive(file(b"f", raw={"size": b"6\x0000000000\x00"})),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "a wrong check sum",
         "tar-checksum",
         lambda: archive(file(b"f", raw={"checksum": b"000001\x00 "})),
     ),
-    Case("lying sizes", "no check sum", "tar-checksum", lambda: archive(file(b"f", raw={"checksum": bytes(8)}))),
-    Case(
+    ArchiveCase("lying sizes", "no check sum", "tar-checksum", lambda: archive(file(b"f", raw={"checksum": bytes(8)}))),
+    ArchiveCase(
         "lying sizes",
         "cut in a header",
         "truncated tar-header tar-magic zip-end",
         lambda: archive(file(b"f"), file(b"g"))[:1200],
     ),
-    Case("lying sizes", "cut in the bytes", "truncated", lambda: archive(file(b"f", b"x" * 2000))[:1500]),
-    Case("lying sizes", "no end", "tar-end", lambda: archive(file(b"f"), end=b""), is_only_strict=True),
-    Case("lying sizes", "half an end", "tar-end", lambda: archive(file(b"f"), end=bytes(512)), is_only_strict=True),
-    Case(
+    ArchiveCase("lying sizes", "cut in the bytes", "truncated", lambda: archive(file(b"f", b"x" * 2000))[:1500]),
+    ArchiveCase("lying sizes", "no end", "tar-end", lambda: archive(file(b"f"), end=b""), is_only_strict=True),
+    ArchiveCase(
+        "lying sizes", "half an end", "tar-end", lambda: archive(file(b"f"), end=bytes(512)), is_only_strict=True
+    ),
+    ArchiveCase(
         "entry count",
         "more than allowed",
         "too-many-entries",
         lambda: archive(*(file(b"%d" % n) for n in range(11))),
         replace(LIMITS, entries=10),
     ),
-    Case(
+    ArchiveCase(
         "entry count",
         "of folders alone",
         "too-many-entries",
         lambda: archive(*(folder(b"%d/" % n) for n in range(11))),
         replace(LIMITS, entries=10),
     ),
-    Case(
+    ArchiveCase(
         "entry count",
         "folders that paths imply",
         "too-many-entries",
         lambda: archive(*(file(b"%d/%d/%d/x" % (n, n, n)) for n in range(6))),
         replace(LIMITS, entries=10),
     ),
-    Case(
+    ArchiveCase(
         "ratio bomb",
         "in all too much",
         "too-large",
         lambda: archive(*(file(b"%d" % n, bytes(5000)) for n in range(5))),
         replace(LIMITS, total_bytes=20_000),
     ),
-    Case(
+    ArchiveCase(
         "ratio bomb",
         "hard links to one file",
         "too-large",
         lambda: archive(file(b"x", bytes(5000)), *(hard(b"%d" % n, b"x") for n in range(5))),
         replace(LIMITS, total_bytes=20_000),
     ),
-    Case("timeout", "no time at all", "too-slow", lambda: archive(file(b"f")), replace(LIMITS, seconds=0)),
+    ArchiveCase("timeout", "no time at all", "too-slow", lambda: archive(file(b"f")), replace(LIMITS, seconds=0)),
 ]
 
 CASES = [*BY_NAME, *KINDS, *NUMBERS]

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 
 from tests.archives import zips
-from tests.archives.zips import DEFLATED, FILE_MODE, Fields
+from tests.archives.zips import DEFLATED, FILE_MODE, HeaderFields
 
 UNIT = 10
 """Bytes of each operation."""
@@ -84,9 +84,9 @@ def zip_quine(name: bytes = b"again.zip") -> bytes:
     packed = size - 30 - len(name) - 46 - len(name) - 22
 
     def make(crc: int) -> bytes:
-        told = Fields(method=DEFLATED, crc=crc, packed=packed, size=size, external=FILE_MODE << 16)
+        told = HeaderFields(method=DEFLATED, crc=crc, packed=packed, size=size, external=FILE_MODE << 16)
         directory = zips.central_header(told, name)
-        end = zips.End().written(1, len(directory), size - len(directory) - 22)
+        end = zips.EndRecord().written(1, len(directory), size - len(directory) - 22)
         return program(zips.local_header(told, name), final + directory + end)
 
     return settled(make)

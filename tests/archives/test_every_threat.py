@@ -11,7 +11,7 @@ from tests.archives import (
     hostile_zips,
     zip_bombs,
 )
-from tests.archives.cases import Case
+from tests.archives.cases import ArchiveCase
 from tests.archives.names import ON_DISK
 from tests.archives.test_hostile_folder import HOSTILE
 
@@ -66,7 +66,7 @@ THREATS: dict[str, set[str]] = {
 """Each threat, and the formats in which it can be tested. "local and central" includes tar headers that state a value
 twice; the "odd methods" of zip are an addition to the list."""
 
-TRIED: dict[str, list[Case]] = {
+TRIED: dict[str, list[ArchiveCase]] = {
     ZIP: [*zip_bombs.CASES, *hostile_zips.CASES, *doubtful_zips.CASES],
     TAR: [*hostile_tars.CASES, *hostile_tar_links.CASES, *doubtful_tars.CASES],
     COMPRESSED: hostile_compression.CASES,

@@ -11,7 +11,7 @@ from countersign.archives.limits import Limits
 from countersign.archives.refusals import RULES, ArchiveRefused, ArchiveUnknown
 from tests.archives import generated, peers
 from tests.archives.cases import drain, rule_of
-from tests.archives.generated import Made
+from tests.archives.generated import GeneratedArchive
 from tests.archives.good import Tree
 from tests.figures import Figures
 
@@ -23,7 +23,7 @@ LIMITS = Limits(total_bytes=16 << 20, seconds=60)
 
 @pytest.mark.parametrize("make", [generated.tar, generated.zip_], ids=["tar", "zip"])
 def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
-    make: Callable[[int], Made], is_full: bool, figures: Figures
+    make: Callable[[int], GeneratedArchive], is_full: bool, figures: Figures
 ) -> None:
     count: Counter[str] = Counter()
     for seed in range(FULL if is_full else SAMPLE):
@@ -39,7 +39,7 @@ def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
     assert min(count["taken"], count["refused"]) > (FULL if is_full else SAMPLE) // 10
 
 
-def taken(made: Made, limits: Limits) -> tuple[Tree | None, str]:
+def taken(made: GeneratedArchive, limits: Limits) -> tuple[Tree | None, str]:
     """The tree that the reader returns, or None and the rule of the refusal."""
     try:
         return {path: (kind, content) for path, (kind, _, content) in drain(made.data, limits).items()}, ""
@@ -47,7 +47,7 @@ def taken(made: Made, limits: Limits) -> tuple[Tree | None, str]:
         return None, rule_of(refused)
 
 
-def hold_right(made: Made, tree: Tree | None, rule: str, seed: int) -> None:
+def hold_right(made: GeneratedArchive, tree: Tree | None, rule: str, seed: int) -> None:
     """A valid archive is read correctly; an accepted archive reads the same in the standard library; a refusal has a
     rule."""
     if made.tree is not None:
@@ -58,7 +58,7 @@ def hold_right(made: Made, tree: Tree | None, rule: str, seed: int) -> None:
         assert peers.by_library(made.data) == tree, f"{seed} {made.trick}"
 
 
-def hold_alike(made: Made, tree: Tree, seed: int) -> list[str]:
+def hold_alike(made: GeneratedArchive, tree: Tree, seed: int) -> list[str]:
     """Every installed program that reads the format unpacks the same; returns their names."""
     read: list[str] = []
     for name in peers.PROGRAMS:

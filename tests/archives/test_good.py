@@ -13,7 +13,7 @@ from countersign.archives.refusals import ArchiveRefused
 from tests.archives import good, peers
 from tests.archives.cases import LIMITS, PROFILES, drain
 from tests.archives.good import Tree
-from tests.archives.tools import TOOLS, Tool, planted
+from tests.archives.tools import TOOLS, ArchiveTool, planted
 
 WRITTEN = {
     **{f"zip, {name}": made for name, made in good.ZIPS.items()},
@@ -65,7 +65,7 @@ def test_only_the_compatible_profile_accepts_unusual_archives(name: str, tmp_pat
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.id)
-def test_an_archive_of_a_usual_tool_is_taken(tool: Tool, profile: Profile, tmp_path: Path) -> None:
+def test_an_archive_of_a_usual_tool_is_taken(tool: ArchiveTool, profile: Profile, tmp_path: Path) -> None:
     folder = tmp_path / "planted"
     folder.mkdir()
     wanted = planted(folder, links=tool.has_links, letters=tool.says_utf8 or profile == "compatible")

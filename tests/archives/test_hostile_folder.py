@@ -13,7 +13,7 @@ from countersign.archives.limits import Profile
 from countersign.archives.reader import read_folder
 from countersign.archives.refusals import ArchiveRefused
 from tests.archives.cases import LIMITS, PROFILES
-from tests.archives.names import DEEP, ON_DISK, Named
+from tests.archives.names import DEEP, ON_DISK, NamesCase
 from tests.archives.tools import planted
 
 
@@ -81,7 +81,7 @@ def test_a_hostile_folder_is_refused(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("each", ON_DISK, ids=lambda each: f"{each.threat}-{each.trick}".replace(" ", "_"))
-def test_names_in_a_folder_keep_the_rules(each: Named, tmp_path: Path) -> None:
+def test_names_in_a_folder_keep_the_rules(each: NamesCase, tmp_path: Path) -> None:
     for name in each.names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")

@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from tests.archives import doubtful_zips, hostile_zips, zip_bombs
-from tests.archives.cases import Case, hold_refused, parameters
+from tests.archives.cases import ArchiveCase, hold_refused, parameters
 
 CASES = [*zip_bombs.CASES, *hostile_zips.CASES, *doubtful_zips.CASES]
 
 
 @pytest.mark.parametrize("case", parameters(CASES))
-def test_a_hostile_zip_is_refused(case: Case, tmp_path: Path) -> None:
+def test_a_hostile_zip_is_refused(case: ArchiveCase, tmp_path: Path) -> None:
     hold_refused(case, case.make(), tmp_path)
 
 
 @pytest.mark.parametrize("case", parameters([case for case in CASES if not case.is_only_strict]))
-def test_a_hostile_zip_is_refused_by_the_compatible_profile_too(case: Case, tmp_path: Path) -> None:
+def test_a_hostile_zip_is_refused_by_the_compatible_profile_too(case: ArchiveCase, tmp_path: Path) -> None:
     hold_refused(case, case.make(), tmp_path, "compatible")
 
 

@@ -11,20 +11,20 @@ from countersign.archives.reader import read
 from countersign.kernel.errors import Refused
 from tests.archives import quines, tars, zips
 from tests.archives.cases import LIMITS, drain
-from tests.archives.zips import DEFLATED, Item
+from tests.archives.zips import DEFLATED, ZipEntry
 
 
 def test_a_tower_of_zips_is_one_file() -> None:
-    inner = zips.archive(Item(b"../../escape", bytes(1 << 20), DEFLATED))
+    inner = zips.archive(ZipEntry(b"../../escape", bytes(1 << 20), DEFLATED))
     for _ in range(50):
-        inner = zips.archive(Item(b"inner.zip", inner))
+        inner = zips.archive(ZipEntry(b"inner.zip", inner))
 
     assert [path for path in drain(inner)] == ["inner.zip"]
 
 
 def test_a_tower_of_bombs_is_taken_for_what_its_outermost_archive_holds() -> None:
-    bomb = zips.archive(*(Item(b"%d" % number, bytes(1 << 20), DEFLATED) for number in range(16)))
-    outer = zips.archive(*(Item(b"%d.zip" % number, bomb) for number in range(16)))
+    bomb = zips.archive(*(ZipEntry(b"%d" % number, bytes(1 << 20), DEFLATED) for number in range(16)))
+    outer = zips.archive(*(ZipEntry(b"%d.zip" % number, bomb) for number in range(16)))
 
     found = drain(outer, replace(LIMITS, total_bytes=1 << 20))
 
@@ -33,7 +33,7 @@ def test_a_tower_of_bombs_is_taken_for_what_its_outermost_archive_holds() -> Non
 
 @pytest.mark.parametrize(
     "inner",
-    [zips.archive(Item(b"../x")), tars.archive(tars.file(b"/x")), gzip.compress(b"x", mtime=0)],
+    [zips.archive(ZipEntry(b"../x")), tars.archive(tars.file(b"/x")), gzip.compress(b"x", mtime=0)],
     ids=["zip", "tar", "gzip"],
 )
 def test_a_hostile_archive_in_a_tar_is_a_file(inner: bytes) -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from countersign.archives.refusals import ArchiveRefused
 from tests.archives.cases import drain
-from tests.archives.zipdiff import CLASSES, Doubt, Tree
+from tests.archives.zipdiff import CLASSES, DoubtfulArchive, Tree
 
 
-def taken(doubt: Doubt) -> Tree | None:
+def taken(doubt: DoubtfulArchive) -> Tree | None:
     """The files, or nothing when the archive was refused."""
     try:
         found = drain(doubt.data)
@@ -19,7 +19,7 @@ def taken(doubt: Doubt) -> Tree | None:
 
 
 @cache
-def all_taken(name: str) -> list[tuple[Doubt, Tree | None]]:
+def all_taken(name: str) -> list[tuple[DoubtfulArchive, Tree | None]]:
     """The archives of a class, and the accepted contents of each."""
     return [(doubt, taken(doubt)) for doubt in CLASSES[name]()]
 

@@ -14,7 +14,7 @@ import pytest
 from tests.archives.good import Tree
 
 
-class Tool(NamedTuple):
+class ArchiveTool(NamedTuple):
     """One way to make an archive of `folder` in `archive`; `program` must be installed.
 
     `has_links` is whether it keeps symbolic links, `says_utf8` whether it marks names that are not ASCII as UTF-8.
@@ -100,7 +100,7 @@ def by_zipfile(compression: int, *, streamed: bool = False) -> Callable[[Path, P
 
     def make(folder: Path, archive: Path) -> None:
         with archive.open("wb") as opened:
-            target = cast(IO[bytes], Unseekable(opened.write)) if streamed else opened
+            target = cast(IO[bytes], UnseekableFile(opened.write)) if streamed else opened
             with zipfile.ZipFile(target, "w", compression) as made:
                 for path in sorted(folder.rglob("*")):
                     made.write(path, path.relative_to(folder).as_posix())
@@ -108,7 +108,7 @@ def by_zipfile(compression: int, *, streamed: bool = False) -> Callable[[Path, P
     return make
 
 
-class Unseekable:
+class UnseekableFile:
     """A file that can only be written to, as a pipe."""
 
     def __init__(self, write: Callable[[bytes], int]) -> None:
@@ -167,45 +167,45 @@ def by_hatchling(folder: Path, archive: Path) -> None:
 
 
 TOOLS = [
-    Tool("zip", "zip", by("zip", "-qry", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
-    Tool("zip-stored", "zip", by("zip", "-qry0", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
-    Tool("zip-streamed", "zip", piped("zip", "-qr", "-", "."), has_links=False, says_utf8=False, suffix=".zip"),
-    Tool("zip-no-folders", "zip", by("zip", "-qryD", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
-    Tool("zip-no-extras", "zip", by("zip", "-qryX", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
-    Tool("7z-zip", "7z", by("7z", "a", "-tzip", "-snl", "ARCHIVE", "."), suffix=".zip"),
-    Tool("7z-tar", "7z", by("7z", "a", "-ttar", "-snl", "ARCHIVE", "."), suffix=".tar"),
-    Tool("bsdtar-zip", "bsdtar", by("bsdtar", "-cf", "ARCHIVE", "--format=zip", "."), suffix=".zip"),
+    ArchiveTool("zip", "zip", by("zip", "-qry", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    ArchiveTool("zip-stored", "zip", by("zip", "-qry0", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    ArchiveTool("zip-streamed", "zip", piped("zip", "-qr", "-", "."), has_links=False, says_utf8=False, suffix=".zip"),
+    ArchiveTool("zip-no-folders", "zip", by("zip", "-qryD", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    ArchiveTool("zip-no-extras", "zip", by("zip", "-qryX", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    ArchiveTool("7z-zip", "7z", by("7z", "a", "-tzip", "-snl", "ARCHIVE", "."), suffix=".zip"),
+    ArchiveTool("7z-tar", "7z", by("7z", "a", "-ttar", "-snl", "ARCHIVE", "."), suffix=".tar"),
+    ArchiveTool("bsdtar-zip", "bsdtar", by("bsdtar", "-cf", "ARCHIVE", "--format=zip", "."), suffix=".zip"),
     *(
-        Tool(f"bsdtar-{form}", "bsdtar", by("bsdtar", "-cf", "ARCHIVE", f"--format={form}", "."), suffix=".tar")
+        ArchiveTool(f"bsdtar-{form}", "bsdtar", by("bsdtar", "-cf", "ARCHIVE", f"--format={form}", "."), suffix=".tar")
         for form in ("ustar", "pax", "gnutar", "paxr")
     ),
-    Tool("bsdtar-gz", "bsdtar", by("bsdtar", "-czf", "ARCHIVE", "."), suffix=".tar.gz"),
-    Tool("bsdtar-zst", "bsdtar", by("bsdtar", "--zstd", "-cf", "ARCHIVE", "."), suffix=".tar.zst"),
+    ArchiveTool("bsdtar-gz", "bsdtar", by("bsdtar", "-czf", "ARCHIVE", "."), suffix=".tar.gz"),
+    ArchiveTool("bsdtar-zst", "bsdtar", by("bsdtar", "--zstd", "-cf", "ARCHIVE", "."), suffix=".tar.zst"),
     *(
-        Tool(f"tar-{form}", "tar", by("tar", "-cf", "ARCHIVE", f"--format={form}", "."), suffix=".tar")
+        ArchiveTool(f"tar-{form}", "tar", by("tar", "-cf", "ARCHIVE", f"--format={form}", "."), suffix=".tar")
         for form in ("gnu", "pax", "ustar", "oldgnu")
     ),
-    Tool("tar-names", "tar", by("sh", "-c", 'exec tar -cf "$1" *', "sh", "ARCHIVE"), suffix=".tar"),
-    Tool("tar-gz", "tar", by("tar", "-czf", "ARCHIVE", "."), suffix=".tar.gz"),
-    Tool("tar-xz", "tar", by("tar", "-cJf", "ARCHIVE", "."), suffix=".tar.xz"),
-    Tool("tar-zst", "tar", by("tar", "--zstd", "-cf", "ARCHIVE", "."), suffix=".tar.zst"),
-    Tool("tarfile-gnu", "python3", by_tarfile(tarfile.GNU_FORMAT), suffix=".tar"),
-    Tool("tarfile-pax", "python3", by_tarfile(tarfile.PAX_FORMAT), suffix=".tar"),
-    Tool("tarfile-ustar", "python3", by_tarfile(tarfile.USTAR_FORMAT), suffix=".tar"),
-    Tool("tarfile-xz", "python3", by_tarfile(tarfile.PAX_FORMAT, "w:xz"), suffix=".tar.xz"),
-    Tool("zipfile", "python3", by_zipfile(zipfile.ZIP_DEFLATED), has_links=False, suffix=".zip"),
-    Tool("zipfile-stored", "python3", by_zipfile(zipfile.ZIP_STORED), has_links=False, suffix=".zip"),
-    Tool(
+    ArchiveTool("tar-names", "tar", by("sh", "-c", 'exec tar -cf "$1" *', "sh", "ARCHIVE"), suffix=".tar"),
+    ArchiveTool("tar-gz", "tar", by("tar", "-czf", "ARCHIVE", "."), suffix=".tar.gz"),
+    ArchiveTool("tar-xz", "tar", by("tar", "-cJf", "ARCHIVE", "."), suffix=".tar.xz"),
+    ArchiveTool("tar-zst", "tar", by("tar", "--zstd", "-cf", "ARCHIVE", "."), suffix=".tar.zst"),
+    ArchiveTool("tarfile-gnu", "python3", by_tarfile(tarfile.GNU_FORMAT), suffix=".tar"),
+    ArchiveTool("tarfile-pax", "python3", by_tarfile(tarfile.PAX_FORMAT), suffix=".tar"),
+    ArchiveTool("tarfile-ustar", "python3", by_tarfile(tarfile.USTAR_FORMAT), suffix=".tar"),
+    ArchiveTool("tarfile-xz", "python3", by_tarfile(tarfile.PAX_FORMAT, "w:xz"), suffix=".tar.xz"),
+    ArchiveTool("zipfile", "python3", by_zipfile(zipfile.ZIP_DEFLATED), has_links=False, suffix=".zip"),
+    ArchiveTool("zipfile-stored", "python3", by_zipfile(zipfile.ZIP_STORED), has_links=False, suffix=".zip"),
+    ArchiveTool(
         "zipfile-streamed", "python3", by_zipfile(zipfile.ZIP_DEFLATED, streamed=True), has_links=False, suffix=".zip"
     ),
-    Tool("shutil-zip", "python3", by_shutil("zip", ".zip"), has_links=False, suffix=".zip"),
-    Tool("shutil-gztar", "python3", by_shutil("gztar", ".tar.gz"), suffix=".tar.gz"),
-    Tool("shutil-xztar", "python3", by_shutil("xztar", ".tar.xz"), suffix=".tar.xz"),
-    Tool("jar", "jar", by("jar", "cf", "ARCHIVE", "."), has_links=False, suffix=".jar"),
-    Tool("jar-stored", "jar", by("jar", "cf0M", "ARCHIVE", "."), has_links=False, suffix=".jar"),
-    Tool("git-tar", "git", by_git("--format=tar"), suffix=".tar"),
-    Tool("git-gz", "git", by_git("--format=tar.gz"), suffix=".tar.gz"),
-    Tool("git-zip", "git", by_git("--format=zip"), suffix=".zip"),
-    Tool("git-prefixed", "git", by_git("--format=tar", "--prefix=build-1.0/"), suffix=".tar"),
-    Tool("hatchling", "python3", by_hatchling, has_links=False, suffix=".whl"),
+    ArchiveTool("shutil-zip", "python3", by_shutil("zip", ".zip"), has_links=False, suffix=".zip"),
+    ArchiveTool("shutil-gztar", "python3", by_shutil("gztar", ".tar.gz"), suffix=".tar.gz"),
+    ArchiveTool("shutil-xztar", "python3", by_shutil("xztar", ".tar.xz"), suffix=".tar.xz"),
+    ArchiveTool("jar", "jar", by("jar", "cf", "ARCHIVE", "."), has_links=False, suffix=".jar"),
+    ArchiveTool("jar-stored", "jar", by("jar", "cf0M", "ARCHIVE", "."), has_links=False, suffix=".jar"),
+    ArchiveTool("git-tar", "git", by_git("--format=tar"), suffix=".tar"),
+    ArchiveTool("git-gz", "git", by_git("--format=tar.gz"), suffix=".tar.gz"),
+    ArchiveTool("git-zip", "git", by_git("--format=zip"), suffix=".zip"),
+    ArchiveTool("git-prefixed", "git", by_git("--format=tar", "--prefix=build-1.0/"), suffix=".tar"),
+    ArchiveTool("hatchling", "python3", by_hatchling, has_links=False, suffix=".whl"),
 ]

@@ -4,239 +4,250 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.archives import zips
-from tests.archives.cases import LIMITS, Case
-from tests.archives.zips import DEFLATED, Archive, End, End64, Item, archive, inflated_by_none
+from tests.archives.cases import LIMITS, ArchiveCase
+from tests.archives.zips import DEFLATED, EndRecord, Zip64EndRecord, ZipArchive, ZipEntry, archive, inflated_by_none
 
 ZEROS = bytes(30 << 20)
 SCALED = replace(LIMITS, ratio_after_bytes=1 << 20)
-A, B = Item(b"a.txt", b"first\n"), Item(b"b.txt", b"second\n")
+A, B = ZipEntry(b"a.txt", b"first\n"), ZipEntry(b"b.txt", b"second\n")
 
 
 def one(name: bytes = b"a.txt", data: bytes = b"hello\n", **rest: object) -> bytes:
     """An archive of one entry."""
-    return archive(Item(name, data, **rest))
+    return archive(ZipEntry(name, data, **rest))
 
 
 def quoted(count: int) -> bytes:
     """Fifield's overlap: every entry but the last quotes the next local header in a stored block, then shares the rest
     (A better zip bomb, 2019)."""
-    items = [Item(b"%d" % count, bytes(1 << 20), DEFLATED)]
+    items = [ZipEntry(b"%d" % count, bytes(1 << 20), DEFLATED)]
     for number in range(count - 1, 0, -1):
         following = items[0]
         header = following.written()[: -len(following.payload())]
         block = b"\x00" + inflated_by_none(header)[1:]
-        items.insert(0, Item(b"%d" % number, header + following.data, DEFLATED, packed=block + following.payload()))
+        items.insert(0, ZipEntry(b"%d" % number, header + following.data, DEFLATED, packed=block + following.payload()))
     places, place = list[int](), 0
     for item, following in zip(items, [*items[1:], None], strict=True):
         places.append(place)
         header = len(item.written()) - len(item.payload())
         place += header + (5 if following else 0)
     first = items[0].written()
-    return first + Archive(listed=list(zip(items, places, strict=True)), shift=len(first)).written()
+    return first + ZipArchive(listed=list(zip(items, places, strict=True)), shift=len(first)).written()
 
 
 def shared(names: Sequence[bytes]) -> bytes:
     """Full overlap: directory entries that share one local header."""
-    item = Item(names[0], bytes(1 << 20), DEFLATED)
-    return Archive([item], listed=[(replace(item, name=name), 0) for name in names]).written()
+    item = ZipEntry(names[0], bytes(1 << 20), DEFLATED)
+    return ZipArchive([item], listed=[(replace(item, name=name), 0) for name in names]).written()
 
 
 def swallowed() -> bytes:
     """An entry that is completely inside the stored bytes of another one."""
     inner = B.written()
-    outer = Item(b"a.txt", inner)
+    outer = ZipEntry(b"a.txt", inner)
     start = len(outer.written()) - len(inner)
-    return Archive([outer], listed=[(outer, 0), (B, start)]).written()
+    return ZipArchive([outer], listed=[(outer, 0), (B, start)]).written()
 
 
 BOMBS = [
-    Case("ratio bomb", "30 MB of zeros", "ratio", lambda: one(data=ZEROS, method=DEFLATED), SCALED),
-    Case("ratio bomb", "at the usual limits", "ratio", lambda: one(data=bytes(72 << 20), method=DEFLATED)),
-    Case(
+    ArchiveCase("ratio bomb", "30 MB of zeros", "ratio", lambda: one(data=ZEROS, method=DEFLATED), SCALED),
+    ArchiveCase("ratio bomb", "at the usual limits", "ratio", lambda: one(data=bytes(72 << 20), method=DEFLATED)),
+    ArchiveCase(
         "ratio bomb",
         "in many entries",
         "ratio",
-        lambda: archive(*(Item(b"%d" % n, bytes(100_000), DEFLATED) for n in range(40))),
+        lambda: archive(*(ZipEntry(b"%d" % n, bytes(100_000), DEFLATED) for n in range(40))),
         SCALED,
     ),
-    Case(
+    ArchiveCase(
         "ratio bomb",
         "in all too much",
         "too-large",
-        lambda: archive(*(Item(b"%d" % n, bytes(5000)) for n in range(5))),
+        lambda: archive(*(ZipEntry(b"%d" % n, bytes(5000)) for n in range(5))),
         replace(LIMITS, total_bytes=20_000),
     ),
-    Case("overlap", "quoted", "overlap", lambda: quoted(20)),
-    Case("overlap", "full, one name", "duplicate-name overlap", lambda: shared([b"a"] * 30)),
-    Case("overlap", "full, many names", "overlap local-mismatch", lambda: shared([b"%d" % n for n in range(30)])),
-    Case("overlap", "an entry within another", "overlap", swallowed),
-    Case(
+    ArchiveCase("overlap", "quoted", "overlap", lambda: quoted(20)),
+    ArchiveCase("overlap", "full, one name", "duplicate-name overlap", lambda: shared([b"a"] * 30)),
+    ArchiveCase(
+        "overlap", "full, many names", "overlap local-mismatch", lambda: shared([b"%d" % n for n in range(30)])
+    ),
+    ArchiveCase("overlap", "an entry within another", "overlap", swallowed),
+    ArchiveCase(
         "overlap",
         "an entry within the directory",
         "overlap truncated",
-        lambda: Archive(
-            [Item(b"a", b"12", central={"packed": 30, "size": 30}, local={"packed": 30, "size": 30})]
+        lambda: ZipArchive(
+            [ZipEntry(b"a", b"12", central={"packed": 30, "size": 30}, local={"packed": 30, "size": 30})]
         ).written(),
     ),
-    Case(
+    ArchiveCase(
         "entry count",
         "more than allowed",
         "too-many-entries",
-        lambda: archive(*(Item(b"%d" % n) for n in range(11))),
+        lambda: archive(*(ZipEntry(b"%d" % n) for n in range(11))),
         replace(LIMITS, entries=10),
     ),
-    Case(
+    ArchiveCase(
         "entry count",
         "65,535 told, one there",
         "directory-size zip-end entry-count too-many-entries",
-        lambda: Archive([A], end=End(here=65535, total=65535)).written(),
+        lambda: ZipArchive([A], end=EndRecord(here=65535, total=65535)).written(),
     ),
-    Case(
+    ArchiveCase(
         "huge directory",
         "2**60 entries told",
         "directory-size zip-end entry-count too-many-entries zip64",
-        lambda: Archive([A], end=zips.WIDE, end_64=End64(here=1 << 60, total=1 << 60)).written(),
+        lambda: ZipArchive([A], end=zips.WIDE, end_64=Zip64EndRecord(here=1 << 60, total=1 << 60)).written(),
     ),
-    Case(
+    ArchiveCase(
         "huge directory",
         "4 GiB told",
         "directory-size zip-end entry-count",
-        lambda: Archive([A], end=End(size=0xFFFFFFFE)).written(),
+        lambda: ZipArchive([A], end=EndRecord(size=0xFFFFFFFE)).written(),
     ),
-    Case(
+    ArchiveCase(
         "huge directory",
         "2**62 bytes told",
         "directory-size zip-end entry-count zip64",
-        lambda: Archive([A], end=zips.WIDE, end_64=End64(size=1 << 62)).written(),
+        lambda: ZipArchive([A], end=zips.WIDE, end_64=Zip64EndRecord(size=1 << 62)).written(),
     ),
-    Case(
+    ArchiveCase(
         "huge directory",
         "many entries in a small limit",
         "too-many-entries",
-        lambda: archive(*(Item(b"%d" % n, comment=bytes(60_000)) for n in range(101))),
+        lambda: archive(*(ZipEntry(b"%d" % n, comment=bytes(60_000)) for n in range(101))),
         replace(LIMITS, entries=100),
     ),
-    Case("timeout", "no time at all", "too-slow", lambda: archive(A, B), replace(LIMITS, seconds=0)),
-    Case("timeout", "a long entry", "too-slow", lambda: one(data=ZEROS, method=DEFLATED), replace(LIMITS, seconds=0)),
+    ArchiveCase("timeout", "no time at all", "too-slow", lambda: archive(A, B), replace(LIMITS, seconds=0)),
+    ArchiveCase(
+        "timeout", "a long entry", "too-slow", lambda: one(data=ZEROS, method=DEFLATED), replace(LIMITS, seconds=0)
+    ),
 ]
 
 BOTH_10 = {"local": {"size": 10}, "central": {"size": 10}}
 LARGE = bytes(range(256)) * 1200
 STREAM = zips.deflated(LARGE)
 SIZES = [
-    Case(
+    ArchiveCase(
         "lying sizes",
         "large, a wrong check sum",
         "checksum",
         lambda: one(data=LARGE, local={"crc": 1}, central={"crc": 1}),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "large and deflated, a wrong check sum",
         "checksum",
         lambda: one(data=LARGE, method=DEFLATED, local={"crc": 1}, central={"crc": 1}),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "large, more than told",
         "size",
         lambda: one(data=LARGE, method=DEFLATED, local={"size": 300_000}, central={"size": 300_000}),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "large, less than told",
         "size",
         lambda: one(data=LARGE, method=DEFLATED, local={"size": 400_000}, central={"size": 400_000}),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "large, a broken stream",
         "compression",
         lambda: one(data=LARGE, method=DEFLATED, packed=STREAM[:99] + b"\xff" * 9 + STREAM[108:]),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "large, a stream without an end",
         "compression",
         lambda: one(data=LARGE, method=DEFLATED, packed=STREAM[:-9]),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "large, bytes behind the stream",
         "compression",
         lambda: one(data=LARGE, method=DEFLATED, packed=STREAM + b"junk"),
     ),
-    Case(
-        "entry count", "one told, two there", "entry-count", lambda: Archive([A, B], end=End(here=1, total=1)).written()
+    ArchiveCase(
+        "entry count",
+        "one told, two there",
+        "entry-count",
+        lambda: ZipArchive([A, B], end=EndRecord(here=1, total=1)).written(),
     ),
-    Case(
+    ArchiveCase(
         "entry count",
         "three told, two there",
         "entry-count",
-        lambda: Archive(
-            [replace(A, comment=bytes(30)), replace(B, comment=bytes(30))], end=End(here=3, total=3)
+        lambda: ZipArchive(
+            [replace(A, comment=bytes(30)), replace(B, comment=bytes(30))], end=EndRecord(here=3, total=3)
         ).written(),
     ),
-    Case(
+    ArchiveCase(
         "entry count",
         "bytes behind the last of the directory",
         "gap",
-        lambda: Archive([A], end=End(size=66), after_directory=bytes(15)).written(),
+        lambda: ZipArchive([A], end=EndRecord(size=66), after_directory=bytes(15)).written(),
     ),
-    Case(
+    ArchiveCase(
         "entry count",
         "a directory without signatures",
         "zip-record",
         lambda: archive(A).replace(b"PK\x01\x02", b"PK\x01\x03"),
     ),
-    Case(
+    ArchiveCase(
         "entry count",
         "a small directory of many",
         "directory-size",
-        lambda: Archive([A], end=End(here=100, total=100)).written(),
+        lambda: ZipArchive([A], end=EndRecord(here=100, total=100)).written(),
     ),
-    Case("lying sizes", "10 bytes told, 30 MB there", "size", lambda: one(data=ZEROS, method=DEFLATED, **BOTH_10)),
-    Case(
+    ArchiveCase(
+        "lying sizes", "10 bytes told, 30 MB there", "size", lambda: one(data=ZEROS, method=DEFLATED, **BOTH_10)
+    ),
+    ArchiveCase(
         "lying sizes",
         "more told than there",
         "size",
         lambda: one(method=DEFLATED, local={"size": 9}, central={"size": 9}),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes", "stored in two sizes", "size local-mismatch", lambda: one(local={"size": 5}, central={"size": 5})
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "packed beyond the end",
         "ratio truncated overlap",
         lambda: one(local={"packed": 1 << 30, "size": 1 << 30}, central={"packed": 1 << 30, "size": 1 << 30}),
     ),
-    Case("lying sizes", "a wrong check sum", "checksum", lambda: one(local={"crc": 1}, central={"crc": 1})),
-    Case(
+    ArchiveCase("lying sizes", "a wrong check sum", "checksum", lambda: one(local={"crc": 1}, central={"crc": 1})),
+    ArchiveCase(
         "lying sizes",
         "a wrong check sum of nothing",
         "checksum",
         lambda: one(data=b"", local={"crc": 1}, central={"crc": 1}),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "bytes behind the stream",
         "compression size",
         lambda: one(method=DEFLATED, packed=zips.deflated(b"hello\n") + b"junk"),
     ),
-    Case(
+    ArchiveCase(
         "lying sizes",
         "a stream without an end",
         "compression truncated size",
         lambda: one(method=DEFLATED, packed=zips.deflated(b"hello\n")[:-1]),
     ),
-    Case("lying sizes", "no stream", "compression", lambda: one(method=DEFLATED, packed=b"\xff\xff\xff\xff")),
-    Case(
+    ArchiveCase("lying sizes", "no stream", "compression", lambda: one(method=DEFLATED, packed=b"\xff\xff\xff\xff")),
+    ArchiveCase(
         "lying sizes", "an offset beyond the end", "leading-data truncated", lambda: one(central={"offset": 0xFFFFFF})
     ),
-    Case("lying sizes", "an offset into the middle", "leading-data zip-record", lambda: one(central={"offset": 3})),
-    Case("lying sizes", "cut in the end", "truncated zip-end trailing-data", lambda: archive(A)[:-5]),
-    Case("lying sizes", "cut in the directory", "truncated zip-end", lambda: archive(A)[:-30]),
+    ArchiveCase(
+        "lying sizes", "an offset into the middle", "leading-data zip-record", lambda: one(central={"offset": 3})
+    ),
+    ArchiveCase("lying sizes", "cut in the end", "truncated zip-end trailing-data", lambda: archive(A)[:-5]),
+    ArchiveCase("lying sizes", "cut in the directory", "truncated zip-end", lambda: archive(A)[:-30]),
 ]
 
 CASES = [*BOMBS, *SIZES]

@@ -17,20 +17,20 @@ from tests.archives.zips import (
     FF32,
     UTF8,
     WIDE,
-    Archive,
-    End,
-    End64,
-    Item,
+    EndRecord,
+    Zip64EndRecord,
+    ZipArchive,
+    ZipEntry,
     archive,
     unicode_path,
     zip64,
 )
 
 Tree: TypeAlias = dict[str, bytes]
-A, B, C, D = (Item(letter, letter) for letter in (b"a", b"b", b"c", b"d"))
+A, B, C, D = (ZipEntry(letter, letter) for letter in (b"a", b"b", b"c", b"d"))
 
 
-class Doubt(NamedTuple):
+class DoubtfulArchive(NamedTuple):
     """An archive that must be refused, unless its contents are exactly `truth`; None: refused in any case."""
 
     variant: str
@@ -38,27 +38,27 @@ class Doubt(NamedTuple):
     truth: Tree | None = None
 
 
-def a1() -> Iterator[Doubt]:
+def a1() -> Iterator[DoubtfulArchive]:
     """The method."""
-    item = Item(b"test", b"test", DEFLATED)
-    yield Doubt("stored in front", archive(replace(item, local={"method": 0, "packed": 4})))
-    yield Doubt("stored in the directory", archive(replace(item, central={"method": 0, "packed": 4})))
+    item = ZipEntry(b"test", b"test", DEFLATED)
+    yield DoubtfulArchive("stored in front", archive(replace(item, local={"method": 0, "packed": 4})))
+    yield DoubtfulArchive("stored in the directory", archive(replace(item, central={"method": 0, "packed": 4})))
 
 
-def a2() -> Iterator[Doubt]:
+def a2() -> Iterator[DoubtfulArchive]:
     """The sizes: 0 or true, in the local header, the directory, the descriptor and Zip64; and Zip64 twice."""
     flags = itertools.product((0, 1), repeat=5)
     for bits, told, front, directory in itertools.product(flags, (None, *range(8)), range(4), range(4)):
         yield _sizes(bits, told, front, directory)
     extra = zip64(4, 4) + zip64(0, 0)
     both = {"size": FF32, "packed": FF32}
-    yield Doubt("Zip64 twice", archive(Item(b"test", b"test", extra=extra, local=both, central=both)))
+    yield DoubtfulArchive("Zip64 twice", archive(ZipEntry(b"test", b"test", extra=extra, local=both, central=both)))
 
 
-def _sizes(bits: tuple[int, ...], told: int | None, front: int, directory: int) -> Doubt:
+def _sizes(bits: tuple[int, ...], told: int | None, front: int, directory: int) -> DoubtfulArchive:
     is_deflated, *zeroed = bits
     data = b"test" + _patch(b"test")
-    plain = Item(b"test", data, DEFLATED if is_deflated else 0, flags=0 if told is None else zips.HAS_DESCRIPTOR)
+    plain = ZipEntry(b"test", data, DEFLATED if is_deflated else 0, flags=0 if told is None else zips.HAS_DESCRIPTOR)
     packed, size = len(plain.payload()), len(data)
     local = {"packed": 0 if zeroed[0] else packed, "size": 0 if zeroed[1] else size}
     central = {"packed": 0 if zeroed[2] else packed, "size": 0 if zeroed[3] else size}
@@ -69,7 +69,7 @@ def _sizes(bits: tuple[int, ...], told: int | None, front: int, directory: int) 
         sizes = 0 if told & 1 else packed, 0 if told & 2 else size
         trailer = zips.descriptor(0, *sizes, wide=bool(told & 4))
     item = replace(plain, local=local, central=central, local_extra=front_extra, extra=extra, descriptor_bytes=trailer)
-    return Doubt(f"sizes {bits} {told} {front} {directory}", archive(item), {"test": data})
+    return DoubtfulArchive(f"sizes {bits} {told} {front} {directory}", archive(item), {"test": data})
 
 
 def _widened(told: dict[str, int], which: int) -> tuple[dict[str, int], bytes]:
@@ -102,101 +102,107 @@ def _row(number: int) -> int:
     return number
 
 
-def a3() -> Iterator[Doubt]:
+def a3() -> Iterator[DoubtfulArchive]:
     """The name: in the local header, in the directory, in Info-ZIP's field."""
     name = b"original"
-    item = Item(name, b"test")
-    yield Doubt("two names", archive(replace(item, local_name=b"lfh", name=b"cdh")))
-    yield Doubt(
+    item = ZipEntry(name, b"test")
+    yield DoubtfulArchive("two names", archive(replace(item, local_name=b"lfh", name=b"cdh")))
+    yield DoubtfulArchive(
         "two fields", archive(replace(item, local_extra=unicode_path(name, b"x"), extra=unicode_path(name, b"y")))
     )
     for version in (0, 2):
-        yield Doubt(f"version {version}", archive(replace(item, extra=unicode_path(name, b"up", version=version))))
-    yield Doubt("a wrong check sum", archive(replace(item, extra=unicode_path(name, b"up", crc=0))))
-    yield Doubt("two of them", archive(replace(item, extra=unicode_path(name, b"x") + unicode_path(name, b"y"))))
-    yield Doubt("a chain", archive(replace(item, extra=unicode_path(name, b"x") + unicode_path(b"x", b"y"))))
+        yield DoubtfulArchive(
+            f"version {version}", archive(replace(item, extra=unicode_path(name, b"up", version=version)))
+        )
+    yield DoubtfulArchive("a wrong check sum", archive(replace(item, extra=unicode_path(name, b"up", crc=0))))
+    yield DoubtfulArchive(
+        "two of them", archive(replace(item, extra=unicode_path(name, b"x") + unicode_path(name, b"y")))
+    )
+    yield DoubtfulArchive("a chain", archive(replace(item, extra=unicode_path(name, b"x") + unicode_path(b"x", b"y"))))
     invalid = unicode_path(name, b"y", version=2, crc=0)
-    yield Doubt("one invalid", archive(replace(item, extra=unicode_path(name, b"x") + invalid)))
-    yield Doubt("beside UTF-8", archive(replace(item, extra=unicode_path(name, b"up"), flags=UTF8)))
+    yield DoubtfulArchive("one invalid", archive(replace(item, extra=unicode_path(name, b"x") + invalid)))
+    yield DoubtfulArchive("beside UTF-8", archive(replace(item, extra=unicode_path(name, b"up"), flags=UTF8)))
 
 
-def a4() -> Iterator[Doubt]:
+def a4() -> Iterator[DoubtfulArchive]:
     """File or folder."""
     plain = {"external": 0, "made_by": 20}
-    yield Doubt("slash", archive(Item(b"test/", b"test", central=plain)))
-    yield Doubt("backslash", archive(Item(b"test\\", b"test", central=plain)))
-    yield Doubt("slash, empty", archive(Item(b"test/", b"", central=plain)), {})
+    yield DoubtfulArchive("slash", archive(ZipEntry(b"test/", b"test", central=plain)))
+    yield DoubtfulArchive("backslash", archive(ZipEntry(b"test\\", b"test", central=plain)))
+    yield DoubtfulArchive("slash, empty", archive(ZipEntry(b"test/", b"", central=plain)), {})
     for external, host in itertools.product((0x10, 0x4000 << 16), (0, 3, 19)):
         told = {"external": external, "made_by": host << 8 | 20}
-        yield Doubt(f"{external:x} of {host}", archive(Item(b"test", b"test", central=told)))
+        yield DoubtfulArchive(f"{external:x} of {host}", archive(ZipEntry(b"test", b"test", central=told)))
 
 
-def a5() -> Iterator[Doubt]:
+def a5() -> Iterator[DoubtfulArchive]:
     """Encryption."""
-    yield Doubt("in front", archive(replace(A, local={"flags": 1})))
-    yield Doubt("in the directory", archive(replace(A, central={"flags": 1})))
-    yield Doubt("the first", archive(replace(A, flags=1), B))
+    yield DoubtfulArchive("in front", archive(replace(A, local={"flags": 1})))
+    yield DoubtfulArchive("in the directory", archive(replace(A, central={"flags": 1})))
+    yield DoubtfulArchive("the first", archive(replace(A, flags=1), B))
 
 
-def b1() -> Iterator[Doubt]:
+def b1() -> Iterator[DoubtfulArchive]:
     """One name twice."""
-    yield Doubt("duplicate", archive(Item(b"test", b"a"), Item(b"test", b"b")))
+    yield DoubtfulArchive("duplicate", archive(ZipEntry(b"test", b"a"), ZipEntry(b"test", b"b")))
 
 
 SPECIAL = [byte for byte in range(256) if chr(byte) not in string.ascii_letters + string.digits]
 
 
-def b2() -> Iterator[Doubt]:
+def b2() -> Iterator[DoubtfulArchive]:
     """Special bytes in names."""
     for byte, host in itertools.product(SPECIAL, (0, 3)):
         told = {"made_by": host << 8 | 20}
-        yield Doubt(f"{byte:02x} of {host}", archive(_special(byte, told)), _if_ascii(byte))
+        yield DoubtfulArchive(f"{byte:02x} of {host}", archive(_special(byte, told)), _if_ascii(byte))
         twice = _special(byte, {"made_by": 20}), _special(byte, {"made_by": 788})
-        yield Doubt(f"{byte:02x} twice", archive(*twice))
+        yield DoubtfulArchive(f"{byte:02x} twice", archive(*twice))
     firsts, seconds = ([byte for byte in SPECIAL if byte % 8 == rest] for rest in (0, 7))
     for first, second in itertools.product(firsts, seconds):
-        yield Doubt(
+        yield DoubtfulArchive(
             f"{first:02x} and {second:02x}", archive(_special(first), _special(second)), _if_ascii(first, second)
         )
 
 
-def _special(byte: int, told: dict[str, int] | None = None) -> Item:
+def _special(byte: int, told: dict[str, int] | None = None) -> ZipEntry:
     """An entry with the byte in its name, without the UTF-8 flag."""
-    return Item(bytes([97, byte, 98]), b"", central={"flags": 0, **(told or {})}, local={"flags": 0})
+    return ZipEntry(bytes([97, byte, 98]), b"", central={"flags": 0, **(told or {})}, local={"flags": 0})
 
 
 def _if_ascii(*special: int) -> Tree | None:
     return {f"a{chr(byte)}b": b"" for byte in special} if max(special) < 128 else None
 
 
-def b3() -> Iterator[Doubt]:
+def b3() -> Iterator[DoubtfulArchive]:
     """Paths that mean another one."""
     paths = ("/a/b", "a//b", "a\\b", "./a/b", "a/./b", "a/b/.", "../a/b", ".../a/b", "a/.../b", "c/../a/b")
     for path in paths:
-        other = Item(path.encode(), b"b")
-        yield Doubt(f"{path} second", archive(Item(b"a/b", b"a"), other))
-        yield Doubt(f"{path} first", archive(other, Item(b"a/b", b"a")))
+        other = ZipEntry(path.encode(), b"b")
+        yield DoubtfulArchive(f"{path} second", archive(ZipEntry(b"a/b", b"a"), other))
+        yield DoubtfulArchive(f"{path} first", archive(other, ZipEntry(b"a/b", b"a")))
 
 
-def b4() -> Iterator[Doubt]:
+def b4() -> Iterator[DoubtfulArchive]:
     """Case."""
-    yield Doubt("casing", archive(Item(b"test.txt", b"a"), Item(b"test.TXT", b"b")))
+    yield DoubtfulArchive("casing", archive(ZipEntry(b"test.txt", b"a"), ZipEntry(b"test.TXT", b"b")))
 
 
-def c1() -> Iterator[Doubt]:
+def c1() -> Iterator[DoubtfulArchive]:
     """Entries that only a parser that reads from the front sees."""
-    yield Doubt("not in the directory", Archive([A, B], listed=[(A, 0)]).written())
-    yield Doubt("records between entries", _fake_records())
-    yield Doubt("entries in comments", _in_comments())
+    yield DoubtfulArchive("not in the directory", ZipArchive([A, B], listed=[(A, 0)]).written())
+    yield DoubtfulArchive("records between entries", _fake_records())
+    yield DoubtfulArchive("entries in comments", _in_comments())
     for has_overlap in (False, True):
-        yield Doubt(f"desync, overlap {has_overlap}", _desync(has_overlap))
+        yield DoubtfulArchive(f"desync, overlap {has_overlap}", _desync(has_overlap))
     for method in (0, DEFLATED):
-        hidden = Item(b"junk", zips.descriptor(0, 0, 0) + B.written(), method, descriptor=True)
-        yield Doubt(f"a descriptor in data, method {method}", archive(hidden, A) if method == 0 else _deflated_twice())
+        hidden = ZipEntry(b"junk", zips.descriptor(0, 0, 0) + B.written(), method, descriptor=True)
+        yield DoubtfulArchive(
+            f"a descriptor in data, method {method}", archive(hidden, A) if method == 0 else _deflated_twice()
+        )
 
 
 def _fake_records() -> bytes:
-    fake = A.listed(0) + End(here=1, total=1).written(1, len(A.listed(0)), len(A.written()))
+    fake = A.listed(0) + EndRecord(here=1, total=1).written(1, len(A.listed(0)), len(A.written()))
     return archive(A, replace(B, before=fake), C)
 
 
@@ -206,27 +212,27 @@ def _in_comments() -> bytes:
     first = replace(B, comment=B.written())
     third_at = second_at + len(B.written()) + len(C.listed(0)) + 22
     listed = [(A, 0), (first, second_at), (C, third_at)]
-    return Archive([A], listed=listed, end=End(comment=C.written())).written()
+    return ZipArchive([A], listed=listed, end=EndRecord(comment=C.written())).written()
 
 
 def _desync(has_overlap: bool) -> bytes:
-    junk = Item(b"junk", A.written())
+    junk = ZipEntry(b"junk", A.written())
     front = archive(junk, B)
     listed = [(A, len(junk.written()) - len(A.written()))]
     if has_overlap:
         listed += [(junk, 0), (B, len(junk.written()))]
-    inner = Archive(listed=listed, shift=len(front)).written()
+    inner = ZipArchive(listed=listed, shift=len(front)).written()
     return front[:-2] + struct.pack("<H", len(inner)) + inner
 
 
 def _deflated_twice() -> bytes:
     """Deflated according to the local header, stored according to the directory."""
     inner = zips.deflated(b"") + zips.descriptor(0, 2, 0) + B.written()
-    hidden = Item(b"junk", inner, descriptor=True, local={"method": DEFLATED})
+    hidden = ZipEntry(b"junk", inner, descriptor=True, local={"method": DEFLATED})
     return archive(hidden, A)
 
 
-def c2() -> Iterator[Doubt]:
+def c2() -> Iterator[DoubtfulArchive]:
     """Which record at the end is valid."""
     size = len(archive(A)) + 1
     for variant in ("longer", "shorter", "versions"):
@@ -236,30 +242,32 @@ def c2() -> Iterator[Doubt]:
             if number != 1:
                 length += {"longer": 1, "shorter": -1}.get(variant, 0)
             told = replace(item, central={"version": 10}) if variant == "versions" and number != 1 else item
-            end = End(comment=b"\x00", comment_length=length)
-            parts.append(Archive([told], shift=size * number, end=end).written())
-        yield Doubt(variant, b"".join(parts))
+            end = EndRecord(comment=b"\x00", comment_length=length)
+            parts.append(ZipArchive([told], shift=size * number, end=end).written())
+        yield DoubtfulArchive(variant, b"".join(parts))
 
 
-def c3() -> Iterator[Doubt]:
+def c3() -> Iterator[DoubtfulArchive]:
     """How many entries the directory has."""
     first = len(A.listed(0))
     for here, total, size in itertools.product((None, 1), (None, 1), (None, first)):
         if (here, total, size) != (None, None, None):
-            yield Doubt(f"{here} {total} {size}", Archive([A, B], end=End(here=here, total=total, size=size)).written())
-    many = [Item(b"%x/%x" % divmod(number, 256), b"") for number in range(1, 65538)]
-    yield Doubt("65,537 told as 1", archive(*many))
+            yield DoubtfulArchive(
+                f"{here} {total} {size}", ZipArchive([A, B], end=EndRecord(here=here, total=total, size=size)).written()
+            )
+    many = [ZipEntry(b"%x/%x" % divmod(number, 256), b"") for number in range(1, 65538)]
+    yield DoubtfulArchive("65,537 told as 1", archive(*many))
 
 
-def c4() -> Iterator[Doubt]:
+def c4() -> Iterator[DoubtfulArchive]:
     """Where the directory is: at its stated offset, or directly before the end."""
-    yield Doubt("told or adjacent", _two_directories(End()))
+    yield DoubtfulArchive("told or adjacent", _two_directories(EndRecord()))
 
 
-def _two_directories(end: End, end_64: End64 | None = None) -> bytes:
-    item = Item(b"adjac", b"x")
-    told = Archive([item])
-    hidden = Item(b"adjac", b"y" * (len(told.directory()) - len(item.written()) + 1))
+def _two_directories(end: EndRecord, end_64: Zip64EndRecord | None = None) -> bytes:
+    item = ZipEntry(b"adjac", b"x")
+    told = ZipArchive([item])
+    hidden = ZipEntry(b"adjac", b"y" * (len(told.directory()) - len(item.written()) + 1))
     front = item.written() + told.directory()
     offset = len(item.written())
     body = front + hidden.written() + hidden.listed(offset)
@@ -267,41 +275,41 @@ def _two_directories(end: End, end_64: End64 | None = None) -> bytes:
     return body + wide + end.written(1, len(told.directory()), offset)
 
 
-def c5() -> Iterator[Doubt]:
+def c5() -> Iterator[DoubtfulArchive]:
     """Zip64 or not, and which."""
     for bits in itertools.product((False, True), repeat=6):
         yield _either_end(*bits)
-    yield Doubt("the record before the locator", _hidden_record())
+    yield DoubtfulArchive("the record before the locator", _hidden_record())
     first = len(A.listed(0))
     for here, total, size in itertools.product((None, 1), (None, 1), (None, first)):
         if (here, total, size) != (None, None, None):
-            wide = End64(here=here, total=total, size=size)
-            yield Doubt(f"wide {here} {total} {size}", Archive([A, B], end=WIDE, end_64=wide).written())
-    yield Doubt("told or adjacent", _two_directories(ALL_FF, End64()))
-    yield Doubt("told or adjacent, moved", _two_directories(ALL_FF, End64(at=len(A.written()))))
+            wide = Zip64EndRecord(here=here, total=total, size=size)
+            yield DoubtfulArchive(f"wide {here} {total} {size}", ZipArchive([A, B], end=WIDE, end_64=wide).written())
+    yield DoubtfulArchive("told or adjacent", _two_directories(ALL_FF, Zip64EndRecord()))
+    yield DoubtfulArchive("told or adjacent, moved", _two_directories(ALL_FF, Zip64EndRecord(at=len(A.written()))))
 
 
-def _either_end(disk: bool, counts: bool, size: bool, offset: bool, gap: bool, more: bool) -> Doubt:
+def _either_end(disk: bool, counts: bool, size: bool, offset: bool, gap: bool, more: bool) -> DoubtfulArchive:
     items, others = ([A], [C, D]) if more else ([A, B], [C])
     entries = b"".join(item.written() for item in items)
-    directory = Archive(items).directory()
-    hidden = Archive(others, shift=len(entries) + len(directory), end_64=End64())
+    directory = ZipArchive(items).directory()
+    hidden = ZipArchive(others, shift=len(entries) + len(directory), end_64=Zip64EndRecord())
     last = replace(items[-1], comment=hidden.written()[:-22] + bytes(gap))
     disks = {"disk": FF16, "start_disk": FF16} if disk else {}
     counted = {"here": FF16, "total": FF16} if counts else {}
     told = {**disks, **counted, **({"size": FF32} if size else {}), **({"offset": FF32} if offset else {})}
-    data = Archive([*items[:-1], last], end=End(**told)).written()
+    data = ZipArchive([*items[:-1], last], end=EndRecord(**told)).written()
     truth = {item.name.decode(): item.data for item in items} if gap and not told else None
-    return Doubt(f"{disk} {counts} {size} {offset} {gap} {more}", data, truth)
+    return DoubtfulArchive(f"{disk} {counts} {size} {offset} {gap} {more}", data, truth)
 
 
 def _hidden_record() -> bytes:
-    entries, directory = A.written(), Archive([A]).directory()
-    hidden = Archive([B], shift=len(entries) + len(directory), end_64=End64(sector=bytes(60)))
+    entries, directory = A.written(), ZipArchive([A]).directory()
+    hidden = ZipArchive([B], shift=len(entries) + len(directory), end_64=Zip64EndRecord(sector=bytes(60)))
     comment = hidden.written()[: -22 - 20]
-    return Archive([replace(A, comment=comment)], end=ALL_FF, end_64=End64(at=len(entries) + 60)).written()
+    return ZipArchive([replace(A, comment=comment)], end=ALL_FF, end_64=Zip64EndRecord(at=len(entries) + 60)).written()
 
 
-CLASSES: dict[str, Callable[[], Iterator[Doubt]]] = {
+CLASSES: dict[str, Callable[[], Iterator[DoubtfulArchive]]] = {
     made.__name__: made for made in (a1, a2, a3, a4, a5, b1, b2, b3, b4, c1, c2, c3, c4, c5)
 }

@@ -15,11 +15,11 @@ UNIX, DOS, MACOS = 3, 0, 19
 FILE_MODE, FOLDER_MODE, LINK_MODE = 0o100644, 0o40755, 0o120777
 
 Lies = Mapping[str, int]
-"""False values of fields by their names in `Fields`."""
+"""False values of fields by their names in `HeaderFields`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class HeaderFields:
     """The numbers of a local header, and the additional ones of the central directory."""
 
     version: int = 20
@@ -53,7 +53,7 @@ def inflated_by_none(data: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ZipEntry:
     """One entry: its two headers and its bytes. False values come last and override.
 
     `packed` replaces the bytes after the local header, otherwise `data` by `method`. With `descriptor` the sizes come
@@ -83,10 +83,10 @@ class Item:
             return self.packed
         return deflated(self.data) if self.method == DEFLATED else self.data
 
-    def fields(self) -> Fields:
+    def fields(self) -> HeaderFields:
         """The true values."""
         flags = self.flags | (HAS_DESCRIPTOR if self.descriptor else 0)
-        return Fields(
+        return HeaderFields(
             flags=flags if self.name.isascii() else flags | UTF8,
             method=self.method,
             crc=zlib.crc32(self.data),
@@ -119,14 +119,14 @@ def _length(told: int, text: bytes) -> int:
     return len(text) if told < 0 else told
 
 
-def local_header(told: Fields, name: bytes, extra: bytes = b"") -> bytes:
+def local_header(told: HeaderFields, name: bytes, extra: bytes = b"") -> bytes:
     """APPNOTE 4.3.7."""
     numbers = (told.version, told.flags, told.method, told.time, told.date, told.crc, told.packed, told.size)
     lengths = _length(told.name_length, name), _length(told.extra_length, extra)
     return LOCAL + struct.pack("<5H3I2H", *numbers, *lengths) + name + extra
 
 
-def central_header(told: Fields, name: bytes, extra: bytes = b"", comment: bytes = b"") -> bytes:
+def central_header(told: HeaderFields, name: bytes, extra: bytes = b"", comment: bytes = b"") -> bytes:
     """APPNOTE 4.3.12."""
     numbers = (told.made_by, told.version, told.flags, told.method, told.time, told.date)
     sizes = (told.crc, told.packed, told.size)
@@ -156,7 +156,7 @@ def unicode_path(name: bytes, told: bytes, *, version: int = 1, crc: int | None 
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class EndRecord:
     """The record at the end; a field that is None gets its true value."""
 
     disk: int = 0
@@ -182,13 +182,13 @@ class End:
         return END + struct.pack("<4H2IH", *told) + self.comment
 
 
-ALL_FF = End(FF16, FF16, FF16, FF16, FF32, FF32)
-WIDE = End(here=FF16, total=FF16, size=FF32, offset=FF32)
+ALL_FF = EndRecord(FF16, FF16, FF16, FF16, FF32, FF32)
+WIDE = EndRecord(here=FF16, total=FF16, size=FF32, offset=FF32)
 """The end of a Zip64 archive: its numbers are in the Zip64 record."""
 
 
 @dataclass(frozen=True, slots=True)
-class End64:
+class Zip64EndRecord:
     """The Zip64 record and its locator; a field that is None gets its true value."""
 
     here: int | None = None
@@ -224,19 +224,19 @@ class End64:
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class ZipArchive:
     """A whole archive. Offsets count from `shift` bytes before its first byte, prefix included."""
 
-    items: Sequence[Item] = ()
+    items: Sequence[ZipEntry] = ()
     prefix: bytes = b""
     between: bytes = b""
     """Bytes between the last entry and the central directory."""
     after_directory: bytes = b""
     suffix: bytes = b""
-    end: End = End()
-    end_64: End64 | None = None
+    end: EndRecord = EndRecord()
+    end_64: Zip64EndRecord | None = None
     shift: int = 0
-    listed: Sequence[tuple[Item, int]] | None = None
+    listed: Sequence[tuple[ZipEntry, int]] | None = None
     """The central directory when it differs from one entry for each item: entries and their offsets."""
 
     def offsets(self) -> list[int]:
@@ -265,16 +265,16 @@ class Archive:
         return body + wide + end + self.suffix
 
 
-def archive(*items: Item) -> bytes:
+def archive(*items: ZipEntry) -> bytes:
     """An archive of the items without false values."""
-    return Archive(items).written()
+    return ZipArchive(items).written()
 
 
-def link(name: bytes, target: bytes) -> Item:
+def link(name: bytes, target: bytes) -> ZipEntry:
     """A symbolic link as Info-ZIP writes it: the target is the data."""
-    return Item(name, target, mode=LINK_MODE)
+    return ZipEntry(name, target, mode=LINK_MODE)
 
 
-def folder(name: bytes) -> Item:
+def folder(name: bytes) -> ZipEntry:
     """A folder; its name ends with a slash."""
-    return Item(name, b"", mode=FOLDER_MODE)
+    return ZipEntry(name, b"", mode=FOLDER_MODE)

@@ -14,10 +14,10 @@ from countersign.store.auth.agents import claim
 from countersign.store.auth.agents import routes as agents
 from countersign.store.auth.oauth import clients
 from tests.peers.identity_provider import IdentityProvider
-from tests.store.auth.accounts.conftest import Visitor as Mailed
+from tests.store.auth.accounts.conftest import AccountVisitor as Mailed
 from tests.store.auth.agents import asserting
 from tests.store.auth.agents.asserting import ANN, confidential, exchange, register
-from tests.store.auth.agents.people import Agent, Visitor, csrf_of
+from tests.store.auth.agents.people import RegisteredAgent, Visitor, csrf_of
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
@@ -122,7 +122,7 @@ async def test_a_nul_in_basic_credentials_is_no_fault_of_ours(world: World, path
 
 
 async def test_an_anonymous_agent_reads_only_public_data(world: World) -> None:
-    agent = await Agent.anonymous(world)
+    agent = await RegisteredAgent.anonymous(world)
     token = (await agent.exchange(agent.answer["identity_assertion"])).json()["access_token"]
     await world.product("north", "new-game")
     await world.product("north", "old-game", status="archived")
@@ -136,7 +136,7 @@ async def test_an_anonymous_agent_reads_only_public_data(world: World) -> None:
 
 async def test_only_the_word_for_it_allows_an_agent(world: World) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
-    agent = await Agent.by_email(world, "pat@example.com")
+    agent = await RegisteredAgent.by_email(world, "pat@example.com")
     csrf = csrf_of(await pat.get(agent.other_link))
 
     for form in ({"deny": "yes"}, {}, {"confirm": ""}, {"user_code": "123456"}):
@@ -188,7 +188,7 @@ async def test_t25_a_person_is_informed_by_mail_that_an_agent_was_let_in(
 ) -> None:
     monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
     pat = await Visitor.signed_in(world, "pat@example.com")
-    agent = await Agent.by_email(world, "pat@example.com")
+    agent = await RegisteredAgent.by_email(world, "pat@example.com")
 
     await pat.decide(agent.link, user_code=agent.code)
     await world.store.mail.drain()
@@ -199,7 +199,7 @@ async def test_t25_a_person_is_informed_by_mail_that_an_agent_was_let_in(
 
 async def test_t44_nothing_secret_of_a_claim_is_in_the_log(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
-    agent = await Agent.by_email(world, "pat@example.com")
+    agent = await RegisteredAgent.by_email(world, "pat@example.com")
     link, code = agent.link, agent.code
     await pat.decide(link, user_code=code)
     assertion = (await agent.poll()).json()["identity_assertion"]
@@ -218,7 +218,7 @@ async def test_a_claim_ties_no_provider_that_the_agent_named_before_the_person(
     await provider.trust(world.store)
     await Visitor.signed_in(world, "mallory@example.com")
     pat = await Visitor.signed_in(world, "pat@example.com")
-    agent, store = await Agent.anonymous(world), world.store
+    agent, store = await RegisteredAgent.anonymous(world), world.store
     mallory = provider.mint(ROOT_URL, sub="mallory", email="mallory@example.com")
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": mallory}
     await world.http.post("/api/v1/auth/me", json=body)
@@ -259,7 +259,7 @@ async def test_t34_the_first_proof_of_an_address_ends_the_agents_that_a_provider
 
 async def test_t32_a_dead_assertion_of_before_the_claim_ends_nothing(world: World) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
-    agent = await Agent.anonymous(world)
+    agent = await RegisteredAgent.anonymous(world)
     dead = agent.answer["identity_assertion"]
     await agent.again("pat@example.com")
     await pat.decide(agent.link, user_code=agent.code)

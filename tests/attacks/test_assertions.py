@@ -8,7 +8,7 @@ from countersign.settings import Settings
 from tests.peers.identity_provider import IdentityProvider
 from tests.store.auth.agents import asserting
 from tests.store.auth.agents.asserting import ANN, confidential, exchange, register
-from tests.store.auth.agents.people import Agent, Visitor
+from tests.store.auth.agents.people import RegisteredAgent, Visitor
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
@@ -19,7 +19,7 @@ def settings(settings: Settings) -> Settings:
     return asserting.unhurried(settings)
 
 
-async def claimed_by(world: World, agent: Agent, assertion: str) -> dict[str, str]:
+async def claimed_by(world: World, agent: RegisteredAgent, assertion: str) -> dict[str, str]:
     """The answer to an anonymous agent that presents an assertion."""
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": assertion}
     return (await world.http.post("/api/v1/auth/me", json=body)).json()
@@ -30,7 +30,7 @@ async def test_t18_a_sign_in_too_long_ago_gives_no_token_and_claims_nothing(
 ) -> None:
     await provider.trust(world.store)
     basic, long_ago = await confidential(world), int(time.time()) - 7_200
-    agent = await Agent.anonymous(world)
+    agent = await RegisteredAgent.anonymous(world)
 
     token = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0], auth_time=long_ago))
     claim = await claimed_by(world, agent, provider.mint(ROOT_URL, auth_time=long_ago))
@@ -43,7 +43,11 @@ async def test_t14_an_assertion_that_claimed_an_agent_is_used_up_everywhere(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    first, second, assertion = await Agent.anonymous(world), await Agent.anonymous(world), provider.mint(ROOT_URL)
+    first, second, assertion = (
+        await RegisteredAgent.anonymous(world),
+        await RegisteredAgent.anonymous(world),
+        provider.mint(ROOT_URL),
+    )
 
     claim = await claimed_by(world, first, assertion)
     again = await claimed_by(world, second, assertion)
@@ -61,7 +65,7 @@ async def test_t20_what_an_agent_may_write_no_provider_confirms_for_its_person(
     first, asked = await register(world, provider.mint(ROOT_URL), scope="read:products")
     first.answer = asked.json()
     await ann.decide(first.link, user_code=first.code)
-    agent = Agent(world.http)
+    agent = RegisteredAgent(world.http)
     await agent.register({"type": "anonymous", "scope": "read:products write:releases"})
 
     claim = await claimed_by(world, agent, provider.mint(ROOT_URL, scope="read:products write:releases"))
@@ -86,7 +90,7 @@ async def test_t21_a_claim_by_e_mail_ties_no_provider_that_was_named_before(
 ) -> None:
     await provider.trust(world.store)
     await Visitor.signed_in(world, "mallory@example.com")
-    pat, agent = await Visitor.signed_in(world, "pat@example.com"), await Agent.anonymous(world)
+    pat, agent = await Visitor.signed_in(world, "pat@example.com"), await RegisteredAgent.anonymous(world)
     await claimed_by(world, agent, provider.mint(ROOT_URL, sub="mallory", email="mallory@example.com"))
 
     await agent.again("pat@example.com")

@@ -26,7 +26,7 @@ from countersign.updates.install.validate_manifest import ManifestRefused
 from countersign.updates.worker_protocol import MetadataFile
 from tests.store.files import Shop, open_shop
 from tests.store.releases.processing.damage import stored_file
-from tests.store.releases.processing.works import Works, noise, tar, zipped
+from tests.store.releases.processing.works import JobRunner, noise, tar, zipped
 from tests.store.world import World
 
 SHARED, SECRET = noise(900_000, 1), b"the whole plot of the sequel " * 3000
@@ -39,12 +39,12 @@ async def shop(world: World) -> Shop:
 
 
 @pytest.fixture
-def works(shop: Shop, tmp_path: Path) -> Works:
+def works(shop: Shop, tmp_path: Path) -> JobRunner:
     """The shop, with a worker for its jobs."""
-    return Works(shop, tmp_path / "scratch")
+    return JobRunner(shop, tmp_path / "scratch")
 
 
-async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(works: Works) -> None:
+async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(works: JobRunner) -> None:
     """Access to one build reveals nothing of another one, even when both are in one pack."""
     await works.built(tar({"plot": SECRET, "engine": SHARED}), "2.0.0-draft")
     await works.built(tar({"engine": SHARED}), "1.1.0")
@@ -67,14 +67,14 @@ def _unpacked(frame: bytes) -> bytes:
         return b""
 
 
-async def built(works: Works, data: bytes) -> tuple[str, Build]:
+async def built(works: JobRunner, data: bytes) -> tuple[str, Build]:
     artifact_id = (await works.built(data))["artifact_id"]
     found = await builds.build(works.store.database, artifact_id)
     assert found is not None
     return artifact_id, found
 
 
-async def test_a_build_whose_manifest_is_lost_is_made_again(works: Works) -> None:
+async def test_a_build_whose_manifest_is_lost_is_made_again(works: JobRunner) -> None:
     """The repair that `artifact.verify` suggests succeeds."""
     artifact_id, lost = await built(works, tar({"a": SHARED}))
     (await stored_file(works.store, lost.envelope_sha256)).unlink()
@@ -86,7 +86,7 @@ async def test_a_build_whose_manifest_is_lost_is_made_again(works: Works) -> Non
     assert (await works.done("artifact.verify", artifact_id))["ok"]
 
 
-async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: Works) -> None:
+async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: JobRunner) -> None:
     """A job's result names the stored manifest; a job that finishes too late runs again and has the same result."""
     artifact_id = await works.upload(tar({"a": b"a"}))
     one = await works.outcome("build.process", artifact_id)
@@ -111,14 +111,14 @@ async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: Wo
     ],
     ids=["list", "object", "unread", "header", "encoded"],
 )
-async def test_a_file_that_says_nonsense_of_its_parts_says_nothing(works: Works, name: str, text: str) -> None:
+async def test_a_file_that_says_nonsense_of_its_parts_says_nothing(works: JobRunner, name: str, text: str) -> None:
     """The file is part of the build, and does not stop its processing."""
     done = await works.built(tar({name: text.encode()}))
 
     assert done["files"] == 1
 
 
-async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: Works) -> None:
+async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: JobRunner) -> None:
     """The process that does the jobs of all organisations reads them. 200 files of 1 MiB would use up its memory."""
     files = {f"{number}/package.json": _package(number, 1 << 20) for number in range(20)}
 
@@ -150,7 +150,7 @@ def test_no_more_parts_are_gathered_than_are_reported() -> None:
     assert len(looked_at) < 5
 
 
-async def test_a_listing_is_no_larger_than_an_answer_may_be(works: Works) -> None:
+async def test_a_listing_is_no_larger_than_an_answer_may_be(works: JobRunner) -> None:
     """A result has a maximum size, whatever names an archive has, since many results are listed together."""
     path = "/".join(["n" * 250] * 4)[:1000]
     files = {f"{path}/{number:05}": b"" for number in range(2500)}
@@ -166,7 +166,7 @@ async def test_a_listing_is_no_larger_than_an_answer_may_be(works: Works) -> Non
     assert [each["path"] for each in rest] == list(files)
 
 
-async def test_a_number_that_is_given_after_a_change_says_the_change(works: Works) -> None:
+async def test_a_number_that_is_given_after_a_change_says_the_change(works: JobRunner) -> None:
     """The statement with the highest number shows the channel's current state, even if its request was slow."""
     for version in ("1.1.0", "1.2.0"):
         await works.built(tar({"version": version.encode()}), version)
@@ -187,26 +187,26 @@ async def test_a_number_that_is_given_after_a_change_says_the_change(works: Work
 
 
 @pytest.mark.parametrize("path", [".countersign/state.json", ".Countersign/manifest.json"])
-async def test_a_build_that_no_client_would_install_is_none(works: Works, path: str) -> None:
+async def test_a_build_that_no_client_would_install_is_none(works: JobRunner, path: str) -> None:
     """The store signs only what clients accept, so that a channel never leads to a build that they refuse."""
     with pytest.raises(ManifestRefused):
         await works.built(tar({path: b"{}", "game": b"x"}))
 
 
-async def stated(works: Works) -> dict[str, Any]:
+async def stated(works: JobRunner) -> dict[str, Any]:
     state = await works.get("/channels/stable")
     return json.loads(base64.b64decode(state["statement"]["payload"]))
 
 
 @pytest.mark.parametrize("part", ["channels/%00", "releases/%00/manifest", "releases/1.0.0/delta?from=%00"])
-async def test_a_name_with_a_zero_byte_is_only_unknown(works: Works, part: str) -> None:
+async def test_a_name_with_a_zero_byte_is_only_unknown(works: JobRunner, part: str) -> None:
     """PostgreSQL does not store text with a zero byte."""
     answer = await works.shop.world.call("GET", f"/products/{works.shop.product_id}/{part}")
 
     assert 400 <= answer.status_code < 500
 
 
-async def test_the_blobs_of_a_build_are_never_collected(works: Works) -> None:
+async def test_the_blobs_of_a_build_are_never_collected(works: JobRunner) -> None:
     """Packs, signed manifests and deltas are kept as long as a build refers to them, however old they are."""
     first = await works.built(tar({"a": SHARED}), "1.1.0")
     await works.publish("1.1.0")
@@ -228,7 +228,7 @@ async def test_the_blobs_of_a_build_are_never_collected(works: Works) -> None:
     assert [await works.store.blobs.size(sha256) is None for sha256 in digests] == [False] * len(digests)
 
 
-async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: Works) -> None:
+async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: JobRunner) -> None:
     """A new build may use a chunk again between its detection as unused and its removal."""
     await works.built(tar({"a": SHARED}))
     ((org_id, name),) = await works.store.database.fetch("SELECT org_id, id FROM chunk ORDER BY id LIMIT 1")
@@ -237,7 +237,7 @@ async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: Works) 
         assert await transaction.run(chunk_gc.DELETE_CHUNK, org_id, name) == 0
 
 
-async def test_a_signed_manifest_of_another_build_is_not_believed(works: Works) -> None:
+async def test_a_signed_manifest_of_another_build_is_not_believed(works: JobRunner) -> None:
     """The organisation's signature alone does not make it this build's manifest."""
     artifact_id, mine = await built(works, tar({"a": b"mine"}))
     other_id = (await works.built(tar({"a": b"another"}), "1.2.0"))["artifact_id"]
@@ -252,12 +252,12 @@ async def test_a_signed_manifest_of_another_build_is_not_believed(works: Works) 
     assert [each["kind"] for each in found["findings"]] == ["manifest"]
 
 
-async def test_no_shared_cache_stores_a_sold_file(works: Works) -> None:
+async def test_no_shared_cache_stores_a_sold_file(works: JobRunner) -> None:
     """A manifest names the chunks, and the chunks give access to the packs."""
     world, shop = works.shop.world, works.shop
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
     product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
-    sold = Works(shop._replace(product_id=product_id), works.folder)
+    sold = JobRunner(shop._replace(product_id=product_id), works.folder)
     await sold.built(tar({"a": b"a"}), "1.0.0")
     await sold.publish("1.0.0")
     await world.person("buyer@example.org")
@@ -271,7 +271,7 @@ async def test_no_shared_cache_stores_a_sold_file(works: Works) -> None:
         assert "public" not in answer.headers.get("cache-control", "private")
 
 
-async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_part(works: Works) -> None:
+async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_part(works: JobRunner) -> None:
     """Otherwise its chunks would be counted for a build that no longer exists."""
     artifact_id = await works.upload(tar({"a": b"a"}), "3.0.0-draft")
     artifact = await builds.artifact(works.store.database, artifact_id)

@@ -12,7 +12,7 @@ import pytest
 from countersign.cli.client import api_models, connection, transport
 from countersign.cli.client.transport import Request, Unreachable
 from countersign.cli.output import Failure
-from tests.cli.conftest import Run, Scripted, home, run, scripted
+from tests.cli.conftest import Run, ScriptedServer, home, run, scripted
 
 __all__ = ["home", "run", "scripted"]
 
@@ -35,7 +35,7 @@ PRODUCT: dict[str, object] = {
 }
 
 
-def shop(script: Scripted) -> None:
+def shop(script: ScriptedServer) -> None:
     """Answer the requests that `download` sends before it requests the bytes."""
     script.say(200, PRODUCT)
     script.say(200, [{"version": "1.0.0", "channel": "stable", "published_at": "x", "artifacts": [ARTIFACT]}])
@@ -49,7 +49,7 @@ NO_ADDRESSES = [
 
 @pytest.mark.parametrize("location", NO_ADDRESSES)
 def test_a_redirect_leads_to_no_other_protocol(
-    run: Run, scripted: Callable[[], Scripted], tmp_path: Path, location: str
+    run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path, location: str
 ) -> None:
     script = scripted()
     shop(script)
@@ -64,7 +64,7 @@ def test_a_redirect_leads_to_no_other_protocol(
 
 
 def test_a_link_laid_in_the_way_of_a_download_is_not_written_through(
-    run: Run, scripted: Callable[[], Scripted], tmp_path: Path
+    run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path
 ) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
@@ -80,7 +80,7 @@ def test_a_link_laid_in_the_way_of_a_download_is_not_written_through(
     assert not (tmp_path / "game.bin").exists()
 
 
-def test_a_wait_of_thousands_of_digits_is_only_a_long_one(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_a_wait_of_thousands_of_digits_is_only_a_long_one(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
     script = scripted()
     script.say(503, {}, Retry_After="9" * 5_000)
 
@@ -91,7 +91,7 @@ def test_a_wait_of_thousands_of_digits_is_only_a_long_one(run: Run, scripted: Ca
 
 
 @pytest.mark.parametrize("size", [-5, 1 << 63, 10**400])
-def test_a_size_that_no_file_has_is_not_understood(run: Run, scripted: Callable[[], Scripted], size: int) -> None:
+def test_a_size_that_no_file_has_is_not_understood(run: Run, scripted: Callable[[], ScriptedServer], size: int) -> None:
     script = scripted()
     script.answers.append((200, {}, msgspec.json.encode(PRODUCT)))
     listed = {"version": "1.0.0", "channel": "stable", "published_at": "x", "artifacts": [{**ARTIFACT, "size": 12345}]}
@@ -113,7 +113,9 @@ def test_an_impossible_pause_is_ignored(interval: int) -> None:
         connection.decode(reply, api_models.Registration, "cannot sign in")
 
 
-def test_a_server_that_asks_for_no_pause_is_not_asked_for_ever(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_a_server_that_asks_for_no_pause_is_not_asked_for_ever(
+    run: Run, scripted: Callable[[], ScriptedServer]
+) -> None:
     script = scripted()
     claim = {"user_code": "a", "verification_uri": "b", "expires_in": 3, "interval": 0}
     script.say(200, {"claim_token": "c", "claim": claim})

@@ -17,7 +17,7 @@ from countersign.updates.chunks import chunk_id
 from countersign.updates.manifest import File
 from countersign.updates.worker_protocol import ChunkQuery, DeltaOrder, FileRequest, decode_delta_record
 from tests.store.files import Shop, open_shop
-from tests.store.releases.processing.works import Works, noise, tar
+from tests.store.releases.processing.works import JobRunner, noise, tar
 from tests.store.world import World
 
 ASKED_FOR = [kind.name for kind in TYPES if kind.admit is not None]
@@ -30,13 +30,13 @@ async def shop(world: World) -> Shop:
 
 
 @pytest.fixture
-def works(shop: Shop, tmp_path: Path) -> Works:
+def works(shop: Shop, tmp_path: Path) -> JobRunner:
     """The shop, with a worker for its jobs."""
-    return Works(shop, tmp_path / "scratch")
+    return JobRunner(shop, tmp_path / "scratch")
 
 
 @pytest.mark.parametrize("kind", ASKED_FOR)
-async def test_work_on_an_artifact_is_for_its_own_publishers(works: Works, kind: str) -> None:
+async def test_work_on_an_artifact_is_for_its_own_publishers(works: JobRunner, kind: str) -> None:
     """All other callers get 404; a caller who may only read the artifact gets 403."""
     world, artifact_id = works.shop.world, await works.upload(tar({"a": b"a"}))
 
@@ -52,7 +52,7 @@ async def test_work_on_an_artifact_is_for_its_own_publishers(works: Works, kind:
     assert await works.store.database.fetch("SELECT id FROM job") == []
 
 
-async def test_updates_are_prepared_by_the_store_alone(works: Works) -> None:
+async def test_updates_are_prepared_by_the_store_alone(works: JobRunner) -> None:
     """Callers cannot have deltas made between builds of their choice."""
     payload = {"from_artifact": ids.new_uuid(), "to_artifact": ids.new_uuid()}
 
@@ -63,7 +63,7 @@ async def test_updates_are_prepared_by_the_store_alone(works: Works) -> None:
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_job_type")
 
 
-async def test_a_page_of_jobs_with_large_results_is_small(works: Works) -> None:
+async def test_a_page_of_jobs_with_large_results_is_small(works: JobRunner) -> None:
     """A hundred results of a mebibyte each are not in memory at once."""
     world, store = works.shop.world, works.store
     answer = await world.call("POST", "/jobs", works.shop.token, json=await _errand(works))
@@ -80,11 +80,11 @@ async def test_a_page_of_jobs_with_large_results_is_small(works: Works) -> None:
     assert len(shown.json()["result"]["entries"]) == 1000
 
 
-async def _errand(works: Works) -> dict[str, Any]:
+async def _errand(works: JobRunner) -> dict[str, Any]:
     return {"type": "archive.extract", "payload": {"artifact_id": await works.upload(tar({"a": b"a"}))}}
 
 
-async def test_no_caller_follows_more_jobs_at_a_time_than_they_could_watch(works: Works) -> None:
+async def test_no_caller_follows_more_jobs_at_a_time_than_they_could_watch(works: JobRunner) -> None:
     """Every event stream queries the database four times a second, for minutes, so the count of streams is limited."""
     world, store = works.shop.world, works.store
     job_id = (await world.call("POST", "/jobs", works.shop.token, json=await _errand(works))).json()["job_id"]
@@ -121,7 +121,7 @@ def is_confined(said: dict[str, str]) -> bool:
     return "0" not in said["Uid"].split() and said["NoNewPrivs"].strip() == "1" and said["Seccomp"].strip() == "2"
 
 
-async def test_strangers_bytes_are_read_by_a_process_without_rights(works: Works, tmp_path: Path) -> None:
+async def test_strangers_bytes_are_read_by_a_process_without_rights(works: JobRunner, tmp_path: Path) -> None:
     """The process gives up its rights before it reads the first byte of an artifact."""
     path = tmp_path / "game.tar"
     path.write_bytes(tar({"a": noise(9 << 20)}))

@@ -9,12 +9,12 @@ import pytest
 
 from countersign.store.app import ROUTES
 from tests.contract.scenes import everything
-from tests.store.auth.agents.people import Agent, Visitor, csrf_of
+from tests.store.auth.agents.people import RegisteredAgent, Visitor, csrf_of
 from tests.store.auth.oauth.conftest import (
     BACK,
     ORIGIN,
     Browser,
-    Known,
+    KnownClient,
     asking,
     code_for,
     hidden_fields,
@@ -66,7 +66,7 @@ def test_the_forms_are_all_there() -> None:
 @pytest.mark.parametrize("path", [*FORMS, "/auth/session/token"])
 async def test_sec_fetch_site_a_form_that_another_site_sends_does_nothing(world: World, path: str) -> None:
     person = await Visitor.signed_in(world, PAT)
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     client = await new_client(world)
     page = await person.get(agent.link)
     forms: dict[str, dict[str, str]] = {
@@ -99,9 +99,9 @@ async def test_csrf_an_attempt_is_untouched_by_a_form_without_its_token_and_work
     world: World, page: str
 ) -> None:
     person, eve = await Visitor.signed_in(world, PAT), await Visitor.signed_in(world, "eve@example.com")
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     link = agent.link if page == "typed" else agent.other_link
-    of_eve = csrf_of(await eve.get((await Agent.by_email(world, eve.email)).link))
+    of_eve = csrf_of(await eve.get((await RegisteredAgent.by_email(world, eve.email)).link))
     before = await attempts_of(world)
 
     for decision in ({"confirm": "yes"}, {"decline": "yes"}):
@@ -182,7 +182,7 @@ async def test_prompt_none_gets_no_code_that_the_person_did_not_allow(world: Wor
     of_north = await new_client(world)
     made = (await world.http.post("/auth/clients", json={"redirect_uris": [BACK]})).json()
     stranger, browser = Browser(world), await arrived(world)
-    for client in (of_north, Known(made["client_id"], made["client_secret"])):
+    for client in (of_north, KnownClient(made["client_id"], made["client_secret"])):
         asked = {**asking(client), "prompt": prompt}
 
         unknown = await stranger.get(ASK, asked)
@@ -220,6 +220,6 @@ async def arrived(world: World) -> Browser:
     return browser
 
 
-async def seen_with(world: World, client: Known, cookie: str) -> httpx.Response:
+async def seen_with(world: World, client: KnownClient, cookie: str) -> httpx.Response:
     """The consent page, as a browser with this cookie sees it."""
     return await world.http.get(ASK, params=asking(client), headers={"Cookie": cookie})

@@ -32,8 +32,8 @@ from countersign.updates.install.installer import PullOptions, PullReport
 from countersign.updates.install.validate_manifest import ManifestRefused
 from countersign.updates.install.workspace import WorkspaceRefused
 from countersign.updates.manifest import Chunk
-from tests.cli.conftest import Run, Scripted, home, run, scripted
-from tests.updates.builds import Build, Shelf, build, contents_of
+from tests.cli.conftest import Run, ScriptedServer, home, run, scripted
+from tests.updates.builds import BuildServer, SampleBuild, build, contents_of
 
 __all__ = ["home", "run", "scripted"]
 
@@ -44,14 +44,14 @@ SIGNED.manifest = msgspec.structs.replace(SIGNED.manifest, platform="linux")
 ISSUED, EXPIRES = "2026-11-20T00:00:00.000Z", "2999-12-04T00:00:00.000Z"
 
 
-def pull(folder: Path, shelf: Shelf) -> PullReport:
+def pull(folder: Path, shelf: BuildServer) -> PullReport:
     return installer.pull(folder, shelf.wanted.release(), shelf, PullOptions())
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
     """A folder with the old version installed."""
-    pull(tmp_path / "app", Shelf(OLD))
+    pull(tmp_path / "app", BuildServer(OLD))
     return tmp_path / "app"
 
 
@@ -60,7 +60,7 @@ def test_a_delta_whose_digest_is_a_path_touches_no_other_file(app: Path, tmp_pat
     """A pull writes only to its folder and the one beside it, whatever an unsigned answer contains."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
-    shelf = Shelf(NEW, OLD)
+    shelf = BuildServer(NEW, OLD)
     shelf.deltas = [msgspec.structs.replace(each, sha256=str(victim), size=size) for each in shelf.deltas]
     for each in shelf.deltas:
         shelf.blobs[each.url] = bytes(4) + b"appended" * 100
@@ -71,21 +71,21 @@ def test_a_delta_whose_digest_is_a_path_touches_no_other_file(app: Path, tmp_pat
     assert contents_of(app) == dict(NEW.contents)
 
 
-def with_chunk_sizes(made: Build, *sizes: int) -> Build:
+def with_chunk_sizes(made: SampleBuild, *sizes: int) -> SampleBuild:
     """The same build, whose first file claims chunks of these sizes."""
     listed = [*made.manifest.chunks, *(Chunk(f"{number:064x}", size) for number, size in enumerate(sizes))]
     first = made.manifest.files[0]
     places = [len(made.manifest.chunks) + number for number in range(len(sizes))]
     file = msgspec.structs.replace(first, size=sum(sizes), chunks=places)
     changed = msgspec.structs.replace(made.manifest, files=[file, *made.manifest.files[1:]], chunks=listed)
-    return Build(made.version, made.contents, changed, made.frames)
+    return SampleBuild(made.version, made.contents, changed, made.frames)
 
 
 @pytest.mark.parametrize("sizes", [(64 << 30,), (-1, 101), (0,), (chunks.MAX_BYTES + 1,)])
 def test_a_chunk_that_unpacks_to_more_than_any_chunk_has_is_refused(tmp_path: Path, sizes: tuple[int, ...]) -> None:
     """A signed manifest does not decide how much memory a client uses."""
     with pytest.raises(ManifestRefused):
-        pull(tmp_path / "app", Shelf(with_chunk_sizes(NEW, *sizes)))
+        pull(tmp_path / "app", BuildServer(with_chunk_sizes(NEW, *sizes)))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_manifest_that_contradicts_itself_is_refused(tmp_path: Path, change: d
     changed = msgspec.structs.replace(NEW.manifest, files=[msgspec.structs.replace(first, **change), *others])
 
     with pytest.raises(ManifestRefused):
-        pull(tmp_path / "app", Shelf(Build("2.0", NEW.contents, changed, NEW.frames)))
+        pull(tmp_path / "app", BuildServer(SampleBuild("2.0", NEW.contents, changed, NEW.frames)))
 
 
 def test_another_product_is_not_put_over_the_one_that_is_there(app: Path) -> None:
@@ -105,12 +105,12 @@ def test_another_product_is_not_put_over_the_one_that_is_there(app: Path) -> Non
     changed = msgspec.structs.replace(NEW.manifest, product_id="0200", product="other")
 
     with pytest.raises(WorkspaceRefused):
-        pull(app, Shelf(Build("2.0", NEW.contents, changed, NEW.frames)))
+        pull(app, BuildServer(SampleBuild("2.0", NEW.contents, changed, NEW.frames)))
 
     assert contents_of(app) == dict(OLD.contents)
 
 
-class Endless(Shelf):
+class EndlessServer(BuildServer):
     """A store that never stops sending."""
 
     def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
@@ -124,7 +124,7 @@ class Endless(Shelf):
 def test_no_more_is_taken_than_was_asked_for(app: Path) -> None:
     """The client stops reading, however long a store goes on sending."""
     with pytest.raises(ContentMismatch, match="more"):
-        pull(app, Endless(NEW))
+        pull(app, EndlessServer(NEW))
 
 
 def test_chunks_that_are_said_to_overlap_are_refused() -> None:
@@ -135,10 +135,10 @@ def test_chunks_that_are_said_to_overlap_are_refused() -> None:
     places = ChunkPlaces([pack], "artifact:0", 1, "0" * 64, "build.tar")
 
     with pytest.raises(ContentMismatch, match="chunk location"):
-        ChunkFetcher(Shelf(NEW), places, dict.fromkeys(names, 1), set(names), lambda count: None)
+        ChunkFetcher(BuildServer(NEW), places, dict.fromkeys(names, 1), set(names), lambda count: None)
 
 
-class Meddled(Shelf):
+class SlowServer(BuildServer):
     """A slow store: while it answers, another process changes something."""
 
     meddle: Callable[[], object] = staticmethod(lambda: None)
@@ -152,11 +152,11 @@ class Meddled(Shelf):
 @pytest.mark.parametrize("name", ["same.txt", "text"])
 def test_the_next_pull_finds_changes_made_during_a_pull(app: Path, name: str) -> None:
     """The pull records the size and time that a file had when it was checked, not later ones."""
-    shelf = Meddled(NEW)
+    shelf = SlowServer(NEW)
     shelf.meddle = lambda: (app / name).write_bytes(b"evil")
     pull(app, shelf)
 
-    pull(app, Shelf(NEW))
+    pull(app, BuildServer(NEW))
 
     assert contents_of(app) == dict(NEW.contents)
 
@@ -167,7 +167,7 @@ def test_root_installs_nothing_into_a_folder_of_another_user(app: Path) -> None:
     os.chown(app, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
 
     with pytest.raises(WorkspaceRefused):
-        pull(app, Shelf(NEW))
+        pull(app, BuildServer(NEW))
 
 
 MOUNTED = """
@@ -238,14 +238,14 @@ def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
     assert found.counters == {"p/stable": 9, "q/stable": 3}
 
 
-def offered(script: Scripted, made: Build, state: ChannelState, by: SigningKey) -> None:
+def offered(script: ScriptedServer, made: SampleBuild, state: ChannelState, by: SigningKey) -> None:
     """Answer a pull that asks for the build by name, as a store would whose manifest `by` has signed."""
     manifest = made.manifest
     member: dict[str, object] = {"id": manifest.product_id, "slug": manifest.product, "title": "x", "kind": "tool"}
     script.say(200, {**member, "platforms": [], "org": manifest.org})
     script.say(200, msgspec.to_builtins(state))
     script.say(200, msgspec.to_builtins(dsse.sign(manifests.PAYLOAD_TYPE, made.payload, by)))
-    script.say(200, msgspec.to_builtins(Shelf(made).places()))
+    script.say(200, msgspec.to_builtins(BuildServer(made).places()))
 
 
 def state_of(chain: list[SigningKey], signs: SigningKey) -> ChannelState:
@@ -269,7 +269,7 @@ def test_folders_in_folders_beyond_any_use_are_refused_before_anything_is_change
             deep.mkdir()
         (deep / "mine").write_bytes(b"mine")
         with pytest.raises(WorkspaceRefused, match="folders"):
-            pull(app, Shelf(NEW, OLD))
+            pull(app, BuildServer(NEW, OLD))
 
         assert (deep / "mine").read_bytes() == b"mine"
         assert (app / "text").read_bytes() == OLD.contents["text"]
@@ -279,7 +279,7 @@ def test_folders_in_folders_beyond_any_use_are_refused_before_anything_is_change
 
 
 @pytest.fixture
-def dry_pull(run: Run, scripted: Callable[[], Scripted], tmp_path: Path) -> Callable[..., str]:
+def dry_pull(run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path) -> Callable[..., str]:
     """Pull SIGNED by its name with --dry-run, and return the error, or nothing when the pull would succeed."""
     script = scripted()
 
@@ -348,8 +348,8 @@ def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path
     """Deltas are unsigned, and each may cost a client time."""
     old = build("1.0", {"tool": b"old " * 20_000})
     new = build("2.0", {f"file{number}": random.Random(number).randbytes(5_000) for number in range(10)})
-    pull(tmp_path / "app", Shelf(old))
-    shelf = Shelf(new, old)
+    pull(tmp_path / "app", BuildServer(old))
+    shelf = BuildServer(new, old)
     sizes = [1_000 + number for number in range(10)]
     shelf.deltas = [
         Delta(f"delta:{number}", size, hashlib.sha256(bytes(size)).hexdigest(), [(0, 1)], [(number, number + 1)], 0)
@@ -368,12 +368,12 @@ def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path
     "address", ["http://[::1", f"http://{'a' * 70}.example/", "file:///etc/hostname", "http://a/ü"]
 )
 def test_an_invalid_address_is_reported_as_invalid(
-    run: Run, scripted: Callable[[], Scripted], tmp_path: Path, address: str
+    run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path, address: str
 ) -> None:
     """The addresses of the bytes are not signed."""
     script, publisher = scripted(), dsse.new_signing_key()
     offered(script, SIGNED, state_of([publisher], publisher), publisher)
-    places = Shelf(SIGNED).places()
+    places = BuildServer(SIGNED).places()
     packs = [msgspec.structs.replace(pack, url=address) for pack in places.packs]
     script.answers.pop()
     script.say(200, msgspec.to_builtins(msgspec.structs.replace(places, packs=packs, artifact_url=address)))

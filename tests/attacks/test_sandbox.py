@@ -7,7 +7,7 @@ import pytest
 from countersign.settings import Settings
 from tests.store.ask.test_model import STRANGE, Stub, stub
 from tests.store.sandbox.conftest import database_url, front, http, original_folder, sandbox
-from tests.store.sandbox.data import Sandbox
+from tests.store.sandbox.data import SandboxCaller
 
 __all__ = ["database_url", "front", "http", "original_folder", "sandbox", "stub"]
 
@@ -21,7 +21,7 @@ class TestModel:
         return replace(settings, ask_model_url=stub.url, ask_model="tiny", ask_model_key="model-key")
 
     async def test_strangers_texts_and_questions_do_not_reach_the_operators_model(
-        self, sandbox: Sandbox, stub: Stub
+        self, sandbox: SandboxCaller, stub: Stub
     ) -> None:
         asked = await sandbox.call("POST", "/ask", json={"query": STRANGE})
         generated = await sandbox.call("POST", "/ask", json={"query": "How many games?", "mode": "generate"})
@@ -39,7 +39,7 @@ class TestQuota:
         """A small quota."""
         return replace(settings, rate_person=10, rate_token=1_000)
 
-    async def test_callers_made_inside_have_no_more_than_their_owner(self, sandbox: Sandbox) -> None:
+    async def test_callers_made_inside_have_no_more_than_their_owner(self, sandbox: SandboxCaller) -> None:
         tokens: list[str] = []
         for _ in range(3):
             made = await sandbox.call("POST", "/org/clients", json={"name": "more", "scopes": ["read:products"]})

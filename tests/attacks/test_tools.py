@@ -3,14 +3,14 @@
 import pytest
 
 from countersign.kernel.mcp import server
-from tests.records.mcp.desk import REVISIONS, Desk, tool
+from tests.records.mcp.desk import REVISIONS, McpDesk, tool
 from tests.store.tools.conftest import desk, world_of
 
 __all__ = ["desk"]
 
 
 @pytest.mark.parametrize("tier", ["community", "agent"])
-async def test_a_key_is_offered_no_tool_that_is_no_keys_to_use(desk: Desk, tier: str) -> None:
+async def test_a_key_is_offered_no_tool_that_is_no_keys_to_use(desk: McpDesk, tier: str) -> None:
     world = world_of(desk)
     provisioned = await world.http.get("/api/keys", params={"tier": tier})
     sent = {"X-API-Key": provisioned.json()["api_key"]}
@@ -25,7 +25,7 @@ async def test_a_key_is_offered_no_tool_that_is_no_keys_to_use(desk: Desk, tier:
 
 
 async def test_answers_of_a_batch_of_messages_do_not_fill_the_memory(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: McpDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of fifty messages may have an answer of megabytes; all of them at once would end the server."""
     monkeypatch.setattr(server, "BATCH_BYTES", 10_000)

@@ -149,7 +149,7 @@ def test_a_blob_that_was_lost_before_is_named_and_everything_else_is_kept(instal
 
 
 def test_a_store_that_ends_too_early_makes_no_archive_that_cannot_be_read(installation: Installation) -> None:
-    class Cut(LocalBlobs):
+    class CutBlobStore(LocalBlobs):
         """A store that loses its large blobs halfway."""
 
         async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
@@ -159,7 +159,7 @@ def test_a_store_that_ends_too_early_makes_no_archive_that_cannot_be_read(instal
 
     async def run() -> str:
         sha256 = await installation.add(random.Random(1).randbytes(3 << 20))
-        installation.store = Cut(installation.path.parent / "blobs", reserve_bytes=0)
+        installation.store = CutBlobStore(installation.path.parent / "blobs", reserve_bytes=0)
         await made(installation)
         return sha256
 

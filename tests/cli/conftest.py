@@ -58,7 +58,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @dataclass
-class Seen:
+class RecordedRequest:
     """A request that the scripted server received."""
 
     method: str
@@ -68,14 +68,14 @@ class Seen:
 
 
 @dataclass
-class Scripted:
+class ScriptedServer:
     """A server that gives the scripted answers in order and records each request.
 
     An answer has a status, headers and a body. The answer None closes the connection.
     """
 
     answers: list[tuple[int, dict[str, str], bytes] | None]
-    seen: list[Seen] = field(default_factory=list[Seen])
+    seen: list[RecordedRequest] = field(default_factory=list[RecordedRequest])
     url: str = ""
 
     def say(self, status: int, value: object, **headers: str) -> None:
@@ -84,12 +84,12 @@ class Scripted:
 
 
 @pytest.fixture
-def scripted() -> Iterator[Callable[[], Scripted]]:
+def scripted() -> Iterator[Callable[[], ScriptedServer]]:
     """A factory of scripted servers, which are stopped at the end of the test."""
     servers: list[ThreadingHTTPServer] = []
 
-    def make() -> Scripted:
-        script = Scripted([])
+    def make() -> ScriptedServer:
+        script = ScriptedServer([])
         server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(script))
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         servers.append(server)
@@ -102,7 +102,7 @@ def scripted() -> Iterator[Callable[[], Scripted]]:
         server.server_close()
 
 
-def _handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
+def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         """Handle requests with the scripted answers."""
 
@@ -110,7 +110,7 @@ def _handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
             """Read the request and send the next answer."""
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
             headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
-            script.seen.append(Seen(self.command, self.path, headers, body))
+            script.seen.append(RecordedRequest(self.command, self.path, headers, body))
             answer = script.answers.pop(0)
             self.close_connection = True
             if answer is None:

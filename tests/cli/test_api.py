@@ -11,7 +11,7 @@ import pytest
 
 from countersign.cli.output import Exit
 from countersign.records import demo
-from tests.cli.conftest import Run, Scripted
+from tests.cli.conftest import Run, ScriptedServer
 from tests.servers.countersign import Running, environment, served
 
 ALICE = {"username": "alice", "password": demo.PASSWORD}
@@ -43,7 +43,7 @@ def test_all_pages_of_a_list_are_lines_of_items(run: Run, demo_store: Running) -
     assert [json.loads(line) for line in lines.stdout.splitlines()] == items
 
 
-def test_pages_of_an_array_follow_its_link(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_pages_of_an_array_follow_its_link(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
     server = scripted()
     server.say(200, [1, 2], Link='<http://elsewhere/api/v1/library?cursor=b>; rel="next"')
     server.say(200, [3])
@@ -54,7 +54,7 @@ def test_pages_of_an_array_follow_its_link(run: Run, scripted: Callable[[], Scri
     assert [each.path for each in server.seen] == ["/api/v1/library", "/api/v1/library?cursor=b"]
 
 
-def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
     server = scripted()
     server.say(503, {})
     server.say(201, {"made": True})
@@ -73,7 +73,9 @@ def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], Scripted
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
 
 
-def test_a_given_header_replaces_the_default_in_any_spelling(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_a_given_header_replaces_the_default_in_any_spelling(
+    run: Run, scripted: Callable[[], ScriptedServer]
+) -> None:
     server = scripted()
     server.say(200, {})
     said = {"content-type": "text/csv", "idempotency-key": "mine", "ACCEPT": "text/plain", "authorization": "Basic x"}
@@ -85,7 +87,7 @@ def test_a_given_header_replaces_the_default_in_any_spelling(run: Run, scripted:
     assert {name: sent.headers[name.lower()] for name in said} == said
 
 
-def test_the_body_of_a_call_may_be_a_file(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_the_body_of_a_call_may_be_a_file(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
     server = scripted()
     server.say(200, {})
 
@@ -120,7 +122,9 @@ def test_a_request_that_needs_a_person_has_its_own_exit_code(run: Run, records: 
     assert f"{records}/approvals" in done.stderr
 
 
-def test_an_unanswered_call_of_records_is_not_repeated(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_an_unanswered_call_of_records_is_not_repeated(
+    run: Run, scripted: Callable[[], ScriptedServer]
+) -> None:
     server = scripted()
     server.answers.append(None)
 
@@ -212,7 +216,7 @@ def test_a_command_for_stores_says_that_it_met_a_records_service(
     assert "name the store's address with --server or COUNTERSIGN_SERVER" in done.stderr
 
 
-def test_the_note_of_a_plan_begins_on_a_line_of_its_own(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_the_note_of_a_plan_begins_on_a_line_of_its_own(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
     server = scripted()
     server.say(202, {"plan_id": "plan-1"})
 

@@ -14,10 +14,10 @@ from countersign.records import app as records
 from countersign.store import app as distribution
 from countersign.store.catalog.products import ProductNotFound
 from countersign.store.releases.download import NotEntitled
-from tests.cli.conftest import Run, Scripted
+from tests.cli.conftest import Run, ScriptedServer
 from tests.servers.countersign import Running
 
-Make = Callable[[], Scripted]
+Make = Callable[[], ScriptedServer]
 CALL = r"[A-Z]+ /api/v1/"
 PRODUCT = {"id": "1", "slug": "thing", "title": "Thing", "kind": "tool", "platforms": ["linux"], "org": "toolsmith"}
 REDEEMED = {"success": True, "product_id": "1", "products": ["1"], "already_owned": False}

@@ -27,7 +27,7 @@ CLASS_NAME = re.compile(r"\b(?:[A-Z][a-z]+){2,}\b|\b\w+(?:Error|Exception)\b|\bU
 _numbers = count(1)
 
 
-class Said(NamedTuple):
+class CheckResults(NamedTuple):
     """The results of the doctor by the name of the check."""
 
     standing: dict[str, str]
@@ -48,12 +48,14 @@ def data(run: Run, tmp_path: Path) -> Path:
     return folder
 
 
-def asked(run: Run, data: Path, *options: str, **settings: str) -> Said:
+def asked(run: Run, data: Path, *options: str, **settings: str) -> CheckResults:
     """The doctor's results; its exit code must agree with them, and its output must not contain a password."""
     done = run("doctor", *options, "--json", "--data", data, **settings)
     assert PASSWORD not in done.stdout + done.stderr
     checks = json.loads(done.stdout)["checks"]
-    said = Said(*({each["check"]: each[member] for each in checks} for member in ("standing", "detail", "remedy")))
+    said = CheckResults(
+        *({each["check"]: each[member] for each in checks} for member in ("standing", "detail", "remedy"))
+    )
     assert done.returncode == (Exit.FAILED if said.failed else Exit.OK), done.stderr
     assert all(said.remedy[name] for name in said.failed)
     assert not CLASS_NAME.findall(done.stdout + done.stderr), "names of classes say nothing to an operator"
@@ -152,7 +154,7 @@ def test_the_bucket_is_written_read_and_emptied_again(run: Run, data: Path, s3_u
     assert b"<Key>" not in listed
 
 
-class Poor:
+class UnprivilegedRole:
     """A database, and a role that has no rights in it yet."""
 
     def __init__(self, cluster: Cluster, url: str) -> None:
@@ -168,12 +170,12 @@ class Poor:
 
 
 @pytest.fixture
-def poor(postgres_cluster: Cluster, postgres_url: str) -> Poor:
+def poor(postgres_cluster: Cluster, postgres_url: str) -> UnprivilegedRole:
     """A role without rights."""
-    return Poor(postgres_cluster, postgres_url)
+    return UnprivilegedRole(postgres_cluster, postgres_url)
 
 
-def test_a_right_that_is_missing_is_found_before_it_is_needed(run: Run, tmp_path: Path, poor: Poor) -> None:
+def test_a_right_that_is_missing_is_found_before_it_is_needed(run: Run, tmp_path: Path, poor: UnprivilegedRole) -> None:
     databases = ["distribution database", "records database"]
 
     before = asked(run, tmp_path, *FREE, **poor.settings)

@@ -14,7 +14,7 @@ import pytest
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run, Settings
 from tests.cli.test_backup import PASSPHRASE, prepare
-from tests.cli.test_doctor import Poor
+from tests.cli.test_doctor import UnprivilegedRole
 from tests.cli.test_serve import wait_until
 from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.postgres import Cluster, PostgresFactory
@@ -114,7 +114,7 @@ def test_postgresql_with_an_index_that_was_added_is_restored(
 def test_a_role_that_may_not_create_a_schema_backs_up_and_sees_what_could_not_be_checked(
     run: Run, postgres_url: str, postgres_cluster: Cluster, tmp_path: Path
 ) -> None:
-    poor = Poor(postgres_cluster, postgres_url)
+    poor = UnprivilegedRole(postgres_cluster, postgres_url)
     grant = f"GRANT CREATE ON DATABASE {poor.name} TO {poor.role};"
     poor.sql(grant)
     prepare(tmp_path / "data", poor.settings)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from countersign.cli.output import Exit
-from tests.cli.conftest import Run, Scripted
+from tests.cli.conftest import Run, ScriptedServer
 from tests.servers.countersign import Running
 
-Make = Callable[[], Scripted]
+Make = Callable[[], ScriptedServer]
 ME = {"sub": "p1", "email": "me@example.com", "scope": "read:library", "expires_at": "2027", "orgs": ["toolsmith"]}
 
 
@@ -146,7 +146,7 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for(run: Run, scripted: Ma
     assert len(server.seen) == 1
 
 
-def signed_in(run: Run, server: Scripted) -> None:
+def signed_in(run: Run, server: ScriptedServer) -> None:
     """Sign in to the server, and require that it received one request."""
     server.say(200, ME)
     assert run("login", "--with-token", "--server", server.url, stdin="the-token").returncode == Exit.OK

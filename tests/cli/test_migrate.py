@@ -28,7 +28,7 @@ PUBLIC = {
 }
 
 
-class Furnished(NamedTuple):
+class FilledInstallation(NamedTuple):
     """A data directory with both demonstrations, an upload, a waiting job and a pending plan, and the tokens that were
     issued."""
 
@@ -66,7 +66,7 @@ def upload(server: Running, token: str, file: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Furnished:
+def template(tmp_path_factory: pytest.TempPathFactory) -> FilledInstallation:
     """A complete installation, which tests copy."""
     data = tmp_path_factory.mktemp("template") / "data"
     file = data.parent / "tool.bin"
@@ -83,11 +83,11 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Furnished:
         agent = asked(f"{api(server)}/auth/agent-token", alice, wanted)["token"]
         lead = asked(f"{api(server)}/lead/create", alice, {"title": "To be deleted"})["value"]["id"]
         plan = asked(f"{api(server)}/lead/delete", agent, {"id": lead})["plan_id"]
-    return Furnished(data, token, alice, agent, lead, plan, job["job_id"])
+    return FilledInstallation(data, token, alice, agent, lead, plan, job["job_id"])
 
 
 @pytest.fixture
-def here(template: Furnished, tmp_path: Path) -> Furnished:
+def here(template: FilledInstallation, tmp_path: Path) -> FilledInstallation:
     """A copy of the complete installation for one test."""
     return template._replace(data=shutil.copytree(template.data, tmp_path / "data"))
 
@@ -113,7 +113,7 @@ def in_bucket(bucket: Bucket) -> str:
     return f"s3://{bucket.name}/here?endpoint={bucket.endpoint}&region=us-east-1&allow_http=true"
 
 
-def require_a_day(server: Running, here: Furnished) -> None:
+def require_a_day(server: Running, here: FilledInstallation) -> None:
     """Require that work which began in the old place can be finished in the new one with the old tokens."""
     records = api(server)
     waiting = asked(f"{records}/plan/get", here.alice, {"id": here.plan})["value"]
@@ -131,7 +131,7 @@ def require_a_day(server: Running, here: Furnished) -> None:
 
 
 def test_an_installation_moves_and_continues(
-    run: Run, here: Furnished, new_postgres_url: PostgresFactory, s3_url: Bucket
+    run: Run, here: FilledInstallation, new_postgres_url: PostgresFactory, s3_url: Bucket
 ) -> None:
     to, blobs = new_postgres_url(), in_bucket(s3_url)
     command: list[str | Path] = ["db", "migrate", "--to", to, "--blobs-to", blobs, "--data", here.data, "--json"]
@@ -180,7 +180,7 @@ def test_an_installation_moves_and_continues(
 
 
 def test_an_obstacle_is_named_and_nothing_is_moved(
-    run: Run, here: Furnished, new_postgres_url: PostgresFactory
+    run: Run, here: FilledInstallation, new_postgres_url: PostgresFactory
 ) -> None:
     to, other = new_postgres_url(), new_postgres_url()
     command: list[str | Path] = ["db", "migrate", "--data", here.data, "--to"]
@@ -206,7 +206,7 @@ def test_an_obstacle_is_named_and_nothing_is_moved(
 
 
 def test_a_row_that_arrives_otherwise_undoes_the_move(
-    run: Run, here: Furnished, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
+    run: Run, here: FilledInstallation, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
 ) -> None:
     to = new_postgres_url()
     flip = (

@@ -31,7 +31,7 @@ def here(run: Run, tmp_path: Path) -> Path:
     return data
 
 
-class Target:
+class MigrationTarget:
     """A database, and a role that has no rights in it yet."""
 
     def __init__(self, cluster: Cluster, url: str) -> None:
@@ -47,9 +47,9 @@ class Target:
 
 
 @pytest.fixture
-def target(postgres_cluster: Cluster, postgres_url: str) -> Target:
+def target(postgres_cluster: Cluster, postgres_url: str) -> MigrationTarget:
     """A target for the move in which the role has no rights."""
-    return Target(postgres_cluster, postgres_url)
+    return MigrationTarget(postgres_cluster, postgres_url)
 
 
 def require_refused(done: "subprocess.CompletedProcess[str]", *words: str) -> None:
@@ -61,7 +61,7 @@ def require_refused(done: "subprocess.CompletedProcess[str]", *words: str) -> No
         assert word in done.stderr
 
 
-def test_rights_are_tried_and_nothing_stays(run: Run, here: Path, target: Target) -> None:
+def test_rights_are_tried_and_nothing_stays(run: Run, here: Path, target: MigrationTarget) -> None:
     command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here]
 
     refused = run(*command, "--dry-run")
@@ -119,7 +119,7 @@ def test_the_settings_of_the_new_place_are_all_that_have_a_value_and_the_key_wha
 
 
 @pytest.mark.parametrize("option", [["--dry-run"], []], ids=["planned", "done"])
-def test_a_table_of_another_role_is_refused(run: Run, here: Path, target: Target, option: list[str]) -> None:
+def test_a_table_of_another_role_is_refused(run: Run, here: Path, target: MigrationTarget, option: list[str]) -> None:
     command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here, *option]
     target.sql(
         f"CREATE SCHEMA records AUTHORIZATION {target.other}",
@@ -135,7 +135,7 @@ def test_a_table_of_another_role_is_refused(run: Run, here: Path, target: Target
     require_refused(table, "the schema records of the database", f"to the role {target.other}", "drop the schema")
 
 
-def test_the_bucket_is_tried_and_nothing_stays(run: Run, here: Path, target: Target, s3_url: Bucket) -> None:
+def test_the_bucket_is_tried_and_nothing_stays(run: Run, here: Path, target: MigrationTarget, s3_url: Bucket) -> None:
     target.sql(f"GRANT CREATE ON DATABASE {target.name} TO {target.role}")
     command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here, "--dry-run", "--blobs-to"]
     query = f"endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"

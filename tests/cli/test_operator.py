@@ -28,7 +28,7 @@ CHECKS = (
 )
 
 
-class Watched(NamedTuple):
+class ObservedServer(NamedTuple):
     """A server and its operator's port."""
 
     server: Running
@@ -85,22 +85,22 @@ class Watched(NamedTuple):
 
 
 @contextmanager
-def watched(data: Path, *options: str, service: str = "both", **settings: str) -> Iterator[Watched]:
+def watched(data: Path, *options: str, service: str = "both", **settings: str) -> Iterator[ObservedServer]:
     """Serve the directory with an operator's port until the block ends."""
     port = free_port()
     settings = {"COUNTERSIGN_OPERATOR_PORT": str(port), **settings}
     with served(data, *options, service=service, settings=settings) as server:
-        yield Watched(server, f"http://127.0.0.1:{port}")
+        yield ObservedServer(server, f"http://127.0.0.1:{port}")
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObservedServer]:
     """A data directory with both services and the demonstration."""
     with watched(tmp_path_factory.mktemp("operator") / "data", "--demo") as each:
         yield each
 
 
-def test_one_port_answers_for_both_services(both: Watched) -> None:
+def test_one_port_answers_for_both_services(both: ObservedServer) -> None:
     ready = both.ask("/readyz")
     live = both.ask("/livez").json()
 
@@ -118,19 +118,19 @@ def test_one_port_answers_for_both_services(both: Watched) -> None:
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics"])
-def test_the_public_ports_know_nothing_of_it(both: Watched, path: str) -> None:
+def test_the_public_ports_know_nothing_of_it(both: ObservedServer, path: str) -> None:
     for port in (both.server.port, both.server.records_port):
         assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 404
 
 
-def test_the_port_offers_nothing_else(both: Watched) -> None:
+def test_the_port_offers_nothing_else(both: ObservedServer) -> None:
     assert both.ask("/api/v1/products").status_code == 404
     assert httpx.post(f"{both.url}/readyz").status_code == 405
     assert both.ask("/metrics").headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "[", ""])
-def test_on_loopback_it_answers_to_its_own_name_alone(both: Watched, host: str) -> None:
+def test_on_loopback_it_answers_to_its_own_name_alone(both: ObservedServer, host: str) -> None:
     assert httpx.get(f"{both.url}/metrics", headers={"Host": host}, timeout=20).status_code in (400, 404)
     assert httpx.get(f"{both.url}/livez", headers={"Host": "localhost:9"}, timeout=20).status_code == 200
 
@@ -139,7 +139,7 @@ def test_the_operators_port_is_closed_without_the_setting(demo_store: Running) -
     assert "Operator:" not in demo_store.log.read_text()
 
 
-def test_requests_are_counted_by_template_whatever_is_asked_for(both: Watched) -> None:
+def test_requests_are_counted_by_template_whatever_is_asked_for(both: ObservedServer) -> None:
     marker = "Zq7w"
     count = "countersign_http_request_seconds_count"
     before = both.sum(count, 'service="distribution"')
@@ -159,7 +159,7 @@ def test_requests_are_counted_by_template_whatever_is_asked_for(both: Watched) -
     assert marker not in both.ask("/metrics").text
 
 
-def test_failed_sign_ins_are_counted_on_both_services(both: Watched) -> None:
+def test_failed_sign_ins_are_counted_on_both_services(both: ObservedServer) -> None:
     name = "countersign_sign_in_failures_total"
     wrong = {"email": "nobody@example.com", "password": "wrong password"}
     headers = {"Origin": both.server.url}
@@ -247,7 +247,7 @@ def _hold_the_database(data: Path, service: str) -> Callable[[], None]:
     ],
 )
 def test_a_broken_dependency_is_named_until_it_recovers(
-    both: Watched, spoil: Callable[[Path, str], Callable[[], None]], service: str, check: str
+    both: ObservedServer, spoil: Callable[[Path, str], Callable[[], None]], service: str, check: str
 ) -> None:
     undo = spoil(both.server.data, service)
     try:
@@ -259,7 +259,7 @@ def test_a_broken_dependency_is_named_until_it_recovers(
     assert both.failing() == []
 
 
-def test_a_node_that_others_have_overtaken_says_so(both: Watched) -> None:
+def test_a_node_that_others_have_overtaken_says_so(both: ObservedServer) -> None:
     undo = _come_from_a_newer_version(both.server.data, "distribution")
     try:
         (found,) = [each for each in both.ask("/readyz").json()["checks"] if each["state"] == "failed"]
@@ -323,7 +323,7 @@ def test_of_a_worker_that_died_no_number_is_left(tmp_path: Path) -> None:
         assert server.sum("countersign_build_info", 'worker="1"') == 1
 
 
-def test_doctor_asks_the_server_that_runs(both: Watched, run: Run) -> None:
+def test_doctor_asks_the_server_that_runs(both: ObservedServer, run: Run) -> None:
     told = {"COUNTERSIGN_OPERATOR_PORT": both.url.rpartition(":")[2]}
     well = run("doctor", "--data", both.server.data, "--json", **told)
     undo = _lose_the_blobs(both.server.data, "distribution")
@@ -361,7 +361,7 @@ def test_while_it_stops_it_is_not_ready_and_still_answers_the_operator(tmp_path:
         assert slow.recv(1 << 16).startswith(b"HTTP/1.1 4")
 
 
-class Systemd:
+class SystemdSocket:
     """The notifications that a service sends to systemd."""
 
     def __init__(self, path: Path) -> None:
@@ -392,35 +392,35 @@ class Systemd:
 
 
 @pytest.fixture
-def systemd(tmp_path: Path) -> Iterator[Systemd]:
+def systemd(tmp_path: Path) -> Iterator[SystemdSocket]:
     """A socket at tmp_path/notify."""
-    listening = Systemd(tmp_path / "notify")
+    listening = SystemdSocket(tmp_path / "notify")
     yield listening
     listening.close()
 
 
-def test_systemd_hears_that_it_is_ready_alive_and_stopping(systemd: Systemd, tmp_path: Path) -> None:
+def test_systemd_hears_that_it_is_ready_alive_and_stopping(systemd: SystemdSocket, tmp_path: Path) -> None:
     told: dict[str, Any] = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "300000"}
     with served(tmp_path / "data", settings=told) as server:
         first = _next_but(systemd, "WATCHDOG=1")
         while systemd.next() != "WATCHDOG=1":
             pass
         # The supervisor replaces a single blocked worker, so systemd need not restart the service.
-        _stop(systemd, Watched(server, "").children()[0], is_heard=True)
-        _stop(systemd, Watched(server, "").parent(), is_heard=False)
+        _stop(systemd, ObservedServer(server, "").children()[0], is_heard=True)
+        _stop(systemd, ObservedServer(server, "").parent(), is_heard=False)
 
     assert first == "READY=1"
     assert "STOPPING=1" in systemd.within(0.1)
 
 
-def _next_but(systemd: Systemd, beat: str) -> str:
+def _next_but(systemd: SystemdSocket, beat: str) -> str:
     """The next notification other than the watchdog's."""
     while (said := systemd.next()) == beat:
         pass
     return said
 
 
-def _stop(systemd: Systemd, process: int, *, is_heard: bool) -> None:
+def _stop(systemd: SystemdSocket, process: int, *, is_heard: bool) -> None:
     """Stop a process for a while, and require that the service keeps sending watchdog notifications, or sends none."""
     os.kill(process, signal.SIGSTOP)
     try:

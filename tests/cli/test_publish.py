@@ -15,7 +15,7 @@ from countersign.cli.client.upload import Content
 from countersign.cli.options import ProductName
 from countersign.cli.output import Exit, Failure
 from countersign.store.catalog.versions import is_lower
-from tests.cli.conftest import Scripted
+from tests.cli.conftest import ScriptedServer
 
 PRODUCT: dict[str, Any] = {
     **{"id": "0199", "slug": "thing", "title": "Thing", "kind": "tool", "platforms": ["linux"], "org": "toolsmith"},
@@ -24,19 +24,19 @@ PRODUCT: dict[str, Any] = {
 
 
 @pytest.fixture
-def store(scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch) -> Scripted:
+def store(scripted: Callable[[], ScriptedServer], monkeypatch: pytest.MonkeyPatch) -> ScriptedServer:
     """A scripted store, and a token for it."""
     monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
     return scripted()
 
 
-def publish(store: Scripted, *options: str) -> None:
+def publish(store: ScriptedServer, *options: str) -> None:
     """Publish the draft 1.9.0, as the command does."""
     arguments = ["toolsmith/thing", "1.9.0", "--server", store.url, *options]
     push.publish.main(arguments, standalone_mode=False)
 
 
-def deliver(store: Scripted, version: str, platform: str | None = None, *, refuses_older: bool = False) -> object:
+def deliver(store: ScriptedServer, version: str, platform: str | None = None, *, refuses_older: bool = False) -> object:
     """Push the file `a` of three bytes, as the command does."""
     to = PushTarget(Server(store.url), ProductName("toolsmith", "thing"), version, "stable", platform, None)
     to.refuses_older = refuses_older
@@ -44,7 +44,7 @@ def deliver(store: Scripted, version: str, platform: str | None = None, *, refus
 
 
 def test_a_version_below_that_of_the_channel_is_published_only_where_that_is_meant(
-    store: Scripted, capsys: pytest.CaptureFixture[str]
+    store: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store.say(200, PRODUCT)
     store.say(200, [{"version": "1.9.0", "channel": "stable", "status": "draft"}])
@@ -62,7 +62,7 @@ def test_a_version_below_that_of_the_channel_is_published_only_where_that_is_mea
     assert "1.9.0 is public" in capsys.readouterr().out
 
 
-def test_a_lower_version_of_another_channel_is_published(store: Scripted) -> None:
+def test_a_lower_version_of_another_channel_is_published(store: ScriptedServer) -> None:
     store.say(200, PRODUCT)
     store.say(200, [{"version": "1.9.0", "channel": "beta", "status": "draft"}])
     store.say(200, {"version": "1.9.0", "channel": "beta"})
@@ -72,7 +72,7 @@ def test_a_lower_version_of_another_channel_is_published(store: Scripted) -> Non
     assert store.seen[-1].path.endswith("/releases/1.9.0/publish")
 
 
-def test_a_push_that_would_move_the_channel_back_drafts_nothing(store: Scripted) -> None:
+def test_a_push_that_would_move_the_channel_back_drafts_nothing(store: ScriptedServer) -> None:
     store.say(200, PRODUCT)
     store.say(200, [])
     store.say(200, [])
@@ -85,7 +85,7 @@ def test_a_push_that_would_move_the_channel_back_drafts_nothing(store: Scripted)
 
 
 def test_a_push_mentions_a_version_that_differs_by_trailing_zeros(
-    store: Scripted, capsys: pytest.CaptureFixture[str]
+    store: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store.say(200, PRODUCT)
     store.say(200, [])
@@ -99,7 +99,7 @@ def test_a_push_mentions_a_version_that_differs_by_trailing_zeros(
 
 
 def test_the_library_names_the_organisation_that_a_pull_needs(
-    store: Scripted, capsys: pytest.CaptureFixture[str]
+    store: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     owned = {name: value for name, value in PRODUCT.items() if name not in ("org", "channels")}
     for options in ((), ("--json",)):
@@ -113,7 +113,7 @@ def test_the_library_names_the_organisation_that_a_pull_needs(
 
 
 def test_codes_on_a_screen_come_with_the_batch_that_a_revocation_names(
-    store: Scripted, capsys: pytest.CaptureFixture[str]
+    store: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store.say(201, {"batch_id": "0199-b", "codes": ["AAAAA", "BBBBB"]})
 
@@ -129,7 +129,7 @@ def test_codes_on_a_screen_come_with_the_batch_that_a_revocation_names(
     [("linux", "windows", "Pass --platform linux"), ("linux", None, "--platform linux"), (None, "linux", "Leave out")],
 )
 def test_a_file_that_is_there_for_another_platform_is_a_conflict(
-    store: Scripted, there: str | None, pushed: str | None, remedy: str
+    store: ScriptedServer, there: str | None, pushed: str | None, remedy: str
 ) -> None:
     artifact = {"id": "1", "filename": "a", "size": 3, "sha256": "ab", "platform": there}
     draft = {"version": "2.0", "channel": "stable", "status": "draft", "artifacts": [artifact]}
@@ -157,7 +157,7 @@ def test_a_download_for_a_platform_of_files_for_any_says_to_leave_it_out() -> No
 
 
 def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(
-    store: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for platform in ("linux", "windows"):
@@ -190,7 +190,7 @@ def test_a_version_is_lower_by_the_order_of_versions(version: str, other: str, *
     assert is_lower(version, other) is expected
 
 
-def test_a_refused_download_leaves_no_empty_file(store: Scripted, tmp_path: Path) -> None:
+def test_a_refused_download_leaves_no_empty_file(store: ScriptedServer, tmp_path: Path) -> None:
     artifact = {"id": "7", "filename": "a.bin", "status": "ready", "size": 3, "sha256": "ab", "platform": None}
     store.say(200, PRODUCT)
     store.say(200, [{"version": "1.9.0", "channel": "stable", "artifacts": [artifact]}])

@@ -8,7 +8,7 @@ import pytest
 from countersign.cli.client import upload
 from countersign.cli.client.connection import Server
 from countersign.cli.output import Exit, Failure
-from tests.cli.conftest import Scripted
+from tests.cli.conftest import ScriptedServer
 
 
 def job(status: str, **members: Any) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def job(status: str, **members: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def server(scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch) -> tuple[Scripted, Server]:
+def server(scripted: Callable[[], ScriptedServer], monkeypatch: pytest.MonkeyPatch) -> tuple[ScriptedServer, Server]:
     """A scripted store, with a token for it."""
     monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
     monkeypatch.setattr(upload, "POLL_S", 0.01)
@@ -24,7 +24,7 @@ def server(scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch) ->
     return store, Server(store.url)
 
 
-def test_a_build_that_is_made_is_reported(server: tuple[Scripted, Server]) -> None:
+def test_a_build_that_is_made_is_reported(server: tuple[ScriptedServer, Server]) -> None:
     made = {"manifest_sha256": "a", "files": 2, "size": 10, "chunks": 2, "new_chunks": 1, "stored": 5}
     server[0].say(202, job("queued"))
     server[0].say(200, job("running"))
@@ -35,7 +35,7 @@ def test_a_build_that_is_made_is_reported(server: tuple[Scripted, Server]) -> No
     assert (built.files, built.stored) == (2, 5)
 
 
-def test_a_refused_build_is_reported_with_its_rule_and_the_remedy(server: tuple[Scripted, Server]) -> None:
+def test_a_refused_build_is_reported_with_its_rule_and_the_remedy(server: tuple[ScriptedServer, Server]) -> None:
     problem = {"code": "archive_refused", "status": 422, "detail": "../a: leaves", "resolution": "Pack it anew."}
     server[0].say(200, job("failed", error={**problem, "rule": "escape", "entry": "../a"}))
 
@@ -48,7 +48,7 @@ def test_a_refused_build_is_reported_with_its_rule_and_the_remedy(server: tuple[
 
 
 def test_a_push_waits_as_long_as_it_takes_and_says_for_what(
-    server: tuple[Scripted, Server], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: tuple[ScriptedServer, Server], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(upload, "REPORT_EVERY_S", 0)
     made = {"manifest_sha256": "a", "files": 2, "size": 10, "chunks": 2, "new_chunks": 1, "stored": 5}
@@ -65,7 +65,9 @@ def test_a_push_waits_as_long_as_it_takes_and_says_for_what(
 
 
 @pytest.mark.parametrize("result", [None, {"files": 2}, "made"])
-def test_a_result_of_another_form_is_a_failure_of_the_command(server: tuple[Scripted, Server], result: object) -> None:
+def test_a_result_of_another_form_is_a_failure_of_the_command(
+    server: tuple[ScriptedServer, Server], result: object
+) -> None:
     server[0].say(200, job("completed", result=result))
 
     with pytest.raises(Failure, match="cannot push") as failure:

@@ -17,18 +17,18 @@ from countersign.kernel import clock
 from countersign.updates import trust
 from countersign.updates.api_types import ChannelState, ChannelStatement
 from countersign.updates.dsse import SigningKey, new_signing_key
-from tests.cli.conftest import Run, Scripted
-from tests.updates.builds import KEY, Build, build
+from tests.cli.conftest import Run, ScriptedServer
+from tests.updates.builds import KEY, SampleBuild, build
 
 NAMED = build("2.0", {"tool": b"the real one"})
 OTHER = build("2.0", {"tool": b"another one, signed too"})
 
 
 def script(
-    store: Scripted,
-    shown: Build,
+    store: ScriptedServer,
+    shown: SampleBuild,
     *,
-    named: Build = NAMED,
+    named: SampleBuild = NAMED,
     product_id: str = "0199",
     seconds: int = 3600,
     key: SigningKey = KEY,
@@ -45,7 +45,7 @@ def script(
 
 @pytest.mark.parametrize(("shown", "word"), [(OTHER, "the channel's statement names another manifest")], ids=["other"])
 def test_a_signed_manifest_that_the_statement_does_not_name_is_refused(
-    run: Run, scripted: Callable[[], Scripted], shown: Build, word: str
+    run: Run, scripted: Callable[[], ScriptedServer], shown: SampleBuild, word: str
 ) -> None:
     store = scripted()
     script(store, shown)
@@ -56,7 +56,7 @@ def test_a_signed_manifest_that_the_statement_does_not_name_is_refused(
     assert word in refused.stderr
 
 
-def test_a_statement_that_has_expired_is_refused(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_a_statement_that_has_expired_is_refused(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
     store = scripted()
     script(store, NAMED, seconds=-1)
 
@@ -77,7 +77,7 @@ def test_a_statement_that_has_expired_is_refused(run: Run, scripted: Callable[[]
     ids=["product", "organisation", "version", "platform"],
 )
 def test_a_manifest_of_something_else_is_refused_though_it_is_signed_and_named(
-    run: Run, scripted: Callable[[], Scripted], change: dict[str, str], word: str
+    run: Run, scripted: Callable[[], ScriptedServer], change: dict[str, str], word: str
 ) -> None:
     store = scripted()
     other = replace(NAMED, manifest=msgspec.structs.replace(NAMED.manifest, **change))
@@ -90,7 +90,7 @@ def test_a_manifest_of_something_else_is_refused_though_it_is_signed_and_named(
 
 
 def test_a_statement_about_another_product_of_the_organisation_is_refused(
-    run: Run, scripted: Callable[[], Scripted]
+    run: Run, scripted: Callable[[], ScriptedServer]
 ) -> None:
     store = scripted()
     script(store, NAMED, product_id="0200")
@@ -107,7 +107,7 @@ def listed(version: str, *platforms: str, status: str | None = None) -> dict[str
 
 
 def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
-    scripted: Callable[[], Scripted],
+    scripted: Callable[[], ScriptedServer],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -149,7 +149,7 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
 
 
 def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
-    scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    scripted: Callable[[], ScriptedServer], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
@@ -169,7 +169,7 @@ def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
 
 
 def test_a_key_that_does_not_follow_names_the_command_that_forgets_the_pinned_one(
-    run: Run, scripted: Callable[[], Scripted]
+    run: Run, scripted: Callable[[], ScriptedServer]
 ) -> None:
     store = scripted()
     org = ("toolsmith", "--server", store.url)
@@ -196,7 +196,9 @@ def test_a_key_that_does_not_follow_names_the_command_that_forgets_the_pinned_on
     assert run("unpin", *org, "--yes").returncode == Exit.NOT_FOUND
 
 
-def test_a_version_that_is_not_there_is_looked_for_by_a_command(run: Run, scripted: Callable[[], Scripted]) -> None:
+def test_a_version_that_is_not_there_is_looked_for_by_a_command(
+    run: Run, scripted: Callable[[], ScriptedServer]
+) -> None:
     store = scripted()
     script(store, NAMED)
     store.answers[-1] = (404, {}, b'{"code": "resource_not_found", "detail": "the product has no release"}')

@@ -173,7 +173,7 @@ def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
     assert names(data) == {"countersign.toml", "notes.txt"}
 
 
-class InBucket(NamedTuple):
+class BucketInstallation(NamedTuple):
     """An installation that stores its files in a bucket."""
 
     data: Path
@@ -188,7 +188,7 @@ class InBucket(NamedTuple):
 
 
 @pytest.fixture
-def in_bucket(data: Path, s3_url: Bucket, monkeypatch: pytest.MonkeyPatch) -> InBucket:
+def in_bucket(data: Path, s3_url: Bucket, monkeypatch: pytest.MonkeyPatch) -> BucketInstallation:
     """An installation on SQLite whose bucket has one file and one upload."""
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
@@ -196,10 +196,10 @@ def in_bucket(data: Path, s3_url: Bucket, monkeypatch: pytest.MonkeyPatch) -> In
     blobs = open_blobs(url, data)
     asyncio.run(put(blobs, b"content"))
     asyncio.run(blobs.mark((data / "installation.json").read_bytes(), is_new=True))
-    return InBucket(data, url, {"COUNTERSIGN_BLOBS_URL": url, **KEYS}, blobs)
+    return BucketInstallation(data, url, {"COUNTERSIGN_BLOBS_URL": url, **KEYS}, blobs)
 
 
-def test_a_bucket_is_left_unless_it_is_named(run: Run, in_bucket: InBucket) -> None:
+def test_a_bucket_is_left_unless_it_is_named(run: Run, in_bucket: BucketInstallation) -> None:
     other = run("reset", "--yes", "--blobs", "another/here", "--data", in_bucket.data, **in_bucket.settings)
     assert "master.key" in names(in_bucket.data)
     done = run("reset", "--yes", "--data", in_bucket.data, **in_bucket.settings)
@@ -211,7 +211,7 @@ def test_a_bucket_is_left_unless_it_is_named(run: Run, in_bucket: InBucket) -> N
     assert asyncio.run(count(in_bucket.blobs)) == 2
 
 
-def test_the_named_bucket_is_cleared_by_its_installation(run: Run, in_bucket: InBucket) -> None:
+def test_the_named_bucket_is_cleared_by_its_installation(run: Run, in_bucket: BucketInstallation) -> None:
     done = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
 
     assert done.returncode == Exit.OK, done.stderr
@@ -219,7 +219,9 @@ def test_the_named_bucket_is_cleared_by_its_installation(run: Run, in_bucket: In
     assert names(in_bucket.data) == {"countersign.toml", "notes.txt"}
 
 
-def test_a_copy_does_not_clear_the_bucket_that_its_original_went_on_with(run: Run, in_bucket: InBucket) -> None:
+def test_a_copy_does_not_clear_the_bucket_that_its_original_went_on_with(
+    run: Run, in_bucket: BucketInstallation
+) -> None:
     own = json.loads((in_bucket.data / "installation.json").read_bytes())["id"]
     asyncio.run(in_bucket.blobs.mark(json.dumps({"id": own, "collected_at": 10**18}).encode(), is_new=False))
     before = tree(in_bucket.data)
@@ -234,7 +236,7 @@ def test_a_copy_does_not_clear_the_bucket_that_its_original_went_on_with(run: Ru
 
 @pytest.mark.parametrize("missing", ["distribution.sqlite", "installation.json", "everything"])
 def test_a_bucket_is_not_cleared_without_its_database_and_directory(
-    run: Run, in_bucket: InBucket, missing: str
+    run: Run, in_bucket: BucketInstallation, missing: str
 ) -> None:
     if missing == "everything":
         shutil.rmtree(in_bucket.data)
@@ -254,7 +256,7 @@ def test_a_bucket_is_not_cleared_without_its_database_and_directory(
     assert tree(in_bucket.data) == before
 
 
-def test_a_bucket_with_files_and_without_an_id_is_not_cleared(run: Run, in_bucket: InBucket) -> None:
+def test_a_bucket_with_files_and_without_an_id_is_not_cleared(run: Run, in_bucket: BucketInstallation) -> None:
     asyncio.run(in_bucket.blobs.clear())
     asyncio.run(put(in_bucket.blobs, b"content"))
 
@@ -301,18 +303,18 @@ def test_a_view_of_another_schema_is_named_and_not_dropped_with_the_tables(
 def test_an_interrupted_removal_is_ended_by_the_same_command(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     removed: list[Path] = []
 
-    class Killed(BaseException):
+    class SimulatedKill(BaseException):
         pass
 
     def kill(path: Path) -> None:
         if len(removed) == 2:
-            raise Killed
+            raise SimulatedKill
         removed.append(path)
         remove(path)
 
     remove = reset._remove_path  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(reset, "_remove_path", kill)
-    with pytest.raises(Killed):
+    with pytest.raises(SimulatedKill):
         reset.reset.main(["--yes", "--data", str(data)], standalone_mode=False)
     monkeypatch.setattr(reset, "_remove_path", remove)
     assert removed

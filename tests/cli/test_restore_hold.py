@@ -19,7 +19,7 @@ from tests.servers.process import free_port
 SAID = "deliveries are paused, since this installation was restored"
 
 
-class Hooks:
+class WebhookReceiver:
     """A receiver of webhooks; `heard` has the type and the path of each event it received."""
 
     def __init__(self) -> None:
@@ -28,9 +28,9 @@ class Hooks:
 
 
 @pytest.fixture
-def hooks() -> Iterator[Hooks]:
+def hooks() -> Iterator[WebhookReceiver]:
     """A receiver on a port of its own."""
-    made = Hooks()
+    made = WebhookReceiver()
 
     class Handler(BaseHTTPRequestHandler):
         """Receive events."""
@@ -68,7 +68,7 @@ def settings(request: pytest.FixtureRequest) -> dict[str, dict[str, str]]:
     return {name: {**common, "COUNTERSIGN_DATABASE_URL": new()} for name in ("original", "copy")}
 
 
-def wait_to_send(run: Run, hooks: Hooks, told: dict[str, str]) -> None:
+def wait_to_send(run: Run, hooks: WebhookReceiver, told: dict[str, str]) -> None:
     """Make an original with one undelivered event for a receiver of each service, and its backup."""
     run("org", "create", "acme", "--name", "Acme", "--data", "data", **told)
     run("user", "create", "alice", "--data", "data", **told)
@@ -79,7 +79,7 @@ def wait_to_send(run: Run, hooks: Hooks, told: dict[str, str]) -> None:
 
 
 def test_a_restored_copy_sends_nothing_until_it_is_resumed(
-    run: Run, hooks: Hooks, settings: dict[str, dict[str, str]], tmp_path: Path
+    run: Run, hooks: WebhookReceiver, settings: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
     wait_to_send(run, hooks, settings["original"])
     told = settings["copy"]
@@ -112,7 +112,7 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
 
 
 def test_a_copy_that_takes_the_originals_place_may_send_at_once(
-    run: Run, hooks: Hooks, settings: dict[str, dict[str, str]], tmp_path: Path
+    run: Run, hooks: WebhookReceiver, settings: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
     wait_to_send(run, hooks, settings["original"])
     told = settings["copy"]
@@ -126,7 +126,7 @@ def test_a_copy_that_takes_the_originals_place_may_send_at_once(
 
 
 def test_a_hold_persists_through_a_move_and_the_next_backup(
-    run: Run, new_postgres_url: PostgresFactory, hooks: Hooks, tmp_path: Path
+    run: Run, new_postgres_url: PostgresFactory, hooks: WebhookReceiver, tmp_path: Path
 ) -> None:
     key = {"COUNTERSIGN_PRIVATE_WEBHOOKS": "true", "COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
     wait_to_send(run, hooks, key)

@@ -26,7 +26,7 @@ PROBE_S = 10
 """The timeout of a /readyz probe in every file of deploy/ and in the guide."""
 
 
-class Between:
+class StallingProxy:
     """A proxy process in front of real servers, which can stop responding."""
 
     def __init__(self, process: subprocess.Popen[str], ports: dict[int, int]) -> None:
@@ -51,7 +51,7 @@ class Between:
 
 
 @contextmanager
-def between(*urls: str) -> Generator[Between]:
+def between(*urls: str) -> Generator[StallingProxy]:
     """A proxy process in front of these servers."""
     ports = {urlsplit(url).port or 0: free_port() for url in urls}
     pairs = [f"127.0.0.1:{own}=127.0.0.1:{port}" for port, own in ports.items()]
@@ -60,7 +60,7 @@ def between(*urls: str) -> Generator[Between]:
         try:
             assert process.stdout is not None
             assert process.stdout.readline().strip() == relay.READY
-            yield Between(process, ports)
+            yield StallingProxy(process, ports)
         finally:
             process.terminate()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.cli.test_operator import Watched
+from tests.cli.test_operator import ObservedServer
 from tests.cli.test_serve import wait_until
 from tests.servers.countersign import served
 from tests.servers.process import children, free_port, is_running
@@ -24,7 +24,7 @@ GRACE_S = 1
 
 
 @pytest.fixture
-def stalling(tmp_path: Path) -> Iterator[Watched]:
+def stalling(tmp_path: Path) -> Iterator[ObservedServer]:
     """Both services, of which one has the fault."""
     port = str(free_port())
     settings = {
@@ -34,10 +34,10 @@ def stalling(tmp_path: Path) -> Iterator[Watched]:
         "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
     }
     with served(tmp_path / "data", service="both", settings=settings, program=PROGRAM) as server:
-        yield Watched(server, f"http://127.0.0.1:{port}")
+        yield ObservedServer(server, f"http://127.0.0.1:{port}")
 
 
-def stall(server: Watched) -> socket.socket:
+def stall(server: ObservedServer) -> socket.socket:
     """Block the event loop of the records service."""
     connection = socket.create_connection(("127.0.0.1", server.server.records_port), timeout=30)
     head = "POST /api/auth/login HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: 2"
@@ -45,7 +45,7 @@ def stall(server: Watched) -> socket.socket:
     return connection
 
 
-def test_the_other_service_answers_the_stalled_one_is_replaced_and_a_stop_ends_both(stalling: Watched) -> None:
+def test_the_other_service_answers_the_stalled_one_is_replaced_and_a_stop_ends_both(stalling: ObservedServer) -> None:
     server = stalling.server
     everyone = children(stalling.parent())
     with stall(stalling), httpx.Client(base_url=server.url) as store:

@@ -26,7 +26,7 @@ SIZE = 40 * MIB
 
 
 @dataclass
-class Shelf:
+class PushTarget:
     """A product that the publisher may push to, the publisher's token, and a new version for each test."""
 
     server: Running
@@ -40,23 +40,23 @@ class Shelf:
 
 
 @pytest.fixture(scope="module")
-def shelves(demo_store: Running) -> Iterator[Shelf]:
+def shelves(demo_store: Running) -> Iterator[PushTarget]:
     """The demonstration's products one by one, because large builds of the same product would be compared for
     deltas."""
     found = httpx.get(f"{demo_store.url}/api/v1/products", params={"org": "northwind-games", "limit": 20})
     token = demo_store.token("publisher@example.com")
     names = [f"northwind-games/{each['slug']}" for each in found.json()["items"]]
-    return iter([Shelf(demo_store, token, name, iter(range(1, 1000))) for name in names])
+    return iter([PushTarget(demo_store, token, name, iter(range(1, 1000))) for name in names])
 
 
 @pytest.fixture
-def shelf(shelves: Iterator[Shelf]) -> Shelf:
+def shelf(shelves: Iterator[PushTarget]) -> PushTarget:
     """A product that no other test pushes to."""
     return next(shelves)
 
 
 @pytest.fixture(scope="module")
-def stocked(shelves: Iterator[Shelf]) -> Shelf:
+def stocked(shelves: Iterator[PushTarget]) -> PushTarget:
     """The product that has the large build."""
     return next(shelves)
 
@@ -74,7 +74,7 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_push_whose_connection_is_cut_continues_by_itself(run: Run, shelf: Shelf, build: Path) -> None:
+def test_a_push_whose_connection_is_cut_continues_by_itself(run: Run, shelf: PushTarget, build: Path) -> None:
     version = shelf.version()
     with cutting(shelf.server.port, up_after=25 * MIB) as proxy:
         pushed = run(
@@ -100,7 +100,7 @@ def await_bytes(home: dict[str, str], count: int) -> None:
 
 
 def test_an_interrupted_push_continues_when_run_again(
-    run: Run, shelf: Shelf, build: Path, home: dict[str, str]
+    run: Run, shelf: PushTarget, build: Path, home: dict[str, str]
 ) -> None:
     arguments = ["push", build, shelf.name, "--version", shelf.version(), "--server", shelf.server.url]
     variables = {**home, "COUNTERSIGN_TOKEN": shelf.token}
@@ -130,7 +130,7 @@ def test_an_interrupted_push_continues_when_run_again(
 
 
 def test_a_stored_file_is_not_sent_again_and_a_different_file_of_its_name_conflicts(
-    run: Run, shelf: Shelf, tmp_path: Path
+    run: Run, shelf: PushTarget, tmp_path: Path
 ) -> None:
     version, file = shelf.version(), tmp_path / "a.bin"
     file.write_bytes(b"one")
@@ -147,7 +147,7 @@ def test_a_stored_file_is_not_sent_again_and_a_different_file_of_its_name_confli
     assert "Push under another version" in other.stderr
 
 
-def test_piped_output_is_plain_lines(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+def test_piped_output_is_plain_lines(run: Run, shelf: PushTarget, tmp_path: Path) -> None:
     file = tmp_path / "a.bin"
     file.write_bytes(b"one")
     command = ("push", file, shelf.name, "--version", shelf.version(), "--server", shelf.server.url)
@@ -159,7 +159,7 @@ def test_piped_output_is_plain_lines(run: Run, shelf: Shelf, tmp_path: Path) -> 
     assert shelf.token not in done.stdout + done.stderr
 
 
-def test_on_a_terminal_there_is_a_bar(shelf: Shelf, tmp_path: Path, home: dict[str, str]) -> None:
+def test_on_a_terminal_there_is_a_bar(shelf: PushTarget, tmp_path: Path, home: dict[str, str]) -> None:
     file = tmp_path / "a.bin"
     file.write_bytes(b"one")
     main, terminal = pty.openpty()
@@ -176,7 +176,7 @@ def test_on_a_terminal_there_is_a_bar(shelf: Shelf, tmp_path: Path, home: dict[s
     assert "3/3 bytes" in shown
 
 
-def test_a_pushed_directory_arrives_whole(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_pushed_directory_arrives_whole(run: Run, shelf: PushTarget, tmp_path: Path) -> None:
     version, folder = shelf.version(), tmp_path / "dist"
     (folder / "lib").mkdir(parents=True)
     (folder / "lib" / "a.txt").write_text("a")
@@ -206,7 +206,7 @@ def test_a_pushed_directory_arrives_whole(run: Run, shelf: Shelf, tmp_path: Path
 
 
 @pytest.fixture(scope="module")
-def published(stocked: Shelf, build: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def published(stocked: PushTarget, build: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The version of a published release that has the build."""
     version, cache = stocked.version(), tmp_path_factory.mktemp("cache")
     command = [*COMMAND, "push", build, stocked.name, "--version", version, "--publish", "--server", stocked.server.url]
@@ -216,7 +216,7 @@ def published(stocked: Shelf, build: Path, tmp_path_factory: pytest.TempPathFact
 
 
 def test_a_download_whose_connection_is_cut_continues(
-    run: Run, stocked: Shelf, build: Path, published: str, tmp_path: Path
+    run: Run, stocked: PushTarget, build: Path, published: str, tmp_path: Path
 ) -> None:
     with cutting(stocked.server.port, down_after=25 * MIB) as proxy:
         done = run(
@@ -232,7 +232,7 @@ def test_a_download_whose_connection_is_cut_continues(
 
 
 def test_a_partial_file_of_an_earlier_run_is_completed(
-    run: Run, stocked: Shelf, build: Path, published: str, tmp_path: Path
+    run: Run, stocked: PushTarget, build: Path, published: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(build.read_bytes()[: 30 * MIB])
     with cutting(stocked.server.port) as proxy:
@@ -247,7 +247,7 @@ def test_a_partial_file_of_an_earlier_run_is_completed(
 
 
 def test_a_partial_file_with_different_bytes_is_downloaded_again(
-    run: Run, stocked: Shelf, build: Path, published: str, tmp_path: Path
+    run: Run, stocked: PushTarget, build: Path, published: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(b"x" * MIB)
 
@@ -260,7 +260,7 @@ def test_a_partial_file_with_different_bytes_is_downloaded_again(
     assert digest(tmp_path / "got.bin") == digest(build)
 
 
-def test_an_existing_file_of_other_bytes_is_kept(run: Run, stocked: Shelf, published: str, tmp_path: Path) -> None:
+def test_an_existing_file_of_other_bytes_is_kept(run: Run, stocked: PushTarget, published: str, tmp_path: Path) -> None:
     (tmp_path / "got.bin").write_bytes(b"mine")
     command = ("download", stocked.name, "--version", published, "-o", "got.bin", "--server", stocked.server.url)
 
@@ -271,7 +271,7 @@ def test_an_existing_file_of_other_bytes_is_kept(run: Run, stocked: Shelf, publi
     assert forced.returncode == Exit.OK
 
 
-def test_a_missing_release_is_exit_code_3(run: Run, shelf: Shelf) -> None:
+def test_a_missing_release_is_exit_code_3(run: Run, shelf: PushTarget) -> None:
     no_product = run("download", "northwind-games/none", "--server", shelf.server.url)
     no_release = run("download", shelf.name, "--version", "0.0.0-none", "--server", shelf.server.url)
     slug = shelf.name.partition("/")[2]
@@ -281,7 +281,7 @@ def test_a_missing_release_is_exit_code_3(run: Run, shelf: Shelf) -> None:
     assert shelf.name in other_org.stderr
 
 
-def test_a_release_of_another_publisher_is_refused(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_release_of_another_publisher_is_refused(run: Run, shelf: PushTarget, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a")
     command = ("push", "a", shelf.name, "--version", "1.0.0-mine", "--server", shelf.server.url)
 
@@ -292,7 +292,9 @@ def test_a_release_of_another_publisher_is_refused(run: Run, shelf: Shelf, tmp_p
     assert customer.returncode in (Exit.REFUSED, Exit.NOT_FOUND)
 
 
-def test_a_push_to_a_missing_product_names_the_command_that_makes_it(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_push_to_a_missing_product_names_the_command_that_makes_it(
+    run: Run, shelf: PushTarget, tmp_path: Path
+) -> None:
     file = tmp_path / "tool.bin"
     file.write_bytes(b"a tool")
     command = ["push", str(file), "northwind-games/brand-new", "--version", "1.0.0", "--no-build"]
@@ -308,7 +310,7 @@ def test_a_push_to_a_missing_product_names_the_command_that_makes_it(run: Run, s
     assert made.returncode == pushed.returncode == Exit.OK, made.stderr + pushed.stderr
 
 
-def test_a_build_of_one_file_is_reported_in_the_singular(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_build_of_one_file_is_reported_in_the_singular(run: Run, shelf: PushTarget, tmp_path: Path) -> None:
     folder = tmp_path / "one"
     folder.mkdir()
     (folder / "only.txt").write_text("alone")

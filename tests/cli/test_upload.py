@@ -20,7 +20,7 @@ PART, SIZE = 1_000, 10_000
 URL = "http://store.example/api/v1/artifacts/uploads/u"
 
 
-class Answer(io.BytesIO):
+class ScriptedResponse(io.BytesIO):
     """A complete answer."""
 
     def __init__(self, status: int, value: object) -> None:
@@ -32,7 +32,7 @@ class Answer(io.BytesIO):
         return []
 
 
-class Restarting:
+class RestartingServer:
     """A store that keeps complete parts, and is unavailable for `away_s` seconds from the middle of a part on."""
 
     def __init__(self, away_s: float) -> None:
@@ -51,7 +51,7 @@ class Restarting:
         if self.goes_s is not None and self.now_s < self.goes_s + self.away_s:
             raise Unreachable("connection refused")
         if request.method == "GET":
-            return Answer(200, {"received": [[start, stop - 1] for start, stop in self.parts], "size": SIZE})
+            return ScriptedResponse(200, {"received": [[start, stop - 1] for start, stop in self.parts], "size": SIZE})
         start = int(request.headers["Content-Range"].split()[1].partition("-")[0])
         assert not isinstance(request.body, bytes)
         for piece in request.body:
@@ -61,8 +61,8 @@ class Restarting:
                 raise Unreachable("the connection was closed before the answer")
         self.parts.append((start, start + PART))
         if sum(stop - begin for begin, stop in self.parts) < SIZE:
-            return Answer(204, None)
-        return Answer(201, {"id": "a", "filename": "f", "size": SIZE})
+            return ScriptedResponse(204, None)
+        return ScriptedResponse(201, {"id": "a", "filename": "f", "size": SIZE})
 
 
 class NoMeter:
@@ -72,7 +72,7 @@ class NoMeter:
         """Ignore the progress."""
 
 
-def sending(store: Restarting, monkeypatch: pytest.MonkeyPatch) -> UploadSession:
+def sending(store: RestartingServer, monkeypatch: pytest.MonkeyPatch) -> UploadSession:
     """An upload to the store, as `push` does it."""
     monkeypatch.setattr(upload, "MIN_PART_BYTES", PART)
     monkeypatch.setattr(upload, "PIECE_BYTES", PART // 4)
@@ -89,7 +89,7 @@ def sending(store: Restarting, monkeypatch: pytest.MonkeyPatch) -> UploadSession
 def test_a_push_survives_a_restart_of_a_minute_and_sends_at_most_one_part_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = Restarting(60)
+    store = RestartingServer(60)
 
     artifact = sending(store, monkeypatch).run([(0, SIZE)], NoMeter())
 
@@ -99,7 +99,7 @@ def test_a_push_survives_a_restart_of_a_minute_and_sends_at_most_one_part_again(
 
 
 def test_a_server_that_stays_away_ends_a_push(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Restarting(1e9)
+    store = RestartingServer(1e9)
 
     with pytest.raises(Failure) as failure:
         sending(store, monkeypatch).run([(0, SIZE)], NoMeter())

@@ -31,7 +31,7 @@ TOKENS_LAST_S = 86_400
 """Longer than a test run."""
 
 
-class Stage(NamedTuple):
+class StoreWithScene(NamedTuple):
     """A store with the scene: its directory, the name of its PostgreSQL database, the callers' tokens."""
 
     data: Path
@@ -40,10 +40,10 @@ class Stage(NamedTuple):
 
 
 @cache
-def stage(cluster: Cluster | None) -> Stage:
+def stage(cluster: Cluster | None) -> StoreWithScene:
     """The scene on PostgreSQL, or on SQLite when there is no cluster; tests only copy it."""
     made, tokens = original("stage", cluster, lambda wanted: tokens_of(replace(wanted, token_ttl_s=TOKENS_LAST_S)))
-    return Stage(*made, tokens)
+    return StoreWithScene(*made, tokens)
 
 
 async def tokens_of(wanted: Settings) -> dict[str, str | None]:
@@ -76,7 +76,7 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
         yield opened
 
 
-def stage_of(request: pytest.FixtureRequest, wanted: Settings) -> Stage:
+def stage_of(request: pytest.FixtureRequest, wanted: Settings) -> StoreWithScene:
     """The scene of which the store with these settings is a copy."""
     return stage(request.getfixturevalue("postgres_cluster") if wanted.database_url else None)
 

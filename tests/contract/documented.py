@@ -88,14 +88,14 @@ Form = tuple[frozenset[str], str | None, frozenset[str] | None]
 """The types, format and values of a member; the items of an array are described as a member `name[]`."""
 
 
-class Member(NamedTuple):
+class DocumentedMember(NamedTuple):
     """A member of an object in the document."""
 
     form: Form
     is_required: bool
 
 
-class Parameter(NamedTuple):
+class DocumentedParameter(NamedTuple):
     """A parameter in the document; None for what the document omits."""
 
     place: str
@@ -107,13 +107,13 @@ class Parameter(NamedTuple):
     is_required: bool
 
 
-class Row(NamedTuple):
+class EndpointRow(NamedTuple):
     """A row of the endpoint table."""
 
     method: str
     path: str
-    parameters: dict[str, Parameter]
-    body: dict[str, Member]
+    parameters: dict[str, DocumentedParameter]
+    body: dict[str, DocumentedMember]
     answers: dict[int, tuple[str, bool]]
 
 
@@ -130,32 +130,36 @@ def _form(words: str, notes: str = "") -> Form:
     return frozenset({kind}), form if form in ("uuid", "uri", "date-time") else None, found
 
 
-def objects() -> dict[str, dict[str, Member]]:
+def objects() -> dict[str, dict[str, DocumentedMember]]:
     """Every object with its members; the items of an array of texts are the member `name[]`."""
-    found: dict[str, dict[str, Member]] = {}
+    found: dict[str, dict[str, DocumentedMember]] = {}
     for name, table in TABLES.items():
         found[name] = {}
         for field, words, required, *notes in _cells(table):
             said = "".join(notes)
-            found[name][field] = Member(_form(words, said), required == "yes")
+            found[name][field] = DocumentedMember(_form(words, said), required == "yes")
             if words == "array of string":
-                found[name][f"{field}[]"] = Member(_form("string", said.removeprefix("each ")), is_required=True)
+                found[name][f"{field}[]"] = DocumentedMember(
+                    _form("string", said.removeprefix("each ")), is_required=True
+                )
     for name, words in _cells(OTHERS):
         members = [part.partition(" ") for part in words.split(", ")]
-        found[name] = {field.strip("*"): Member(_form(form), field.endswith("*")) for field, _, form in members}
+        found[name] = {
+            field.strip("*"): DocumentedMember(_form(form), field.endswith("*")) for field, _, form in members
+        }
     return found
 
 
-def rows() -> list[Row]:
+def rows() -> list[EndpointRow]:
     """The rows of the endpoint table."""
     return [
-        Row(method, path, _parameters(parameters), _body(body), _answers(answers))
+        EndpointRow(method, path, _parameters(parameters), _body(body), _answers(answers))
         for method, path, parameters, body, answers in _cells(ENDPOINTS)
     ]
 
 
-def _parameters(cell: str) -> dict[str, Parameter]:
-    found: dict[str, Parameter] = {}
+def _parameters(cell: str) -> dict[str, DocumentedParameter]:
+    found: dict[str, DocumentedParameter] = {}
     place = ""
     for before, name, words in re.findall(r"(query|path|header)? ?`([\w-]+)`(?: \(([^)]*)\))?", cell):
         place = before or place
@@ -163,14 +167,16 @@ def _parameters(cell: str) -> dict[str, Parameter]:
     return found
 
 
-def _parameter(place: str, name: str, words: str) -> Parameter:
+def _parameter(place: str, name: str, words: str) -> DocumentedParameter:
     if name == "format":
         words = "string, default json, optional"
     kind = next((each for each in ("integer", "boolean") if words.startswith(each)), "string")
     bounds = {bound: int(value) for bound, value in re.findall(r"(min|max) (\d+)", words)}
     form = "uuid" if "uuid" in words else None
     is_required = place == "path" or "required" in words
-    return Parameter(place, kind, form, _default(kind, words), bounds.get("min"), bounds.get("max"), is_required)
+    return DocumentedParameter(
+        place, kind, form, _default(kind, words), bounds.get("min"), bounds.get("max"), is_required
+    )
 
 
 def _default(kind: str, words: str) -> object:
@@ -179,9 +185,9 @@ def _default(kind: str, words: str) -> object:
     return read[kind](default[1]) if default else None
 
 
-def _body(cell: str) -> dict[str, Member]:
+def _body(cell: str) -> dict[str, DocumentedMember]:
     return {
-        name: Member(_form(words.partition(",")[0]), "required" in words)
+        name: DocumentedMember(_form(words.partition(",")[0]), "required" in words)
         for name, words in re.findall(r"`(\w+)` \(([^)]*)\)", cell)
     }
 

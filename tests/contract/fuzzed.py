@@ -45,7 +45,7 @@ DRAFT = "9.9.9"
 
 
 @dataclass
-class Fuzzed:
+class FuzzedStore:
     """The served store, the headers of each caller, and known values by parameter."""
 
     running: Running
@@ -105,12 +105,12 @@ class Fuzzed:
 
 
 @contextmanager
-def serving(data: Path) -> Iterator[Fuzzed]:
+def serving(data: Path) -> Iterator[FuzzedStore]:
     """Serve the demonstration, with an upload, a job, a batch of codes and an image."""
     with served(data, "--demo", settings=SETTINGS) as running:
         people = {"player": demo.PLAYER, "publisher": demo.PUBLISHER}
         tokens = {name: running.token(email) for name, email in people.items()}
-        fuzzed = Fuzzed(running, {"anonymous": {}, "key": None})
+        fuzzed = FuzzedStore(running, {"anonymous": {}, "key": None})
         for name, token in tokens.items():
             fuzzed.callers[name] = {"Authorization": f"Bearer {token}"}
         with httpx.Client(base_url=f"{running.url}/api/v1", timeout=60) as http:
@@ -122,7 +122,7 @@ def serving(data: Path) -> Iterator[Fuzzed]:
         yield fuzzed
 
 
-def _look_around(fuzzed: Fuzzed, http: httpx.Client) -> None:
+def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
     """Collect existing ids, and begin operations that take several calls."""
     own, others = _products(http, "northwind-games"), _products(http, "openfield")
     ids = [each["id"] for each in own]

@@ -10,7 +10,7 @@ import pytest
 
 from countersign.store.context import PREFIX
 from tests.contract import documented
-from tests.contract.documented import Member, Row
+from tests.contract.documented import DocumentedMember, EndpointRow
 from tests.contract.scenes import BY_KEY, Scene
 
 OBJECTS = documented.objects()
@@ -27,7 +27,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def _is_of(value: object, member: Member) -> bool:
+def _is_of(value: object, member: DocumentedMember) -> bool:
     kinds, form, values = member.form
     is_of_type = any(isinstance(value, TYPES[kind]) for kind in kinds)
     if not is_of_type or value not in (values or (value,)):
@@ -61,7 +61,7 @@ def assert_conforms(body: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.path}")
-async def test_every_answer_of_a_documented_row_conforms(scene: Scene, row: Row) -> None:
+async def test_every_answer_of_a_documented_row_conforms(scene: Scene, row: EndpointRow) -> None:
     for version, status in (("2.0.0", "draft"), ("3.0.0", "published"), ("4.0.0", "yanked")):
         await _release(scene, version, status)
     route = BY_KEY.get((row.method, row.path)) or BY_KEY[row.method, f"ROOT{row.path}"]

@@ -9,7 +9,7 @@ import pytest
 from countersign.store.context import PREFIX
 from tests.contract import documented
 from tests.contract.described import DESCRIPTION, resolved
-from tests.contract.documented import Form, Member, Row
+from tests.contract.documented import DocumentedMember, EndpointRow, Form
 
 GENERAL = {401, 403, 429}
 """The statuses that the document's section on errors gives for every endpoint."""
@@ -19,7 +19,7 @@ NARROWED = {("/products", "limit"): {"minimum": 1}}
 OBJECTS = documented.objects()
 
 
-def _operation(row: Row) -> dict[str, Any] | None:
+def _operation(row: EndpointRow) -> dict[str, Any] | None:
     for address in (PREFIX + row.path, row.path):
         found: dict[str, Any] | None = DESCRIPTION["paths"].get(address, {}).get(row.method.lower())
         if found is not None:
@@ -31,7 +31,7 @@ SERVED = [row for row in documented.rows() if _operation(row) is not None]
 served = pytest.mark.parametrize("row", SERVED, ids=lambda row: f"{row.method} {row.path}")
 
 
-def operation(row: Row) -> dict[str, Any]:
+def operation(row: EndpointRow) -> dict[str, Any]:
     """The operation of a served row, with its references resolved."""
     found = _operation(row)
     assert found is not None
@@ -53,15 +53,15 @@ def form(schema: dict[str, Any]) -> Form:
     return frozenset(kinds), next(iter(formats), None), None if values is None else frozenset(values)
 
 
-def members(schema: dict[str, Any]) -> Iterator[tuple[str, Member]]:
+def members(schema: dict[str, Any]) -> Iterator[tuple[str, DocumentedMember]]:
     """The members of a schema without additions; those of arrays of texts as `name[]`."""
     for name, member in schema["properties"].items():
         if "x-addition" in member:
             continue
-        yield name, Member(form(member), name in schema.get("required", ()))
+        yield name, DocumentedMember(form(member), name in schema.get("required", ()))
         items = member.get("items", {})
         if items.get("type") == "string":
-            yield f"{name}[]", Member(form(items), is_required=True)
+            yield f"{name}[]", DocumentedMember(form(items), is_required=True)
 
 
 def test_every_row_is_served() -> None:
@@ -69,12 +69,12 @@ def test_every_row_is_served() -> None:
 
 
 @served
-def test_the_operation_is_no_addition(row: Row) -> None:
+def test_the_operation_is_no_addition(row: EndpointRow) -> None:
     assert "x-addition" not in operation(row)
 
 
 @served
-def test_parameters_are_those_of_the_document(row: Row) -> None:
+def test_parameters_are_those_of_the_document(row: EndpointRow) -> None:
     listed = {each["name"]: each for each in operation(row)["parameters"]}
 
     assert {name for name, each in listed.items() if "x-addition" not in each} == set(row.parameters)
@@ -91,7 +91,7 @@ def test_parameters_are_those_of_the_document(row: Row) -> None:
 
 
 @served
-def test_statuses_are_those_of_the_document(row: Row) -> None:
+def test_statuses_are_those_of_the_document(row: EndpointRow) -> None:
     answers = operation(row)["responses"]
     named = {int(status) for status, answer in answers.items() if "x-addition" not in answer}
 
@@ -100,7 +100,7 @@ def test_statuses_are_those_of_the_document(row: Row) -> None:
 
 
 @served
-def test_answers_are_the_objects_of_the_document(row: Row) -> None:
+def test_answers_are_the_objects_of_the_document(row: EndpointRow) -> None:
     for status, (name, is_array) in row.answers.items():
         content = operation(row)["responses"][str(status)]["content"]
         kind = "application/problem+json" if status >= 400 else "application/json"
@@ -112,7 +112,7 @@ def test_answers_are_the_objects_of_the_document(row: Row) -> None:
 
 
 @served
-def test_bodies_have_the_members_of_the_document(row: Row) -> None:
+def test_bodies_have_the_members_of_the_document(row: EndpointRow) -> None:
     described = operation(row)
     assert ("requestBody" in described) == bool(row.body)
     if row.body:
@@ -136,11 +136,13 @@ def test_the_tables_of_the_document_are_parsed_correctly() -> None:
     assert (limit.place, limit.type, limit.default, limit.least, limit.most) == ("query", "integer", 50, 1, 100)
     assert rows["GET", "/library"].answers == {200: ("Product", True), 401: ("problem details", False)}
     assert rows["POST", "/jobs"].answers == {200: ("JobStatus", False), 202: ("JobStatus", False)}
-    assert rows["POST", "/jobs"].body["payload"] == Member((frozenset({"object"}), None, None), is_required=True)
+    assert rows["POST", "/jobs"].body["payload"] == DocumentedMember(
+        (frozenset({"object"}), None, None), is_required=True
+    )
     assert rows["GET", "/jobs/{job_id}"].parameters["job_id"].format == "uuid"
     assert OBJECTS["Product"]["kind"].form[2] == {"game", "app", "tool"}
     assert OBJECTS["Product"]["platforms[]"].form[2] == {"windows", "macos", "linux", "android", "ios", "web"}
     assert OBJECTS["health"] == {
-        "status": Member((frozenset({"string"}), None, None), is_required=True),
-        "version": Member((frozenset({"string"}), None, None), is_required=False),
+        "status": DocumentedMember((frozenset({"string"}), None, None), is_required=True),
+        "version": DocumentedMember((frozenset({"string"}), None, None), is_required=False),
     }

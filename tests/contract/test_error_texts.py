@@ -13,7 +13,7 @@ from countersign.kernel.http import decode
 from tests.contract.error_texts import complaint, error_names, texts
 
 
-class Everything(msgspec.Struct, forbid_unknown_fields=True):
+class EveryMemberType(msgspec.Struct, forbid_unknown_fields=True):
     """A body with a member of each type and bound that routes declare."""
 
     text: Annotated[str, msgspec.Meta(min_length=2, max_length=4)] = "aa"
@@ -36,12 +36,12 @@ class Everything(msgspec.Struct, forbid_unknown_fields=True):
 ANYTHING: tuple[object, ...] = (None, True, 0, 7, -1, 1.5, "", "zzzzzz", [], [1, 2, 3], {}, {"a": "b", "c": 1}, 10**30)
 
 
-@pytest.mark.parametrize("name", [*Everything.__struct_fields__, "unknown"])
+@pytest.mark.parametrize("name", [*EveryMemberType.__struct_fields__, "unknown"])
 def test_a_member_of_another_type_or_range_is_refused_in_plain_english(name: str) -> None:
     refusals = list[InvalidRequest]()
     for value in ANYTHING:
         try:
-            decode.json(json.dumps({name: value}).encode(), Everything)
+            decode.json(json.dumps({name: value}).encode(), EveryMemberType)
         except InvalidRequest as error:
             refusals.append(error)
 
@@ -66,7 +66,7 @@ def test_a_member_of_another_type_or_range_is_refused_in_plain_english(name: str
 )
 def test_a_parameter_names_what_it_must_be(query: dict[str, str], said: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        decode.query(query, Everything)
+        decode.query(query, EveryMemberType)
 
     assert caught.value.detail == said
 

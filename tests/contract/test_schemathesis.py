@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.fuzzed import Fuzzed, serving
+from tests.contract.fuzzed import FuzzedStore, serving
 from tests.figures import Figures
 
 SEED = 8480
@@ -29,21 +29,21 @@ LEAST_SAMPLE = 50
 
 
 @pytest.fixture(scope="module")
-def sampled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FuzzedStore]:
     """The served store, for all callers of a sample."""
     with serving(tmp_path_factory.mktemp("fuzzed") / "data") as running:
         yield running
 
 
 @pytest.fixture
-def fuzzed(tmp_path: Path) -> Iterator[Fuzzed]:
+def fuzzed(tmp_path: Path) -> Iterator[FuzzedStore]:
     """A served store for one test, with unchanged data."""
     with serving(tmp_path / "data") as running:
         yield running
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_a_sample_of_requests_is_answered_as_described(sampled: Fuzzed, caller: str, tmp_path: Path) -> None:
+def test_a_sample_of_requests_is_answered_as_described(sampled: FuzzedStore, caller: str, tmp_path: Path) -> None:
     _require(sampled, caller)
     phases, every = SAMPLE[caller]
 
@@ -57,7 +57,7 @@ def test_a_sample_of_requests_is_answered_as_described(sampled: Fuzzed, caller: 
 @pytest.mark.parametrize("phases", FULL)
 @pytest.mark.parametrize("caller", CALLERS)
 def test_every_request_is_answered_as_described(
-    fuzzed: Fuzzed, caller: str, phases: str, tmp_path: Path, figures: Figures
+    fuzzed: FuzzedStore, caller: str, phases: str, tmp_path: Path, figures: Figures
 ) -> None:
     _require(fuzzed, caller)
     examples, least, at_most_s = FULL[phases]
@@ -76,7 +76,7 @@ def test_every_request_is_answered_as_described(
     }
 
 
-def _require(fuzzed: Fuzzed, caller: str) -> None:
+def _require(fuzzed: FuzzedStore, caller: str) -> None:
     if fuzzed.callers[caller] is None:
         pytest.skip("no keys are provisioned here")
 

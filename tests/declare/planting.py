@@ -38,7 +38,7 @@ def registry(*models: type[Model], roles: tuple[Role, ...] = ()) -> Registry:
     return Registry([BASE, nursery(*models, roles=roles)])
 
 
-class Case(NamedTuple):
+class BrokenModules(NamedTuple):
     """Modules that break one rule: the expected place in the error, without the file, and the expected remedy."""
 
     rule: Rule
@@ -47,12 +47,14 @@ class Case(NamedTuple):
     remedy: str
 
 
-def broken(rule: Rule, place: str, remedy: str, *models: type[Model], roles: tuple[Role, ...] = ()) -> Case:
+def broken(rule: Rule, place: str, remedy: str, *models: type[Model], roles: tuple[Role, ...] = ()) -> BrokenModules:
     """A case of one module with these models."""
-    return Case(rule, (nursery(*models, roles=roles),), place, remedy)
+    return BrokenModules(rule, (nursery(*models, roles=roles),), place, remedy)
 
 
-def field(rule: Rule, remedy: str, wrong: Field, *, name: str = "height", roles: tuple[Role, ...] = ()) -> Case:
+def field(
+    rule: Rule, remedy: str, wrong: Field, *, name: str = "height", roles: tuple[Role, ...] = ()
+) -> BrokenModules:
     """A case of one model with a wrong field beside valid ones."""
     plant = model("Plant", {"title": Text(), name: wrong})
     return broken(rule, f"plant.{name}", remedy, plant, roles=roles)

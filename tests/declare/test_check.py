@@ -27,13 +27,13 @@ from countersign.records import modules as switched_on
 from countersign.records.access.visibility import RIGHTS
 from tests.declare.broken import behaviour, fields, kinds
 from tests.declare.broken import modules as broken_modules
-from tests.declare.planting import BASE, Case, model, nursery, registry
+from tests.declare.planting import BASE, BrokenModules, model, nursery, registry
 
 CASES = [*broken_modules.CASES, *kinds.CASES, *fields.CASES, *behaviour.CASES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{each.rule.__name__}-{number}" for number, each in enumerate(CASES)])
-def test_a_broken_rule_is_reported_with_file_model_field_and_remedy(case: Case) -> None:
+def test_a_broken_rule_is_reported_with_file_model_field_and_remedy(case: BrokenModules) -> None:
     with pytest.raises(DeclarationError) as caught:
         Registry([BASE, *case.modules])
 

@@ -103,7 +103,7 @@ def test_every_way_to_deploy_waits_until_a_stop_has_ended(path: str, name: str) 
     assert int(waits_s[0]) > Settings().grace_s + STOPPING_S
 
 
-class Made(NamedTuple):
+class ComposeCopy(NamedTuple):
     """A copy of the compose folder in which secrets.sh was run."""
 
     folder: Path
@@ -124,16 +124,16 @@ class Made(NamedTuple):
 
 
 @pytest.fixture
-def secrets(tmp_path: Path) -> Made:
+def secrets(tmp_path: Path) -> ComposeCopy:
     """A folder after the first run."""
     shutil.copy(COMPOSE / "secrets.sh", tmp_path)
-    made = Made(tmp_path)
+    made = ComposeCopy(tmp_path)
     first = made.again()
     assert first.returncode == 0, first.stderr
     return made
 
 
-def test_the_secrets_that_are_made_open_the_store_and_are_for_their_owner_alone(secrets: Made) -> None:
+def test_the_secrets_that_are_made_open_the_store_and_are_for_their_owner_alone(secrets: ComposeCopy) -> None:
     settings = load(secrets.environment("store-1"), data=str(secrets.folder))
     password = secrets.environment("database")["POSTGRES_PASSWORD"]
 
@@ -144,7 +144,7 @@ def test_the_secrets_that_are_made_open_the_store_and_are_for_their_owner_alone(
     assert {path.stat().st_mode & 0o077 for path in (secrets.folder / "secrets").iterdir()} == {0}
 
 
-def test_secrets_are_never_replaced_and_missing_ones_of_a_newer_version_are_added(secrets: Made) -> None:
+def test_secrets_are_never_replaced_and_missing_ones_of_a_newer_version_are_added(secrets: ComposeCopy) -> None:
     before = secrets.contents()
     unchanged = secrets.again()
     for name in ("counters.env", "backup.env"):
@@ -158,7 +158,7 @@ def test_secrets_are_never_replaced_and_missing_ones_of_a_newer_version_are_adde
 
 
 def test_the_counters_ask_for_the_password_that_the_nodes_have(
-    secrets: Made, monkeypatch: pytest.MonkeyPatch
+    secrets: ComposeCopy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell, option, script = compose()["services"]["counters"]["command"]
     server = installed("redis-server", "redis-server")

@@ -6,13 +6,13 @@ import random
 from collections.abc import Awaitable, Callable
 
 from tests.faults import office_errand, store_errand, wire
-from tests.faults.errands import Hand, Ledger, Request, Say, Turned
-from tests.faults.frail import Errands
-from tests.faults.lives import Lives
-from tests.faults.office_errand import Desk
-from tests.faults.places import Place
+from tests.faults.errands import ErrandClient, Request, Say, StepLedger, WriteRefused
+from tests.faults.frail import ErrandRun
+from tests.faults.lives import RestartableService
+from tests.faults.office_errand import RecordsClients
+from tests.faults.places import FilledDirectory
 from tests.faults.store_errand import Tokens
-from tests.faults.wire import Answer
+from tests.faults.wire import WireResponse
 
 REST_S = 0.01
 AGAIN = 0.3
@@ -22,7 +22,7 @@ AGAIN = 0.3
 def over_the_wire(port: int) -> Say:
     """Requests to a served service, each on a connection of its own."""
 
-    async def send(request: Request) -> Answer:
+    async def send(request: Request) -> WireResponse:
         headers = {"Idempotency-Key": request.key} if request.key else {}
         return await wire.call(
             port, request.method, request.path, token=request.token, headers=headers, body=request.body
@@ -31,20 +31,20 @@ def over_the_wire(port: int) -> Say:
     return send
 
 
-def errand_of(place: Place) -> Callable[[Hand, int], Awaitable[None]]:
+def errand_of(place: FilledDirectory) -> Callable[[ErrandClient, int], Awaitable[None]]:
     """The errand for the service at this place."""
     if place.service == "distribution":
         tokens = Tokens(*place.tokens)
         return lambda hand, number: store_errand.publish_and_sell(hand, tokens, number)
-    desk = Desk(*place.tokens)
+    desk = RecordsClients(*place.tokens)
     return lambda hand, number: office_errand.write_and_decide(hand, desk, number)
 
 
-class Crowd:
+class ClientPool:
     """Clients that run one errand after the other, each to its end, with a pause in between, until they are stopped."""
 
-    def __init__(self, lives: Lives, place: Place, seed: int, pause_s: float = 0) -> None:
-        self.about = Errands(place.service, lives.data, place.tokens, place.database_url)
+    def __init__(self, lives: RestartableService, place: FilledDirectory, seed: int, pause_s: float = 0) -> None:
+        self.about = ErrandRun(place.service, lives.data, place.tokens, place.database_url)
         self.is_over = False
         self._say = over_the_wire(lives.port)
         self._errand = errand_of(place)
@@ -61,23 +61,23 @@ class Crowd:
                 await self.do(self._chance.choice(self._finished))
                 continue
             number = next(self._numbers)
-            self.about.ledgers[number] = Ledger()
+            self.about.ledgers[number] = StepLedger()
             await self.do(number)
             self._finished.append(number)
 
-    async def try_once(self) -> Turned | None:
+    async def try_once(self) -> WriteRefused | None:
         """Run one errand until a write is refused, and return that refusal."""
         number = next(self._numbers)
-        self.about.ledgers[number] = Ledger()
+        self.about.ledgers[number] = StepLedger()
         try:
-            await self._errand(Hand(self._say, self.about.ledgers[number]), number)
-        except Turned as turned:
+            await self._errand(ErrandClient(self._say, self.about.ledgers[number]), number)
+        except WriteRefused as turned:
             return turned
         return None
 
     async def do(self, number: int) -> None:
         """Run the errand to its end, and restart it after a failure."""
-        await self._errand(Hand(self._say, self.about.ledgers[number], _rest), number)
+        await self._errand(ErrandClient(self._say, self.about.ledgers[number], _rest), number)
 
     async def look_at_all(self) -> None:
         """Check again every answer that was ever received."""

@@ -38,14 +38,16 @@ KINDS = ("lead", "product", "artifact")
 
 
 @dataclass(frozen=True)
-class Place:
+class DataDirectory:
     """A data directory, with settings for a database and files elsewhere."""
 
     data: Path
     settings: dict[str, str]
 
     @classmethod
-    def of(cls, data: Path, postgres_url: str = "", bucket: Bucket | None = None, prefix: str = "here") -> "Place":
+    def of(
+        cls, data: Path, postgres_url: str = "", bucket: Bucket | None = None, prefix: str = "here"
+    ) -> "DataDirectory":
         """The place with this database (SQLite when empty) and this bucket (a folder when None)."""
         settings: dict[str, str] = {}
         if postgres_url:
@@ -131,7 +133,7 @@ HELD = {
 
 
 @dataclass
-class Load:
+class WriterLoad:
     """Writers of every kind, each of which pauses after an answer and writes again; what was acknowledged, and when."""
 
     running: Running
@@ -201,11 +203,11 @@ async def status(port: int, path: str, token: str, body: bytes = b"") -> int:
 
 
 async def backed_up(
-    place: Place, running: Running, pause_s: float, *options: str | Path
-) -> tuple[Load, dict[str, object]]:
+    place: DataDirectory, running: Running, pause_s: float, *options: str | Path
+) -> tuple[WriterLoad, dict[str, object]]:
     """Make a backup while writers write, let them write a little longer, and return the load and the output of the
     backup."""
-    load = Load(running, await asyncio.to_thread(place.publisher), await sign_in(running.records_port), pause_s)
+    load = WriterLoad(running, await asyncio.to_thread(place.publisher), await sign_in(running.records_port), pause_s)
     writing = asyncio.create_task(load.write())
     while not all(load.acknowledged.values()):
         await asyncio.sleep(0.01)
@@ -222,7 +224,7 @@ async def backed_up(
     return load, told
 
 
-def lost(load: Load, place: Place, before: str) -> list[str]:
+def lost(load: WriterLoad, place: DataDirectory, before: str) -> list[str]:
     """What was acknowledged before this time but is missing in the restored place."""
     moment = time_of(before)
     return [

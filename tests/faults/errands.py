@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tests.faults.wire import Answer
+from tests.faults.wire import WireResponse
 
 UNAVAILABLE = 503
 FULL = 507
@@ -27,7 +27,7 @@ class Request(NamedTuple):
     key: str = ""
 
 
-class Heard(NamedTuple):
+class TimedResponse(NamedTuple):
     """An answer, and when it came (seconds of the monotonic clock, which all processes of this machine share)."""
 
     status: int
@@ -40,21 +40,21 @@ class Heard(NamedTuple):
         return json.loads(self.text) if self.text else None
 
 
-class Lost(AssertionError):
+class WriteLost(AssertionError):
     """Something acknowledged is missing or has changed."""
 
 
-class Doubled(AssertionError):
+class WriteDoubled(AssertionError):
     """Something happened twice."""
 
 
-class Turned(Exception):
+class WriteRefused(Exception):
     """The service could not write (503, 507), and the caller does not retry."""
 
     step = ""
 
 
-Say = Callable[[Request], Awaitable[Answer]]
+Say = Callable[[Request], Awaitable[WireResponse]]
 """Sends a request once. Raises OSError or EOFError when the answer is incomplete."""
 
 Find = Callable[[Any], Awaitable[Any]]
@@ -62,23 +62,23 @@ Find = Callable[[Any], Awaitable[Any]]
 
 
 @dataclass
-class Ledger:
+class StepLedger:
     """The begun steps of one errand and their answers."""
 
     begun: set[str] = field(default_factory=set[str])
-    heard: dict[str, Heard] = field(default_factory=dict[str, Heard])
+    heard: dict[str, TimedResponse] = field(default_factory=dict[str, TimedResponse])
     held: int = 0
     found_unheard: int = 0
-    note: Callable[[str, Heard | None], None] = lambda step, heard: None
+    note: Callable[[str, TimedResponse | None], None] = lambda step, heard: None
 
     def begin(self, step: str) -> None:
         """Record that the step's request is about to be sent."""
         self.begun.add(step)
         self.note(step, None)
 
-    def hear(self, step: str, status: int, text: str) -> Heard:
+    def hear(self, step: str, status: int, text: str) -> TimedResponse:
         """Record the answer to the step."""
-        heard = self.heard[step] = Heard(status, text, time.monotonic())
+        heard = self.heard[step] = TimedResponse(status, text, time.monotonic())
         self.note(step, heard)
         return heard
 
@@ -91,12 +91,12 @@ class Ledger:
 
 
 @dataclass
-class Hand:
+class ErrandClient:
     """A client that runs errands. It waits `rest` between two tries; without `rest` the first refused write raises
-    `Turned`."""
+    `WriteRefused`."""
 
     say: Say
-    ledger: Ledger
+    ledger: StepLedger
     rest: Callable[[], Awaitable[None]] | None = None
 
     async def step(self, name: str, request: Request, find: Find | None = None, *, until: str = "") -> Any:
@@ -104,7 +104,7 @@ class Hand:
         the step `until`, which reverses it, has begun.
 
         Raises:
-            Lost: it was acknowledged, and is missing. Turned: the service could not write.
+            WriteLost: it was acknowledged, and is missing. WriteRefused: the service could not write.
         """
         first = self.ledger.heard.get(name)
         if first is not None:
@@ -121,7 +121,7 @@ class Hand:
                     return self.ledger.hear(name, 200, json.dumps(found)).value
             try:
                 answer = await self._try(request)
-            except Turned as turned:
+            except WriteRefused as turned:
                 turned.step = name
                 raise
             if answer is not None:
@@ -130,37 +130,37 @@ class Hand:
                 return self.ledger.hear(name, answer.status, answer.body.decode()).value
             is_in_doubt = True
 
-    async def ask(self, request: Request) -> Answer:
+    async def ask(self, request: Request) -> WireResponse:
         """The answer to a request that may be sent any number of times."""
         while (answer := await self._try(request)) is None:
             pass
         return answer
 
-    async def _try(self, request: Request) -> Answer | None:
+    async def _try(self, request: Request) -> WireResponse | None:
         """The answer, or None when no answer shows the outcome."""
         try:
             answer = await self.say(request)
         except (OSError, EOFError) as error:
             if self.rest is None:
-                raise Turned from error
+                raise WriteRefused from error
         else:
             if answer.status not in (UNAVAILABLE, FULL) and b"idempotency_in_progress" not in answer.body:
                 return answer
             if self.rest is None:
-                raise Turned(answer.status)
+                raise WriteRefused(answer.status)
         await self.rest()
         return None
 
     async def _look(self, find: Find, first: Any) -> Any:
         return await find(first)
 
-    async def _hold(self, name: str, request: Request, find: Find | None, first: Heard) -> None:
+    async def _hold(self, name: str, request: Request, find: Find | None, first: TimedResponse) -> None:
         if find is not None:
             if await self._look(find, first.value) is None:
-                raise Lost(f"{name} is not there, though it was answered {first.status}: {first.text[:200]}")
+                raise WriteLost(f"{name} is not there, though it was answered {first.status}: {first.text[:200]}")
         elif request.key:
             again = await self.ask(request)
             if (again.status, again.body.decode()) != (first.status, first.text):
-                raise Lost(f"{name} was answered {first.status} {first.text[:200]}, and now {again}")
+                raise WriteLost(f"{name} was answered {first.status} {first.text[:200]}, and now {again}")
             assert "idempotency-replayed" in again.headers, name
         self.ledger.held += 1

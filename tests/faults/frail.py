@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.errands import Heard, Ledger
+from tests.faults.errands import StepLedger, TimedResponse
 from tests.servers.countersign import SOURCE, environment
 
 
 @dataclass
-class Life:
+class ProcessExit:
     """How a process ended: "killed", or with this exit code; and its count of disk changes, if it got that far."""
 
     ended: object = None
@@ -27,14 +27,14 @@ class Life:
 
 
 @dataclass
-class Errands:
+class ErrandRun:
     """Errands at one service in one data directory, over several lives; `database_url` is set for PostgreSQL."""
 
     service: str
     data: Path
     tokens: tuple[str, str]
     database_url: str = ""
-    ledgers: dict[int, Ledger] = field(default_factory=dict[int, Ledger])
+    ledgers: dict[int, StepLedger] = field(default_factory=dict[int, StepLedger])
 
     @property
     def heard(self) -> int:
@@ -47,13 +47,13 @@ class Errands:
         return sum(len(each.begun - each.heard.keys()) for each in self.ledgers.values())
 
 
-class Frail:
+class FaultyDiskWorker:
     """A process that has loaded all modules and forks a child for each life."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
-    def live(self, about: Errands, mode: int = 0, at: int = 0) -> Life:
+    def live(self, about: ErrandRun, mode: int = 0, at: int = 0) -> ProcessExit:
         """Run the remaining errands on a disk that fails in this mode, and record the answers in the ledgers."""
         told = {number: {"begun": list(each.begun), "heard": each.heard} for number, each in about.ledgers.items()}
         order = {
@@ -67,7 +67,7 @@ class Frail:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
-        life = Life()
+        life = ProcessExit()
         while life.ended is None:
             self._take(self._line(), about, life)
         return life
@@ -80,19 +80,19 @@ class Frail:
         found: dict[str, Any] = json.loads(line)
         return found
 
-    def _take(self, line: dict[str, Any], about: Errands, life: Life) -> None:
+    def _take(self, line: dict[str, Any], about: ErrandRun, life: ProcessExit) -> None:
         if "errand" in line:
             ledger, step = about.ledgers[line["errand"]], line["step"]
             ledger.begun.add(step)
             if line["heard"] is not None:
-                ledger.heard[step] = Heard(*line["heard"])
+                ledger.heard[step] = TimedResponse(*line["heard"])
         else:
             for name, value in line.items():
                 setattr(life, name, value)
 
 
 @contextmanager
-def frail(library: Path, under: Path) -> Iterator[Frail]:
+def frail(library: Path, under: Path) -> Iterator[FaultyDiskWorker]:
     """A process whose disk fails below the folder."""
     variables = environment(LD_PRELOAD=str(library), FRAIL_UNDER=str(under))
     variables["PYTHONPATH"] = f"{SOURCE}:{SOURCE.parent}"
@@ -104,7 +104,7 @@ def frail(library: Path, under: Path) -> Iterator[Frail]:
         text=True,
     )
     try:
-        yield Frail(process)
+        yield FaultyDiskWorker(process)
     finally:
         process.kill()
         process.wait()

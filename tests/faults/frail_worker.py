@@ -22,10 +22,10 @@ from countersign.records import app as records
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from tests.faults import office_errand, store_errand
-from tests.faults.errands import Hand, Heard, Ledger, Request, Say, Turned
-from tests.faults.office_errand import Desk
+from tests.faults.errands import ErrandClient, Request, Say, StepLedger, TimedResponse, WriteRefused
+from tests.faults.office_errand import RecordsClients
 from tests.faults.store_errand import Tokens
-from tests.faults.wire import Answer
+from tests.faults.wire import WireResponse
 from tests.servers.countersign import MASTER_KEY
 
 ROOT_URL = "http://127.0.0.1:8480"
@@ -34,7 +34,7 @@ ONE_MORE = 1_000_000
 KILLS, KILLS_TORN, SYNC_FAILS, SYNC_LIES = 1, 2, 3, 4
 """As in frail.c."""
 
-Errand = Callable[[Hand, int], Awaitable[None]]
+Errand = Callable[[ErrandClient, int], Awaitable[None]]
 
 
 def say(**members: object) -> None:
@@ -63,23 +63,23 @@ def settings(data: str, database_url: str = "") -> Settings:
 def inside(client: httpx.AsyncClient) -> Say:
     """Requests to an application in this process."""
 
-    async def send(request: Request) -> Answer:
+    async def send(request: Request) -> WireResponse:
         headers = {"Authorization": f"Bearer {request.token}"} if request.token else {}
         if request.body:
             headers["Content-Type"] = "application/json"
         if request.key:
             headers["Idempotency-Key"] = request.key
         answer = await client.request(request.method, request.path, content=request.body, headers=headers)
-        return Answer(answer.status_code, dict(answer.headers), answer.content)
+        return WireResponse(answer.status_code, dict(answer.headers), answer.content)
 
     return send
 
 
-def ledger_of(number: int, told: dict[str, Any]) -> Ledger:
+def ledger_of(number: int, told: dict[str, Any]) -> StepLedger:
     """The ledger of an errand, which prints every step from now on."""
-    ledger = Ledger(set(told["begun"]), {step: Heard(*heard) for step, heard in told["heard"].items()})
+    ledger = StepLedger(set(told["begun"]), {step: TimedResponse(*heard) for step, heard in told["heard"].items()})
 
-    def note(step: str, heard: Heard | None) -> None:
+    def note(step: str, heard: TimedResponse | None) -> None:
         say(errand=number, step=step, heard=heard)
 
     ledger.note = note
@@ -95,7 +95,7 @@ async def work(order: dict[str, Any]) -> int:
             return await errands(
                 distribution.create(store), order, lambda hand, n: store_errand.publish_and_sell(hand, tokens, n)
             )
-    desk = Desk(*order["tokens"])
+    desk = RecordsClients(*order["tokens"])
     async with records.opened(wanted, ROOT_URL, is_loopback=True) as service:
         return await errands(
             records.create(service), order, lambda hand, n: office_errand.write_and_decide(hand, desk, n)
@@ -107,7 +107,8 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
     frail = ctypes.CDLL(None)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ROOT_URL) as client:
         hands = {
-            int(number): Hand(inside(client), ledger_of(int(number), told)) for number, told in order["errands"].items()
+            int(number): ErrandClient(inside(client), ledger_of(int(number), told))
+            for number, told in order["errands"].items()
         }
         frail.frail_arm(order["mode"], ctypes.c_long(order["at"]))
         results = await asyncio.gather(
@@ -115,24 +116,24 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
         )
         unheard = sum(hand.ledger.found_unheard for hand in hands.values())
         say(changes=frail.frail_changes(), syncs=frail.frail_syncs(), found_unheard=unheard)
-        if turned := [result.step for result in results if isinstance(result, Turned)]:
-            say(turned=turned, still_writes=await still_writes(Hand(inside(client), Ledger()), errand))
+        if turned := [result.step for result in results if isinstance(result, WriteRefused)]:
+            say(turned=turned, still_writes=await still_writes(ErrandClient(inside(client), StepLedger()), errand))
     return outcome(results)
 
 
 def outcome(results: Sequence[BaseException | None]) -> int:
     """The exit code of the errands; any error except a refused write is raised."""
     for result in results:
-        if isinstance(result, BaseException) and not isinstance(result, Turned):
+        if isinstance(result, BaseException) and not isinstance(result, WriteRefused):
             raise result
     return TURNED if any(results) else DONE
 
 
-async def still_writes(hand: Hand, errand: Errand) -> bool:
+async def still_writes(hand: ErrandClient, errand: Errand) -> bool:
     """Whether another errand can still begin."""
     try:
         await errand(hand, ONE_MORE)
-    except Turned:
+    except WriteRefused:
         return bool(hand.ledger.heard)
     return True
 

@@ -30,17 +30,17 @@ EFFECT = "INSERT INTO effect (job_id) VALUES ($1)"
 AWAKE = "INSERT INTO awake (pid) VALUES ($1)"
 
 
-class Chore(msgspec.Struct):
+class ChoreInput(msgspec.Struct):
     """How long the job takes."""
 
     seconds: float
 
 
-class Done(msgspec.Struct):
+class ChoreResult(msgspec.Struct):
     """The empty result of a job."""
 
 
-async def run(store: Store, work: JobContext[Chore]) -> Outcome:
+async def run(store: Store, work: JobContext[ChoreInput]) -> Outcome:
     """Record the beginning, wait, and write a row as the job ends."""
     async with store.database.transaction() as transaction:
         await transaction.run(BEGUN, work.job_id, os.getpid(), time.time())
@@ -50,7 +50,7 @@ async def run(store: Store, work: JobContext[Chore]) -> Outcome:
     async def commit(transaction: Transaction) -> None:
         await transaction.run(EFFECT, work.job_id)
 
-    return Outcome(Done(), commit)
+    return Outcome(ChoreResult(), commit)
 
 
 async def make_tables(database: Database) -> None:
@@ -70,7 +70,7 @@ async def opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncI
 
 def main() -> None:
     """Work on jobs until killed."""
-    worker_process.run_worker_process(opened, (JobType("chore", Chore, run),))
+    worker_process.run_worker_process(opened, (JobType("chore", ChoreInput, run),))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.process import START_S, answers, children, free_port, is_running
 
 
-class Lives:
+class RestartableService:
     """The processes that serve one data directory, one after the other. `settings` may change before a start."""
 
     def __init__(self, data: Path, service: str = "distribution") -> None:

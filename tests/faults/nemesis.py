@@ -5,17 +5,17 @@ import random
 import time
 from collections.abc import Callable
 
-from tests.faults.lives import Lives
+from tests.faults.lives import RestartableService
 
 WITHIN_S = (0.05, 0.35)
 LEAD_S = (0.0, 0.05)
 """How long before the kill the clients begin: long enough for them to be at work, too short for them to finish."""
 
 
-class Nemesis:
+class StoreKiller:
     """Kills the store at chosen times of its lives, and starts it again."""
 
-    def __init__(self, lives: Lives, seed: int) -> None:
+    def __init__(self, lives: RestartableService, seed: int) -> None:
         self.lives = lives
         self.chance = random.Random(seed)
         self.kills = 0

@@ -8,50 +8,50 @@ import httpx
 from countersign.records import app
 from countersign.records.app import RecordsService
 from countersign.records.audit.verify import verify
-from tests.faults.errands import Doubled, Hand, Ledger, Lost, Request
+from tests.faults.errands import ErrandClient, Request, StepLedger, WriteDoubled, WriteLost
 
 ROWS = 3
 AUDITED = "SELECT command, count(*) FROM audit_entry WHERE record_id = $1 GROUP BY command"
 
 
-class Desk(NamedTuple):
+class RecordsClients(NamedTuple):
     """The clients of an errand at the records service: bearer tokens of a person and of an agent of that person."""
 
     person: str
     agent: str
 
 
-async def write_and_decide(hand: Hand, desk: Desk, number: int) -> None:
+async def write_and_decide(hand: ErrandClient, desk: RecordsClients, number: int) -> None:
     """Run all steps, and check the answers of earlier steps again.
 
     Raises:
         Lost, Doubled, Turned: see Hand.step.
     """
-    await _Errand(hand, desk, number).run()
+    await _RecordsErrand(hand, desk, number).run()
 
 
 async def require_intact(service: RecordsService) -> None:
     """Only the service has changed the audit.
 
     Raises:
-        Lost: an entry is missing, or was changed.
+        WriteLost: an entry is missing, or was changed.
     """
     faults = (await verify(service.records.database, service.records.secret)).faults
     if faults:
-        raise Lost(f"the audit: {faults}")
+        raise WriteLost(f"the audit: {faults}")
 
 
-async def open_desk(service: RecordsService, person: str) -> Desk:
+async def open_desk(service: RecordsService, person: str) -> RecordsClients:
     """The person's token, with an agent that has all rights of the person."""
     transport = httpx.ASGITransport(app.create(service))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         bearer = {"Authorization": f"Bearer {person}"}
         answer = await client.post("/api/auth/agent-token", json={"scopes": ["*"], "label": "agent"}, headers=bearer)
         assert answer.status_code == 200, answer.text
-    return Desk(person, answer.json()["token"])
+    return RecordsClients(person, answer.json()["token"])
 
 
-async def require_audited_once(service: RecordsService, ledger: Ledger) -> None:
+async def require_audited_once(service: RecordsService, ledger: StepLedger) -> None:
     """Each change that a finished errand made to the records is in the audit exactly once.
 
     Raises:
@@ -68,11 +68,13 @@ async def require_audited_once(service: RecordsService, ledger: Ledger) -> None:
     for record_id, due in expected.items():
         found = {row[0]: row[1] for row in await service.records.database.fetch(AUDITED, record_id)}
         if found != due:
-            raise (Doubled if sum(found.values()) > sum(due.values()) else Lost)(f"{record_id}: {found}, not {due}")
+            raise (WriteDoubled if sum(found.values()) > sum(due.values()) else WriteLost)(
+                f"{record_id}: {found}, not {due}"
+            )
 
 
-class _Errand:
-    def __init__(self, hand: Hand, desk: Desk, number: int) -> None:
+class _RecordsErrand:
+    def __init__(self, hand: ErrandClient, desk: RecordsClients, number: int) -> None:
         self._hand = hand
         self._desk = desk
         self._name = f"errand {number}"
@@ -87,9 +89,9 @@ class _Errand:
         await self._write("update", "lead.update", update, updated, "delete")
         await self._write("qualify", "lead.qualify", {"id": lead_id}, self._got(lead_id, stage="qualified"), "delete")
         activity = {"lead": lead_id, "kind": "call", "subject": self._name}
-        activity_id = (
-            await self._write("activity", "activity.create", activity, self._subject(), "unlist")
-        )["value"]["id"]
+        activity_id = (await self._write("activity", "activity.create", activity, self._subject(), "unlist"))["value"][
+            "id"
+        ]
         await self._write("unlist", "activity.delete", {"id": activity_id}, self._gone("activity", activity_id))
         await self._plans(lead_id)
         rows = "\n".join(["title", *(f"{self._name} row {row}" for row in range(ROWS))])
@@ -105,14 +107,14 @@ class _Errand:
         plan_id = await self._propose("propose", steps)
         await self._approve("approve", plan_id)
         if await self._one("lead", title=beside) is None:
-            raise Lost(f"{self._name}: the plan is executed, and its lead is not there")
+            raise WriteLost(f"{self._name}: the plan is executed, and its lead is not there")
         doomed = [{"command": "lead.delete", "input": {"id": lead_id}}]
         refused_id = await self._propose("refused", doomed)
         no = {"id": refused_id, "reason": "not this one"}
         await self._write("reject", "plan.reject", no, self._decided(refused_id, "rejected"))
         await self._approve("delete", await self._propose("doom", doomed))
         if await self._gone("lead", lead_id)(None) is None:
-            raise Lost(f"{self._name}: the deletion is executed, and its lead is there")
+            raise WriteLost(f"{self._name}: the deletion is executed, and its lead is there")
 
     async def _propose(self, name: str, steps: list[dict[str, object]]) -> str:
         why = f"{self._name} {name}"
@@ -157,7 +159,7 @@ class _Errand:
     async def _one(self, model: str, **equal: object) -> dict[str, Any] | None:
         found = await self._all(model, **equal)
         if len(found) > 1:
-            raise Doubled(f"{len(found)} of {model} {equal}")
+            raise WriteDoubled(f"{len(found)} of {model} {equal}")
         return found[0] if found else None
 
     def _titled(self, title: str) -> Any:
@@ -197,5 +199,5 @@ class _Errand:
     async def _imported(self, first: Any) -> Any:
         found = [await self._one("lead", title=f"{self._name} row {row}") for row in range(ROWS)]
         if len([each for each in found if each is not None]) not in (0, ROWS):
-            raise Lost(f"{self._name}: half an import")
+            raise WriteLost(f"{self._name}: half an import")
         return None if found[0] is None else {"value": {"ids": [each["id"] for each in found if each]}}

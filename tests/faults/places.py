@@ -12,14 +12,14 @@ import apsw
 from countersign.records import app as records
 from countersign.store import app as distribution
 from tests.faults import frail_worker, office_errand, store_errand
-from tests.faults.errands import Ledger, Lost
-from tests.faults.frail import Errands
-from tests.faults.lives import Lives
+from tests.faults.errands import StepLedger, WriteLost
+from tests.faults.frail import ErrandRun
+from tests.faults.lives import RestartableService
 from tests.records import office
 from tests.servers.countersign import MASTER_KEY, move_to_postgres
 
 
-class Place(NamedTuple):
+class FilledDirectory(NamedTuple):
     """A service's filled data directory (and PostgreSQL database, if it has a URL), and the bearer tokens for
     errands."""
 
@@ -29,11 +29,11 @@ class Place(NamedTuple):
     database_url: str = ""
 
 
-def filled(service: str, data: Path, database_url: str = "", root_url: str = frail_worker.ROOT_URL) -> Place:
+def filled(service: str, data: Path, database_url: str = "", root_url: str = frail_worker.ROOT_URL) -> FilledDirectory:
     """Fill a new data directory, and an empty database, for a service that will be served there."""
     url = database_url if database_url.startswith("postgres") else ""
     filling = _store(data, url, root_url) if service == "distribution" else _office(data, url)
-    return Place(service, data, asyncio.run(filling), url)
+    return FilledDirectory(service, data, asyncio.run(filling), url)
 
 
 async def _store(data: Path, url: str, root_url: str) -> tuple[str, str]:
@@ -53,14 +53,14 @@ _folders: list[TemporaryDirectory[str]] = []
 
 
 @cache
-def to_copy(service: str) -> Place:
+def to_copy(service: str) -> FilledDirectory:
     """A filled data directory on SQLite, made once for the test run."""
     folder = TemporaryDirectory()
     _folders.append(folder)
     return filled(service, Path(folder.name) / "data")
 
 
-def served(lives: Lives, database_url: str = "") -> Place:
+def served(lives: RestartableService, database_url: str = "") -> FilledDirectory:
     """Fill the data directory of the lives and an empty database, with quotas too large to be reached."""
     if lives.service == "records":
         url = database_url if database_url.startswith("postgres") else ""
@@ -77,27 +77,27 @@ def served(lives: Lives, database_url: str = "") -> Place:
     return place
 
 
-def copied(place: Place, data: Path, count: int) -> Errands:
+def copied(place: FilledDirectory, data: Path, count: int) -> ErrandRun:
     """`count` errands, none of them begun, in a copy of the place."""
     shutil.copytree(place.data, data)
-    return Errands(place.service, data, place.tokens, ledgers={number: Ledger() for number in range(count)})
+    return ErrandRun(place.service, data, place.tokens, ledgers={number: StepLedger() for number in range(count)})
 
 
-def require_sound(about: Errands) -> None:
+def require_sound(about: ErrandRun) -> None:
     """The database is consistent.
 
     Raises:
-        Lost: it is damaged.
+        WriteLost: it is damaged.
     """
     for path in about.data.glob("*.sqlite"):
         connection = apsw.Connection(str(path))
         found = connection.pragma("integrity_check")
         connection.close()
         if found != "ok":
-            raise Lost(f"{path.name}: {found}")
+            raise WriteLost(f"{path.name}: {found}")
 
 
-def require_once(about: Errands) -> None:
+def require_once(about: ErrandRun) -> None:
     """Every step of every errand, all of which are finished, has happened once.
 
     Raises:
@@ -106,7 +106,7 @@ def require_once(about: Errands) -> None:
     asyncio.run(_require_once(about))
 
 
-async def _require_once(about: Errands) -> None:
+async def _require_once(about: ErrandRun) -> None:
     wanted = frail_worker.settings(str(about.data), about.database_url)
     if about.service == "distribution":
         async with distribution.open_store(wanted, frail_worker.ROOT_URL, is_loopback=True) as store:

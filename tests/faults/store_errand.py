@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from countersign.store.context import Store
 from tests.faults import shop
-from tests.faults.errands import Doubled, Hand, Lost, Request
+from tests.faults.errands import ErrandClient, Request, WriteDoubled, WriteLost
 
 API = "/api/v1"
 FILE_BYTES = 20_000
@@ -56,13 +56,13 @@ def content(number: int) -> bytes:
     return random.Random(number).randbytes(FILE_BYTES)
 
 
-async def publish_and_sell(step_runner: Hand, tokens: Tokens, number: int) -> None:
+async def publish_and_sell(step_runner: ErrandClient, tokens: Tokens, number: int) -> None:
     """Run each step of the scenario that has no answer yet. If a step has an answer, check that its effect remains.
 
     Raises:
         Lost, Turned: see Hand.step.
     """
-    await _Errand(step_runner, tokens, number).run()
+    await _StoreErrand(step_runner, tokens, number).run()
 
 
 async def require_once(store: Store, number: int) -> None:
@@ -75,12 +75,12 @@ async def require_once(store: Store, number: int) -> None:
     assert row is not None
     found = tuple(int(each) for each in row)
     if found != EXPECTED_COUNTS:
-        kind = Doubled if any(has > due for has, due in zip(found, EXPECTED_COUNTS, strict=True)) else Lost
+        kind = WriteDoubled if any(has > due for has, due in zip(found, EXPECTED_COUNTS, strict=True)) else WriteLost
         raise kind(f"errand {number} left {found} instead of {EXPECTED_COUNTS}")
 
 
-class _Errand:
-    def __init__(self, step_runner: Hand, tokens: Tokens, number: int) -> None:
+class _StoreErrand:
+    def __init__(self, step_runner: ErrandClient, tokens: Tokens, number: int) -> None:
         self._step_runner = step_runner
         self._tokens = tokens
         self._number = number
@@ -151,7 +151,7 @@ class _Errand:
             Request("GET", f"{API}/artifacts/{ready[0]['id']}", self._tokens.publisher)
         )
         if download.body != content(self._number):
-            raise Lost(f"errand {self._number}: the artifact is ready, and not whole: {download.status}")
+            raise WriteLost(f"errand {self._number}: the artifact is ready, and not whole: {download.status}")
         return ready[0]
 
     async def _working_key(self, first_answer: Any) -> Any:

@@ -7,14 +7,14 @@ import time
 from pathlib import Path
 
 from countersign.cli.output import Exit
-from tests.faults.drill import Place
+from tests.faults.drill import DataDirectory
 from tests.figures import Figures
 from tests.servers.countersign import COMMAND
 
 KILLS, KILLS_FULL = 2, 50
 
 
-def killed(place: Place, command: list[str | Path], after_s: float) -> bool:
+def killed(place: DataDirectory, command: list[str | Path], after_s: float) -> bool:
     """Run the command, kill it after `after_s` seconds, and return whether it was still running."""
     process = subprocess.Popen(
         [*COMMAND, *command], env=place.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -26,7 +26,7 @@ def killed(place: Place, command: list[str | Path], after_s: float) -> bool:
 
 def test_a_killed_backup_or_restore_leaves_nothing_half(tmp_path: Path, is_full: bool, figures: Figures) -> None:
     chance = random.Random(11)
-    place = Place.of(tmp_path / "data")
+    place = DataDirectory.of(tmp_path / "data")
     place.run("org", "create", "acme", "--name", "Acme", "--data", place.data)
     place.run("modules", "apply", "--data", place.data)
     archive, copy = tmp_path / "one.backup", tmp_path / "copy"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import drill, wire
-from tests.faults.drill import Load, Place
+from tests.faults.drill import DataDirectory, WriterLoad
 from tests.figures import Figures
 from tests.servers.countersign import Running
 from tests.servers.postgres import PostgresFactory
@@ -26,14 +26,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(("kind", "number"), [(KINDS[number % len(KINDS)], number) for number in numbers])
 
 
-def places(kind: str, request: pytest.FixtureRequest, folder: Path) -> tuple[Place, Place]:
+def places(kind: str, request: pytest.FixtureRequest, folder: Path) -> tuple[DataDirectory, DataDirectory]:
     """The original's place, and an empty place like it: SQLite, PostgreSQL, files in folders or in a bucket."""
     if kind == "sqlite":
-        return Place.of(folder / "original"), Place.of(folder / "copy")
+        return DataDirectory.of(folder / "original"), DataDirectory.of(folder / "copy")
     new_url: PostgresFactory = request.getfixturevalue("new_postgres_url")
     bucket: Bucket | None = request.getfixturevalue("s3_url") if "s3" in kind else None
-    original = Place.of(folder / "original", new_url(), bucket)
-    return original, Place.of(folder / "copy", new_url(), bucket, "there")
+    original = DataDirectory.of(folder / "original", new_url(), bucket)
+    return original, DataDirectory.of(folder / "copy", new_url(), bucket, "there")
 
 
 def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
@@ -69,7 +69,7 @@ def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
         asyncio.run(a_day_after(running, copy, load))
 
 
-async def a_day_after(running: Running, copy: Place, load: Load) -> None:
+async def a_day_after(running: Running, copy: DataDirectory, load: WriterLoad) -> None:
     """Old sessions are no longer valid; a person who signs in again can read, write and download."""
     lead = json.dumps({"title": "after the restore"}).encode()
     assert await drill.status(running.records_port, "/api/lead/create", load.person, lead) == 401

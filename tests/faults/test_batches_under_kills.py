@@ -9,8 +9,8 @@ from typing import Any
 
 from countersign.store.context import Store
 from tests.faults import shop, wire
-from tests.faults.lives import Lives
-from tests.faults.nemesis import Nemesis
+from tests.faults.lives import RestartableService
+from tests.faults.nemesis import StoreKiller
 from tests.figures import Figures
 
 KILLS, KILLS_FULL = 4, 120
@@ -19,7 +19,7 @@ ROWS = "SELECT p.slug, r.status FROM product p LEFT JOIN release r ON r.product_
 
 
 @dataclass
-class Sent:
+class SentBatch:
     """One batch, and its answer, if there was one."""
 
     number: int
@@ -42,7 +42,7 @@ class Sent:
         return json.dumps({"mode": "atomic", "operations": operations}).encode()
 
 
-async def send(lives: Lives, token: str, batch: Sent) -> None:
+async def send(lives: RestartableService, token: str, batch: SentBatch) -> None:
     """Send the batch once, as soon as the server accepts connections; a broken connection leaves it unanswered."""
     headers = {"Idempotency-Key": batch.key}
     while True:
@@ -67,15 +67,15 @@ async def kept(store: Store) -> dict[int, list[str | None]]:
     return found
 
 
-async def play(store: Store, nemesis: Nemesis, token: str, kills: int) -> list[Sent]:
+async def play(store: Store, nemesis: StoreKiller, token: str, kills: int) -> list[SentBatch]:
     """Let clients send batches one after another, each once, until all kills are done, and check after each kill that
     every batch is complete."""
-    batches: list[Sent] = []
+    batches: list[SentBatch] = []
     is_over = False
 
     async def client() -> None:
         while not is_over:
-            batches.append(Sent(len(batches)))
+            batches.append(SentBatch(len(batches)))
             await send(nemesis.lives, token, batches[-1])
 
     async with asyncio.TaskGroup() as group:
@@ -89,7 +89,7 @@ async def play(store: Store, nemesis: Nemesis, token: str, kills: int) -> list[S
     return batches
 
 
-async def repeat(lives: Lives, token: str, batches: list[Sent]) -> None:
+async def repeat(lives: RestartableService, token: str, batches: list[SentBatch]) -> None:
     """Send the unanswered batches again; after that, all must have been applied."""
     for each in batches:
         while each.statuses is None:
@@ -98,11 +98,11 @@ async def repeat(lives: Lives, token: str, batches: list[Sent]) -> None:
 
 
 async def test_a_batch_is_there_whole_or_not_at_all_when_the_server_is_killed(
-    lives: Lives, database_url: str, is_full: bool, figures: Figures
+    lives: RestartableService, database_url: str, is_full: bool, figures: Figures
 ) -> None:
     async with shop.opened(lives, database_url) as store:
         token = await shop.publisher(store, await shop.organisation(store))
-        nemesis = Nemesis(lives, seed=1)
+        nemesis = StoreKiller(lives, seed=1)
         await nemesis.restart()
 
         batches = await play(store, nemesis, token, KILLS_FULL if is_full else KILLS)

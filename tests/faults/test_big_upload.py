@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.faults import shop
-from tests.faults.lives import Lives
+from tests.faults.lives import RestartableService
 from tests.figures import Figures
 
 MIB = 1 << 20
@@ -21,10 +21,10 @@ GROWTH_MIB = 100
 PART_MIB = 24
 
 
-class Publisher(NamedTuple):
+class ReleasePublisher(NamedTuple):
     """A client that may announce files of one release, and its address."""
 
-    lives: Lives
+    lives: RestartableService
     token: str
     release: str
 
@@ -40,7 +40,7 @@ class Publisher(NamedTuple):
 
 
 @pytest.fixture
-def publisher(lives: Lives) -> Publisher:
+def publisher(lives: RestartableService) -> ReleasePublisher:
     """A served store with a product and a release."""
 
     async def prepare() -> str:
@@ -55,7 +55,7 @@ def publisher(lives: Lives) -> Publisher:
     bearer = {"Authorization": f"Bearer {token}"}
     made = httpx.post(releases, json={"version": "1.0.0", "channel": "stable"}, headers=bearer)
     assert made.status_code == 201, made.text
-    return Publisher(lives, token, "/api/v1/products/river/releases/1.0.0")
+    return ReleasePublisher(lives, token, "/api/v1/products/river/releases/1.0.0")
 
 
 def pieces(first: int, stop: int) -> Iterator[bytes]:
@@ -78,7 +78,7 @@ def put(port: int, path: str, first: int, stop: int, size_mib: int) -> tuple[int
         connection.close()
 
 
-def send(publisher: Publisher, way: str, size_mib: int) -> bytes:
+def send(publisher: ReleasePublisher, way: str, size_mib: int) -> bytes:
     """Upload the file in one request, or in parts in any order, and return the last answer's body."""
     path = publisher.announce(size_mib * MIB, f"{way}.bin")
     stride = size_mib if way == "whole" else PART_MIB
@@ -91,7 +91,7 @@ def send(publisher: Publisher, way: str, size_mib: int) -> bytes:
     return body
 
 
-def download_digest(publisher: Publisher, artifact_id: str) -> str:
+def download_digest(publisher: ReleasePublisher, artifact_id: str) -> str:
     """The SHA-256 of the downloaded file, which is read piece by piece."""
     digest = hashlib.sha256()
     address = f"{publisher.lives.root_url}/api/v1/artifacts/{artifact_id}"
@@ -105,7 +105,7 @@ def download_digest(publisher: Publisher, artifact_id: str) -> str:
 @pytest.mark.usefixtures("no_forking")
 @pytest.mark.parametrize("way", ["whole", "parts"])
 def test_a_large_file_is_uploaded_and_downloaded_in_constant_memory(
-    publisher: Publisher, way: str, is_full: bool, figures: Figures
+    publisher: ReleasePublisher, way: str, is_full: bool, figures: Figures
 ) -> None:
     size_mib = 2048 if is_full else 200
     expected = hashlib.sha256()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.lives import Lives
+from tests.faults.lives import RestartableService
 from tests.figures import Figures
 
 TAKES_JSON = {"distribution": "/api/v1/ask", "records": "/api/auth/login"}
@@ -55,7 +55,7 @@ def bombs(path: str) -> dict[str, tuple[bytes, bytes]]:
     }
 
 
-def answer_to(lives: Lives, bomb: tuple[bytes, bytes]) -> str:
+def answer_to(lives: RestartableService, bomb: tuple[bytes, bytes]) -> str:
     """The status of the answer, after sending as much as the service reads."""
     first, again = bomb
     said = b""
@@ -89,7 +89,7 @@ def _is_answered(connection: socket.socket) -> bool:
 def test_an_archive_bomb_is_refused_and_not_stored(
     service: str, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
-    lives = Lives(tmp_path / "data", service)
+    lives = RestartableService(tmp_path / "data", service)
     lives.start()
     try:
         sent = bombs(TAKES_JSON[service])

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults import places, wire
-from tests.faults.crowd import Crowd
-from tests.faults.lives import Lives
+from tests.faults.crowd import ClientPool
+from tests.faults.lives import RestartableService
 from tests.faults.preload import compiled
 from tests.figures import Figures
 
@@ -30,10 +30,10 @@ WITHIN_S = (0.1, 0.5)
 SEEN_S, NEAR_S = 20, 10
 
 
-class Wound:
+class ShiftedClockService:
     """A served service that reads the offset of its clock from a file."""
 
-    def __init__(self, lives: Lives, folder: Path) -> None:
+    def __init__(self, lives: RestartableService, folder: Path) -> None:
         self._lives = lives
         self._file = folder / "ahead_s"
         self.set(0)
@@ -62,14 +62,14 @@ class Wound:
 
 
 @pytest.fixture(params=["distribution", "records"])
-def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lives]:
+def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RestartableService]:
     """Each service, not started yet."""
-    made = Lives(tmp_path / "data", request.param)
+    made = RestartableService(tmp_path / "data", request.param)
     yield made
     made.kill()
 
 
-async def wind(wound: Wound, crowd: Crowd, ahead_s: Sequence[int], hands: int) -> None:
+async def wind(wound: ShiftedClockService, crowd: ClientPool, ahead_s: Sequence[int], hands: int) -> None:
     """Set the clock again and again while the clients work, then finish and check all errands."""
     chance = random.Random(len(ahead_s))
     async with asyncio.TaskGroup() as group:
@@ -83,12 +83,12 @@ async def wind(wound: Wound, crowd: Crowd, ahead_s: Sequence[int], hands: int) -
 
 
 def test_nothing_is_lost_or_doubled_when_the_clock_jumps(
-    lives: Lives, database_url: str, tmp_path: Path, is_full: bool, figures: Figures
+    lives: RestartableService, database_url: str, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     jumps = JUMPS_FULL if is_full else JUMPS
     ahead_s = [AHEAD_S[lives.service][number % JUMPS] for number in range(jumps)]
-    wound = Wound(lives, tmp_path)
-    crowd = Crowd(lives, places.served(lives, database_url), seed=0, pause_s=PAUSE_S_FULL if is_full else PAUSE_S)
+    wound = ShiftedClockService(lives, tmp_path)
+    crowd = ClientPool(lives, places.served(lives, database_url), seed=0, pause_s=PAUSE_S_FULL if is_full else PAUSE_S)
     lives.start()
 
     asyncio.run(wind(wound, crowd, ahead_s, HANDS_FULL if is_full else HANDS))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.lives import Lives
+from tests.faults.lives import RestartableService
 from tests.faults.wire import call
 from tests.figures import Figures
 
@@ -30,7 +30,7 @@ def test_a_flood_of_connections_is_outlived(service: str, tmp_path: Path, is_ful
     if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < count + 200:
         pytest.skip(f"this shell may not open {count} connections: raise ulimit -n to run this test")
     path, expected = ANSWERED[service]
-    lives = Lives(tmp_path / "data", service)
+    lives = RestartableService(tmp_path / "data", service)
     lives.start()
     try:
         resource.prlimit(lives.pid, resource.RLIMIT_NOFILE, (limit, limit))
@@ -62,7 +62,7 @@ def test_a_flood_of_connections_is_outlived(service: str, tmp_path: Path, is_ful
         lives.kill()
 
 
-def _wait_for_the_last_file(lives: Lives, limit: int) -> None:
+def _wait_for_the_last_file(lives: RestartableService, limit: int) -> None:
     """Wait until the service cannot open another file, so that it cannot accept the next connection."""
     deadline_s = time.monotonic() + PATIENCE_S
     while len(list(Path(f"/proc/{lives.pid}/fd").iterdir())) < limit - 1:
@@ -71,7 +71,7 @@ def _wait_for_the_last_file(lives: Lives, limit: int) -> None:
         time.sleep(0.01)
 
 
-async def _patient(lives: Lives, path: str) -> int:
+async def _patient(lives: RestartableService, path: str) -> int:
     """The status of a request that is repeated until it is answered."""
     deadline_s = time.monotonic() + PATIENCE_S
     while True:

@@ -17,7 +17,7 @@ from countersign.store.auth import organisations
 from countersign.store.context import Store
 from countersign.store.jobs import queries, worker_process
 from tests.faults import job_worker
-from tests.faults.job_worker import Chore
+from tests.faults.job_worker import ChoreInput
 from tests.figures import Figures
 from tests.servers.countersign import MASTER_KEY
 from tests.servers.machines import Machine, machines
@@ -65,7 +65,7 @@ async def until(store: Store, statement: str, wanted: int, *values: str) -> None
 async def asked(store: Store, org_id: str) -> str:
     """Add one job."""
     async with store.database.transaction() as transaction:
-        return await queries.enqueue(transaction, store, "chore", Chore(AT_WORK_S), org_id=org_id, created_by="x")
+        return await queries.enqueue(transaction, store, "chore", ChoreInput(AT_WORK_S), org_id=org_id, created_by="x")
 
 
 BEGUN = "SELECT count(*) FROM begun WHERE job_id = $1"

@@ -12,7 +12,7 @@ import pytest
 
 from countersign.kernel.blobs.layout import MARKER
 from tests.faults import shop, volumes
-from tests.faults.lives import Lives
+from tests.faults.lives import RestartableService
 from tests.faults.volumes import MIB, fill, free_mib
 from tests.figures import Figures
 
@@ -23,7 +23,7 @@ AGAIN_WITHIN_S = 60
 
 
 @pytest.fixture
-def volume(lives: Lives) -> Iterator[Path]:
+def volume(lives: RestartableService) -> Iterator[Path]:
     """The data directory on a small volume of its own."""
     volumes.mount_memory(lives.data, VOLUME_MIB)
     yield lives.data
@@ -31,10 +31,10 @@ def volume(lives: Lives) -> Iterator[Path]:
     volumes.unmount(lives.data)
 
 
-class Shop:
+class SmallDiskStore:
     """A served store on the small volume, with a publisher and customers."""
 
-    def __init__(self, lives: Lives) -> None:
+    def __init__(self, lives: RestartableService) -> None:
         self.lives = lives
         self.http = httpx.Client(base_url=lives.root_url + "/api/v1", timeout=60)
         asyncio.run(self._prepare())
@@ -91,9 +91,9 @@ class Shop:
 
 
 @pytest.fixture
-def store(volume: Path, lives: Lives) -> Iterator[Shop]:
+def store(volume: Path, lives: RestartableService) -> Iterator[SmallDiskStore]:
     """The store, prepared and not yet served."""
-    made = Shop(lives)
+    made = SmallDiskStore(lives)
     yield made
     made.http.close()
 
@@ -108,7 +108,7 @@ def require_full(answer: httpx.Response) -> None:
 @pytest.mark.parametrize("reserve_mib", [0, 16])
 @pytest.mark.parametrize("in_parts", [False, True], ids=["whole", "parts"])
 def test_an_upload_that_does_not_fit_leaves_nothing_behind(
-    store: Shop, volume: Path, reserve_mib: int, in_parts: bool, figures: Figures
+    store: SmallDiskStore, volume: Path, reserve_mib: int, in_parts: bool, figures: Figures
 ) -> None:
     store.open(reserve_mib)
     free_before_mib = free_mib(volume)
@@ -144,7 +144,7 @@ def test_an_upload_that_does_not_fit_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize("reserve_mib", [0, 16])
-def test_a_file_is_accepted_if_it_leaves_the_reserve(store: Shop, reserve_mib: int) -> None:
+def test_a_file_is_accepted_if_it_leaves_the_reserve(store: SmallDiskStore, reserve_mib: int) -> None:
     store.open(reserve_mib)
     size = (VOLUME_MIB - reserve_mib - 20) * MIB
 
@@ -155,7 +155,7 @@ def test_a_file_is_accepted_if_it_leaves_the_reserve(store: Shop, reserve_mib: i
 
 @pytest.mark.parametrize("reserve_mib", [0, 16])
 def test_writes_on_a_full_volume_are_refused_and_none_that_was_acknowledged_is_lost(
-    store: Shop, volume: Path, reserve_mib: int, figures: Figures
+    store: SmallDiskStore, volume: Path, reserve_mib: int, figures: Figures
 ) -> None:
     store.open(reserve_mib)
     owners = list(store.owners)
@@ -201,7 +201,7 @@ def test_writes_on_a_full_volume_are_refused_and_none_that_was_acknowledged_is_l
     }
 
 
-def until_redeemed(store: Shop, owner: str) -> float:
+def until_redeemed(store: SmallDiskStore, owner: str) -> float:
     """How long it takes, after space was freed, until the customer can redeem.
 
     Raises:

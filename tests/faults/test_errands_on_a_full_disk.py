@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults import places, volumes
-from tests.faults.crowd import Crowd, over_the_wire
+from tests.faults.crowd import ClientPool, over_the_wire
 from tests.faults.errands import FULL, Request
-from tests.faults.lives import Lives
+from tests.faults.lives import RestartableService
 from tests.figures import Figures
 
 VOLUME_MIB = 96
@@ -23,14 +23,14 @@ READS = {
 }
 
 
-class Site:
+class SmallDiskService:
     """A service on a small volume, and its clients."""
 
     def __init__(self, service: str, volume: Path) -> None:
         self.volume = volume
-        self.lives = Lives(volume / "data", service)
+        self.lives = RestartableService(volume / "data", service)
         self.lives.log = volume.with_name("log")
-        self.crowd = Crowd(self.lives, places.served(self.lives), 0)
+        self.crowd = ClientPool(self.lives, places.served(self.lives), 0)
 
     async def refused(self, tries: int) -> list[object]:
         """The refusal of each of `tries` errands, if it was refused."""
@@ -52,11 +52,11 @@ class Site:
 
 
 @pytest.fixture(params=["distribution", "records"])
-def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallDiskService]:
     """Each service."""
     volume = tmp_path / "volume"
     volumes.mount_memory(volume, VOLUME_MIB)
-    made = Site(request.param, volume)
+    made = SmallDiskService(request.param, volume)
     yield made
     made.lives.kill()
     volumes.unmount(volume)
@@ -64,7 +64,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
 
 @pytest.mark.parametrize("reserve_mib", [0, 16])
 def test_writes_on_a_full_volume_are_refused_and_succeed_when_space_is_freed(
-    site: Site, reserve_mib: int, figures: Figures
+    site: SmallDiskService, reserve_mib: int, figures: Figures
 ) -> None:
     site.lives.settings["COUNTERSIGN_RESERVE_MIB"] = str(reserve_mib)
     site.lives.start()

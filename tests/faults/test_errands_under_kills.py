@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults import places
-from tests.faults.crowd import Crowd
-from tests.faults.lives import Lives
-from tests.faults.nemesis import Nemesis
+from tests.faults.crowd import ClientPool
+from tests.faults.lives import RestartableService
+from tests.faults.nemesis import StoreKiller
 from tests.figures import Figures
 
 HANDS, HANDS_FULL = 6, 12
@@ -26,16 +26,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(params=["distribution", "records"])
-def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lives]:
+def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RestartableService]:
     """Each service, not started yet."""
-    made = Lives(tmp_path / "data", request.param)
+    made = RestartableService(tmp_path / "data", request.param)
     yield made
     made.kill()
 
 
-async def torment(lives: Lives, crowd: Crowd, hands: int, kills: int, seed: int) -> Nemesis:
+async def torment(lives: RestartableService, crowd: ClientPool, hands: int, kills: int, seed: int) -> StoreKiller:
     """Let the clients work until all kills are done, then finish and check all errands."""
-    nemesis = Nemesis(lives, seed)
+    nemesis = StoreKiller(lives, seed)
     await nemesis.restart()
     async with asyncio.TaskGroup() as group:
         for _ in range(hands):
@@ -48,10 +48,10 @@ async def torment(lives: Lives, crowd: Crowd, hands: int, kills: int, seed: int)
 
 
 def test_nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed(
-    lives: Lives, database_url: str, stint: int, is_full: bool, figures: Figures
+    lives: RestartableService, database_url: str, stint: int, is_full: bool, figures: Figures
 ) -> None:
     place = places.served(lives, database_url)
-    crowd = Crowd(lives, place, stint, pause_s=PAUSE_S_FULL if is_full else PAUSE_S)
+    crowd = ClientPool(lives, place, stint, pause_s=PAUSE_S_FULL if is_full else PAUSE_S)
     hands, kills = (HANDS_FULL, KILLS_A_STINT) if is_full else (HANDS, KILLS)
 
     nemesis = asyncio.run(torment(lives, crowd, hands, kills, stint))

@@ -16,10 +16,10 @@ from countersign.store import app
 from countersign.store.context import Store
 from countersign.store.jobs import worker_process
 from tests.faults import frail_worker, job_worker, places
-from tests.faults.crowd import Crowd
-from tests.faults.frail import Frail, frail
-from tests.faults.lives import Lives
-from tests.faults.places import Place
+from tests.faults.crowd import ClientPool
+from tests.faults.frail import FaultyDiskWorker, frail
+from tests.faults.lives import RestartableService
+from tests.faults.places import FilledDirectory
 from tests.faults.preload import compiled
 from tests.faults.test_jobs_under_kills import counted, left, seeded
 from tests.figures import Figures
@@ -31,14 +31,14 @@ HANDS = (1, 6)
 
 
 @pytest.fixture
-def worker(tmp_path: Path) -> Iterator[Frail]:
+def worker(tmp_path: Path) -> Iterator[FaultyDiskWorker]:
     """A process whose disk fails below the test's folder."""
     with frail(compiled("frail", tmp_path), tmp_path) as made:
         yield made
 
 
 def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_what_was_acknowledged(
-    worker: Frail, place: Place, tmp_path: Path, is_full: bool, figures: Figures
+    worker: FaultyDiskWorker, place: FilledDirectory, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     runs = RUNS_FULL if is_full else RUNS
     about = places.copied(place, tmp_path / "data", 1)
@@ -80,8 +80,8 @@ def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_wha
 def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_continues(
     service: str, tmp_path: Path
 ) -> None:
-    lives = Lives(tmp_path / "data", service)
-    crowd = Crowd(lives, places.served(lives), 0)
+    lives = RestartableService(tmp_path / "data", service)
+    crowd = ClientPool(lives, places.served(lives), 0)
     sound = dict(lives.settings)
     lives.settings |= {
         "LD_PRELOAD": str(compiled("frail", tmp_path)),

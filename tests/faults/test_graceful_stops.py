@@ -14,10 +14,10 @@ import pytest
 
 from tests.faults import places, wire
 from tests.faults.crowd import errand_of, over_the_wire
-from tests.faults.errands import Hand, Ledger, Request, Turned
-from tests.faults.lives import Lives
-from tests.faults.places import Place
-from tests.faults.wire import Answer
+from tests.faults.errands import ErrandClient, Request, StepLedger, WriteRefused
+from tests.faults.lives import RestartableService
+from tests.faults.places import FilledDirectory
+from tests.faults.wire import WireResponse
 from tests.figures import Figures
 
 HANDS = 12
@@ -29,10 +29,10 @@ LATER = 4 * 10**15
 """A time after every change of a plan (in 2096), in microseconds since 1970."""
 
 
-class Site:
+class StoppableService:
     """A served place, and the outcome of the requests to it."""
 
-    def __init__(self, lives: Lives, place: Place) -> None:
+    def __init__(self, lives: RestartableService, place: FilledDirectory) -> None:
         self.lives = lives
         self.place = place
         self.answered = 0
@@ -41,7 +41,7 @@ class Site:
         self._errand = errand_of(place)
         self._say = over_the_wire(lives.port)
 
-    async def say(self, request: Request) -> Answer:
+    async def say(self, request: Request) -> WireResponse:
         """Send the request; any outcome except an answer or a refused connection is a failure."""
         try:
             answer = await self._say(request)
@@ -60,26 +60,26 @@ class Site:
 
     async def work(self) -> None:
         """Run one errand after the other until the server no longer accepts connections."""
-        with suppress(Turned):
+        with suppress(WriteRefused):
             while True:
-                await self._errand(Hand(self.say, Ledger()), next(self.numbers))
+                await self._errand(ErrandClient(self.say, StepLedger()), next(self.numbers))
 
-    async def first(self) -> Ledger:
+    async def first(self) -> StepLedger:
         """Run one errand."""
-        ledger = Ledger()
-        await self._errand(Hand(self.say, ledger), next(self.numbers))
+        ledger = StepLedger()
+        await self._errand(ErrandClient(self.say, ledger), next(self.numbers))
         return ledger
 
 
 @pytest.fixture(params=["distribution", "records"])
-def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoppableService]:
     """Each service, which is not started yet."""
-    lives = Lives(tmp_path / "data", request.param)
-    yield Site(lives, places.served(lives))
+    lives = RestartableService(tmp_path / "data", request.param)
+    yield StoppableService(lives, places.served(lives))
     lives.kill()
 
 
-async def waiting(site: Site) -> list[asyncio.Task[Answer]]:
+async def waiting(site: StoppableService) -> list[asyncio.Task[WireResponse]]:
     """Requests that wait for an event that never comes: in records a plan, by REST and by MCP; in the store a job that
     no worker takes."""
     person, agent = site.place.tokens
@@ -106,7 +106,7 @@ async def waiting(site: Site) -> list[asyncio.Task[Answer]]:
     return [asyncio.create_task(each) for each in calls]
 
 
-async def stopped(site: Site) -> float:
+async def stopped(site: StoppableService) -> float:
     """Start, put under load, stop; how long the stop took."""
     site.lives.start()
     told = await waiting(site)
@@ -132,7 +132,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def test_a_stop_under_load_fails_no_request_and_tells_whoever_waits(
-    site: Site, stint: int, is_full: bool, figures: Figures
+    site: StoppableService, stint: int, is_full: bool, figures: Figures
 ) -> None:
     took_s = [asyncio.run(stopped(site)) for _ in range(STOPS_A_STINT if is_full else STOPS)]
 

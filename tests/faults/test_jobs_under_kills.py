@@ -23,7 +23,7 @@ from countersign.store.auth import organisations
 from countersign.store.context import Store
 from countersign.store.jobs import queries, worker_process
 from tests.faults import job_worker
-from tests.faults.job_worker import Chore
+from tests.faults.job_worker import ChoreInput
 from tests.figures import Figures
 from tests.servers.countersign import MASTER_KEY
 
@@ -38,14 +38,14 @@ NOTED_WITHIN_S = 2.0
 """The maximum time between the start of a job and its record of that, on a busy machine."""
 
 
-class Life(NamedTuple):
+class KilledWorker(NamedTuple):
     """A worker that was killed, and when."""
 
     pid: int
     killed_at: float
 
 
-class Wait(NamedTuple):
+class LeaseWait(NamedTuple):
     """How long a job waited after its worker was killed, and how many other jobs began in that time although its lease
     had ended. A long wait without any other job means that no worker was running."""
 
@@ -69,14 +69,14 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     )
 
 
-class Nemesis:
+class WorkerKiller:
     """Keeps workers running and kills each of them again and again."""
 
     def __init__(self, store: Store, seed: int) -> None:
         self.store = store
         self.chance = random.Random(seed)
         self.is_over = False
-        self.killed: list[Life] = []
+        self.killed: list[KilledWorker] = []
 
     async def torment(self) -> None:
         """Run the lives of one worker: each is killed a random time after it is ready; the last one is not killed."""
@@ -94,7 +94,7 @@ class Nemesis:
                 if worker.returncode is None:
                     worker.kill()
                 await worker.wait()
-            self.killed.append(Life(worker.pid, time.time()))
+            self.killed.append(KilledWorker(worker.pid, time.time()))
 
     async def _seen(self, pid: int) -> None:
         """Wait until the worker is ready."""
@@ -104,7 +104,7 @@ class Nemesis:
 
 
 @asynccontextmanager
-async def tormented(nemesis: Nemesis) -> AsyncIterator[None]:
+async def tormented(nemesis: WorkerKiller) -> AsyncIterator[None]:
     """Workers run and are killed until the block ends."""
     tasks = [asyncio.create_task(nemesis.torment()) for _ in range(WORKERS)]
     try:
@@ -129,7 +129,7 @@ async def seeded(store: Store, count: int, chance: random.Random) -> list[str]:
 
 async def asked(transaction: Transaction, store: Store, org_id: str, chance: random.Random) -> str:
     """Add one job of the organisation."""
-    chore = Chore(chance.uniform(0, 0.2))
+    chore = ChoreInput(chance.uniform(0, 0.2))
     return await queries.enqueue(transaction, store, "chore", chore, org_id=org_id, created_by="x")
 
 
@@ -140,7 +140,7 @@ async def left(store: Store) -> int:
     return int(row[0])
 
 
-async def waits(store: Store, killed: list[Life]) -> list[Wait]:
+async def waits(store: Store, killed: list[KilledWorker]) -> list[LeaseWait]:
     """Each wait of a killed worker's job until another worker began it again.
 
     Jobs whose worker was killed between taking the job and recording it are left out, because they waited once more
@@ -153,18 +153,18 @@ async def waits(store: Store, killed: list[Life]) -> list[Wait]:
     taken = {row[0]: row[1] for row in await store.database.fetch("SELECT id, attempts FROM job")}
     moments = [at for _, _, at in notes]
     kills = dict(killed)
-    found: list[Wait] = []
+    found: list[LeaseWait] = []
     for job_id, attempts in begun.items():
         for (_, pid), (again_at, _) in pairwise(attempts):
             assert pid in kills, "a job was begun again though its worker lived"
             free_at = kills[pid] + store.settings.job_lease_s + NOTED_WITHIN_S
             before_it = max(0, bisect_left(moments, again_at) - bisect_left(moments, free_at))
             if taken[job_id] == len(attempts):
-                found.append(Wait(again_at - kills[pid], before_it))
+                found.append(LeaseWait(again_at - kills[pid], before_it))
     return found
 
 
-def passed_over(waited: list[Wait]) -> list[Wait]:
+def passed_over(waited: list[LeaseWait]) -> list[LeaseWait]:
     """Waits in which workers were running and began other jobs instead."""
     many = [wait for wait in waited if wait.begun_before_it > WORKERS]
     return many + [wait for wait in waited if wait.seconds > MAX_WAIT_S and wait.begun_before_it]
@@ -182,7 +182,7 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
     chance = random.Random(7)
     async with app.open_store(settings, "http://127.0.0.1:1", is_loopback=True) as store:
         await job_worker.make_tables(store.database)
-        nemesis = Nemesis(store, seed=7)
+        nemesis = WorkerKiller(store, seed=7)
         jobs = await seeded(store, count, chance)
         began_s = time.monotonic()
 

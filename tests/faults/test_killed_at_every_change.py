@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults import frail_worker, places
-from tests.faults.frail import Frail, frail
-from tests.faults.places import Place
+from tests.faults.frail import FaultyDiskWorker, frail
+from tests.faults.places import FilledDirectory
 from tests.faults.preload import compiled
 from tests.figures import Figures
 
@@ -18,7 +18,7 @@ MOST = 5_000
 
 
 @pytest.fixture
-def worker(tmp_path: Path) -> Iterator[Frail]:
+def worker(tmp_path: Path) -> Iterator[FaultyDiskWorker]:
     """A process whose disk fails below the test's folder."""
     with frail(compiled("frail", tmp_path), tmp_path) as made:
         yield made
@@ -30,7 +30,12 @@ def worker(tmp_path: Path) -> Iterator[Frail]:
     ids=["alone", "torn", "together"],
 )
 def test_nothing_acknowledged_is_lost_when_the_process_is_killed_at_any_change_to_the_disk(
-    worker: Frail, place: Place, tmp_path: Path, way: tuple[int, int], is_full: bool, figures: Figures
+    worker: FaultyDiskWorker,
+    place: FilledDirectory,
+    tmp_path: Path,
+    way: tuple[int, int],
+    is_full: bool,
+    figures: Figures,
 ) -> None:
     at_once, mode = way
     at, points, acknowledged, in_doubt, found_unheard = 0, 0, 0, 0, 0

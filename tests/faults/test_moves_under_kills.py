@@ -11,7 +11,7 @@ import pytest
 from countersign.cli.output import Exit
 from countersign.kernel.database import migration_marker
 from countersign.kernel.database.migration_marker import MigrationMarker
-from tests.faults.drill import Place
+from tests.faults.drill import DataDirectory
 from tests.faults.test_backups_under_kills import killed
 from tests.figures import Figures
 from tests.servers.postgres import PostgresFactory
@@ -23,25 +23,27 @@ BY_ENGINE = ("records.audit_lane", "records.module_state")
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with both services' databases and one organisation, which tests copy."""
-    place = Place.of(tmp_path_factory.mktemp("template") / "data")
+    place = DataDirectory.of(tmp_path_factory.mktemp("template") / "data")
     place.run("org", "create", "acme", "--name", "Acme", "--data", place.data)
     place.run("modules", "apply", "--data", place.data)
     return place.data
 
 
-def there(data: Path, url: str) -> Place:
+def there(data: Path, url: str) -> DataDirectory:
     """The place that the data directory moves to."""
-    return Place(data, {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY_FILE": str(data / "master.key")})
+    return DataDirectory(
+        data, {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY_FILE": str(data / "master.key")}
+    )
 
 
-def tables(place: Place) -> dict[str, object]:
+def tables(place: DataDirectory) -> dict[str, object]:
     """The count of rows and the SHA-256 of each table, except tables that differ by engine."""
     found = place.told("verify", place.data, "--tables")["tables"]
     assert isinstance(found, dict)
     return {name: each for name, each in found.items() if name not in BY_ENGINE}
 
 
-def moving_s(here: Place, url: str) -> float:
+def moving_s(here: DataDirectory, url: str) -> float:
     """Move it, and return the duration in seconds."""
     began_s = time.monotonic()
     here.run("db", "migrate", "--to", url, "--data", here.data)
@@ -52,13 +54,13 @@ def test_a_killed_move_is_made_again(
     template: Path, tmp_path: Path, new_postgres_url: PostgresFactory, is_full: bool, figures: Figures
 ) -> None:
     chance = random.Random(12)
-    before = tables(Place.of(template))
+    before = tables(DataDirectory.of(template))
     cut, marked = 0, 0
-    undisturbed = Place.of(shutil.copytree(template, tmp_path / "undisturbed"))
+    undisturbed = DataDirectory.of(shutil.copytree(template, tmp_path / "undisturbed"))
     move_s = moving_s(undisturbed, new_postgres_url())
 
     for number in range(KILLS_FULL if is_full else KILLS):
-        here = Place.of(shutil.copytree(template, tmp_path / f"data-{number}"))
+        here = DataDirectory.of(shutil.copytree(template, tmp_path / f"data-{number}"))
         url = new_postgres_url()
         move: list[str | Path] = ["db", "migrate", "--to", url, "--data", here.data]
         cut += killed(here, move, chance.uniform(0.3, 1.05) * move_s)
@@ -76,7 +78,7 @@ def test_a_killed_move_is_made_again(
 def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
     template: Path, tmp_path: Path, new_postgres_url: PostgresFactory
 ) -> None:
-    here = Place.of(shutil.copytree(template, tmp_path / "data"))
+    here = DataDirectory.of(shutil.copytree(template, tmp_path / "data"))
     url, other = new_postgres_url(), new_postgres_url()
     where = url.partition("@")[2]
     move: list[str | Path] = ["db", "migrate", "--to", url, "--data", here.data]

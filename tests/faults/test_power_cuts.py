@@ -10,9 +10,9 @@ import apsw
 import pytest
 
 from tests.faults import frail_worker, places
-from tests.faults.crowd import Crowd
-from tests.faults.errands import Lost
-from tests.faults.lives import Lives
+from tests.faults.crowd import ClientPool
+from tests.faults.errands import WriteLost
+from tests.faults.lives import RestartableService
 from tests.faults.preload import compiled
 from tests.faults.volumes import PoweredVolume
 from tests.figures import Figures
@@ -24,14 +24,14 @@ VOLUME_MIB = 256
 WITHIN_S = (0.2, 0.8)
 
 
-class Site:
+class PowerCutService:
     """A service on a volume that loses its power."""
 
     def __init__(self, service: str, folder: Path, hands: int) -> None:
         self.volume = PoweredVolume(folder / "volume", VOLUME_MIB)
-        self.lives = Lives(self.volume.folder / "data", service)
+        self.lives = RestartableService(self.volume.folder / "data", service)
         self.lives.log = folder / "log"
-        self.crowd = Crowd(self.lives, places.served(self.lives), 0)
+        self.crowd = ClientPool(self.lives, places.served(self.lives), 0)
         self.cuts = 0
         self._hands = hands
         self.dropped = 0
@@ -79,14 +79,16 @@ class Site:
 
 
 @pytest.fixture(params=["distribution", "records"])
-def site(request: pytest.FixtureRequest, tmp_path: Path, is_full: bool) -> Iterator[Site]:
+def site(request: pytest.FixtureRequest, tmp_path: Path, is_full: bool) -> Iterator[PowerCutService]:
     """Each service on a volume of its own."""
-    made = Site(request.param, tmp_path, HANDS_FULL if is_full else HANDS)
+    made = PowerCutService(request.param, tmp_path, HANDS_FULL if is_full else HANDS)
     yield made
     made.close()
 
 
-def test_no_acknowledged_write_is_lost_in_a_power_cut(site: Site, is_full: bool, figures: Figures) -> None:
+def test_no_acknowledged_write_is_lost_in_a_power_cut(
+    site: PowerCutService, is_full: bool, figures: Figures
+) -> None:
     asyncio.run(site.suffer(CUTS_FULL if is_full else CUTS))
 
     asyncio.run(site.crowd.look_at_all())
@@ -105,14 +107,14 @@ def test_no_acknowledged_write_is_lost_in_a_power_cut(site: Site, is_full: bool,
     }
 
 
-def test_a_service_whose_syncs_do_nothing_is_found_out(site: Site, tmp_path: Path, figures: Figures) -> None:
+def test_a_service_whose_syncs_do_nothing_is_found_out(site: PowerCutService, tmp_path: Path, figures: Figures) -> None:
     site.lives.settings |= {
         "LD_PRELOAD": str(compiled("frail", tmp_path)),
         "FRAIL_UNDER": str(site.volume.folder),
         "FRAIL_MODE": str(frail_worker.SYNC_LIES),
     }
 
-    with pytest.raises((Lost, apsw.Error, RuntimeError)) as found:
+    with pytest.raises((WriteLost, apsw.Error, RuntimeError)) as found:
         asyncio.run(site.suffer(CUTS_OF_THE_CONTROL))
 
-    figures |= {"cuts": site.cuts, "found": "lost" if isinstance(found.value, Lost) else "damaged"}
+    figures |= {"cuts": site.cuts, "found": "lost" if isinstance(found.value, WriteLost) else "damaged"}

@@ -14,16 +14,16 @@ import pytest
 
 from countersign.store.context import Store
 from tests.faults import shop, wire
-from tests.faults.lives import Lives
-from tests.faults.nemesis import Nemesis
-from tests.faults.wire import Answer
+from tests.faults.lives import RestartableService
+from tests.faults.nemesis import StoreKiller
+from tests.faults.wire import WireResponse
 from tests.figures import Figures
 
 KILLS, STINTS_FULL, KILLS_A_STINT = 5, 10, 50
 """1,000 kills in all: 10 stints of 50 on each database, so that an interrupted run continues with the next stint."""
 
 
-class Size(NamedTuple):
+class RoundSize(NamedTuple):
     """The persons who want a code, its uses, the clients at a time, and how many first tries each life has."""
 
     persons: int
@@ -32,7 +32,7 @@ class Size(NamedTuple):
     first_tries_a_life: int
 
 
-SAMPLE, FULL = Size(100, 33, 32, 25), Size(300, 100, 64, 75)
+SAMPLE, FULL = RoundSize(100, 33, 32, 25), RoundSize(300, 100, 64, 75)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -42,14 +42,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @dataclass
-class Round:
+class RedeemRound:
     """One code, the persons who want it, and every answer to each."""
 
     code: str
     product_id: str
     owners: dict[str, str]
     keys: dict[str, str] = field(default_factory=dict)
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, WireResponse] = field(default_factory=dict)
     kept_unheard: int = 0
     replays: int = 0
     cut: int = 0
@@ -58,7 +58,7 @@ class Round:
         """The persons who got an answer with this status."""
         return {owner for owner, answer in self.answers.items() if answer.status == status}
 
-    def hear(self, owner: str, answer: Answer) -> None:
+    def hear(self, owner: str, answer: WireResponse) -> None:
         """Record an answer; a second answer to the same person must equal the first, byte for byte."""
         is_replay = "idempotency-replayed" in answer.headers
         first = self.answers.setdefault(owner, answer)
@@ -70,7 +70,7 @@ class Round:
             assert (answer.status, answer.body) == (first.status, first.body)
 
 
-async def redeem(lives: Lives, about: Round, owner: str) -> None:
+async def redeem(lives: RestartableService, about: RedeemRound, owner: str) -> None:
     """Redeem the code for the person, and repeat with the same key until there is an answer."""
     key = about.keys.setdefault(owner, str(uuid.uuid4()))
     headers = {"Idempotency-Key": key}
@@ -94,7 +94,7 @@ async def redeem(lives: Lives, about: Round, owner: str) -> None:
         return
 
 
-async def play(nemesis: Nemesis, about: Round, kills: int, size: Size) -> None:
+async def play(nemesis: StoreKiller, about: RedeemRound, kills: int, size: RoundSize) -> None:
     """Let the clients work, with several first tries in each life, until all are answered and all kills are done."""
     waiting = list(about.owners)
     nemesis.chance.shuffle(waiting)
@@ -127,7 +127,7 @@ async def play(nemesis: Nemesis, about: Round, kills: int, size: Size) -> None:
         is_over = True
 
 
-async def check(store: Store, lives: Lives, about: Round, size: Size) -> None:
+async def check(store: Store, lives: RestartableService, about: RedeemRound, size: RoundSize) -> None:
     """Check the round: the code was redeemed exactly as often as it has uses, none is lost or doubled, and answers do
     not change."""
     for owner in about.owners:
@@ -142,19 +142,19 @@ async def check(store: Store, lives: Lives, about: Round, size: Size) -> None:
 
 
 async def test_no_use_of_a_code_is_lost_or_doubled_when_the_server_is_killed(
-    lives: Lives, database_url: str, stint: int, is_full: bool, figures: Figures
+    lives: RestartableService, database_url: str, stint: int, is_full: bool, figures: Figures
 ) -> None:
     wanted, size = (KILLS_A_STINT, FULL) if is_full else (KILLS, SAMPLE)
-    rounds: list[Round] = []
+    rounds: list[RedeemRound] = []
     async with shop.opened(lives, database_url) as store:
         org_id = await shop.organisation(store)
         owners = await shop.persons(store, size.persons)
-        nemesis = Nemesis(lives, seed=stint)
+        nemesis = StoreKiller(lives, seed=stint)
         await nemesis.restart()
         while nemesis.kills < wanted:
             number = len(rounds)
             product_id = await shop.product(store, org_id, f"game-{number}")
-            about = Round(f"PROMO-{number}", product_id, owners)
+            about = RedeemRound(f"PROMO-{number}", product_id, owners)
             await shop.promo(store, org_id, product_id, about.code, size.uses)
             await play(nemesis, about, min(KILLS, wanted - nemesis.kills), size)
             await check(store, lives, about, size)

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from tests.faults.lives import Lives
+from tests.faults.lives import RestartableService
 from tests.figures import Figures
 from tests.servers.countersign import MASTER_KEY
 from tests.store.auth.agents.people import csrf_of
@@ -36,10 +36,10 @@ ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 FOREIGN_UPLOAD = "cup_marker0000000000000000000000000000000000000000000001"
 
 
-class Tour:
+class SecretTour:
     """One tour of the service, with every secret and every error that occurred."""
 
-    def __init__(self, lives: Lives) -> None:
+    def __init__(self, lives: RestartableService) -> None:
         self.lives = lives
         self.http = httpx.Client(base_url=lives.root_url, headers={"Origin": lives.root_url})
         self.secrets: dict[str, str] = {
@@ -74,7 +74,7 @@ class Tour:
         return {"Idempotency-Key": key}
 
 
-def set_up(tour: Tour) -> str:
+def set_up(tour: SecretTour) -> str:
     """Create the first organisation by its one-time link, sign in the owner with some mistakes, and return the owner's
     token."""
     link = re.search(r"token=(cls_\w+)", tour.lives.log.read_text())
@@ -95,7 +95,7 @@ def set_up(tour: Tour) -> str:
     return token
 
 
-def make_client(tour: Tour, owner: str) -> str:
+def make_client(tour: SecretTour, owner: str) -> str:
     """Create an OAuth client, exchange right and wrong secrets, and return its token."""
     scopes = "read:products read:releases write:products write:releases read:library admin:org"
     path = "/api/v1/org/clients"
@@ -116,7 +116,7 @@ def make_client(tour: Tour, owner: str) -> str:
     return token
 
 
-def publish(tour: Tour, token: str) -> None:
+def publish(tour: SecretTour, token: str) -> None:
     """Create a product and a release, let one upload fail and one succeed."""
     product = {"slug": "river", "title": "River", "kind": "game", "platforms": ["linux"]}
     tour.call("POST", "/api/v1/products", 201, token, json=product, headers=tour.keyed("product"))
@@ -139,7 +139,7 @@ def publish(tour: Tour, token: str) -> None:
     tour.call("PUT", second, 201, content=b"bytes")
 
 
-def redeem(tour: Tour, token: str) -> None:
+def redeem(tour: SecretTour, token: str) -> None:
     """Issue codes, show them again, redeem, mistype and misplace them."""
     batch = {"kind": "promo", "products": ["river"], "count": 3, "max_uses": 1}
     key = tour.keyed("codes")
@@ -161,7 +161,7 @@ def redeem(tour: Tour, token: str) -> None:
     tour.call("GET", f"/api/v1/products?cursor={FORGED_SECRET}", 400)
 
 
-def agents(tour: Tour) -> None:
+def agents(tour: SecretTour) -> None:
     """Agents register, mistype and misplace their credentials, are claimed by the owner, exchange and revoke."""
     body = {"method": "service_auth", "email": AGENTS_PERSON}
     registered = tour.call("POST", "/api/v1/auth/register", 200, json=body)
@@ -186,7 +186,7 @@ def agents(tour: Tour) -> None:
     exchange(tour, poll)
 
 
-def exchange(tour: Tour, poll: dict[str, str]) -> None:
+def exchange(tour: SecretTour, poll: dict[str, str]) -> None:
     """Exchange the claimed agent's assertion for tokens, try wrong ones, and revoke them."""
     grant = {"grant_type": CLAIM_GRANT, **poll}
     tour.wait_for_poll()
@@ -209,7 +209,7 @@ def exchange(tour: Tour, poll: dict[str, str]) -> None:
     tour.call("POST", "/auth/revoke", 200, data={"token": assertion})
 
 
-def open_account(tour: Tour) -> None:
+def open_account(tour: SecretTour) -> None:
     """Create an account by a mailed link, which is mistyped and used twice."""
     tour.call("POST", "/auth/signup", 200, data={"email": NEW_PERSON})
     letters = tour.lives.data / "mail"
@@ -227,7 +227,7 @@ def open_account(tour: Tour) -> None:
     tour.secrets["new person's session"] = str(tour.http.cookies["countersign"])
 
 
-def authorize(tour: Tour, owner: str) -> None:
+def authorize(tour: SecretTour, owner: str) -> None:
     """Get a code for a client with a redirect, spend it with a wrong verifier, with the right one, and again."""
     body = {"name": "App", "scopes": ["read:library"], "redirect_uris": ["https://app.example/back"]}
     client = tour.call("POST", "/api/v1/org/clients", 201, owner, json=body).json()
@@ -242,7 +242,7 @@ def authorize(tour: Tour, owner: str) -> None:
             tour.call("POST", "/api/v1/auth/token", status, data={**form, "client_secret": client["client_secret"]})
 
 
-def _code(tour: Tour, client_id: str) -> str:
+def _code(tour: SecretTour, client_id: str) -> str:
     challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
     asked = {"response_type": "code", "client_id": client_id, "redirect_uri": "https://app.example/back"}
     asked |= {"code_challenge": challenge, "code_challenge_method": "S256", "state": "s", "scope": "read:library"}
@@ -261,7 +261,7 @@ def found_in(text: bytes, secrets: dict[str, str]) -> list[str]:
 
 
 @pytest.fixture
-def tour(lives: Lives, database_url: str) -> Tour:
+def tour(lives: RestartableService, database_url: str) -> SecretTour:
     """A served store without data, which logs as much as it can."""
     lives.settings |= {
         "COUNTERSIGN_LOG_REQUESTS": "true",
@@ -271,10 +271,10 @@ def tour(lives: Lives, database_url: str) -> Tour:
     if database_url.startswith("postgres"):
         lives.settings["COUNTERSIGN_DATABASE_URL"] = database_url
     lives.start()
-    return Tour(lives)
+    return SecretTour(lives)
 
 
-def search_log(tour: Tour, log: bytes) -> None:
+def search_log(tour: SecretTour, log: bytes) -> None:
     """Search the log. The set-up link may be in the terminal output once; personal addresses may be in the database
     only."""
     assert found_in(log, tour.secrets) == ["set-up link"]
@@ -282,14 +282,14 @@ def search_log(tour: Tour, log: bytes) -> None:
     assert AGENTS_PERSON.encode() not in log
 
 
-def search_files(tour: Tour) -> None:
+def search_files(tour: SecretTour) -> None:
     """Search every file in the data directory except the outbox, whose letters are meant to be read."""
     files = [path for path in tour.lives.data.rglob("*") if path.is_file() and path.parent.name != "mail"]
     leaked = {path.name: found_in(path.read_bytes(), tour.secrets) for path in files}
     assert not {name: names for name, names in leaked.items() if names}
 
 
-def search_errors(tour: Tour) -> None:
+def search_errors(tour: SecretTour) -> None:
     """Search every error answer. A page that is shown again may contain what its form needs."""
     own = ("form's token", "mailed link")
     kept = {name: secret for name, secret in tour.secrets.items() if name not in own}
@@ -298,7 +298,7 @@ def search_errors(tour: Tour) -> None:
     assert not [each.text for each in tour.errors if AGENTS_PERSON in each.text and "<html" not in each.text]
 
 
-def test_no_file_and_no_error_contains_a_plain_secret(tour: Tour, figures: Figures) -> None:
+def test_no_file_and_no_error_contains_a_plain_secret(tour: SecretTour, figures: Figures) -> None:
     owner = set_up(tour)
     tour_token = make_client(tour, owner)
     publish(tour, tour_token)

@@ -10,7 +10,7 @@ from statistics import median
 
 import pytest
 
-from tests.faults.lives import Lives
+from tests.faults.lives import RestartableService
 from tests.faults.wire import call
 from tests.figures import Figures
 
@@ -31,12 +31,12 @@ KEPT_FILES = 5
 KEPT_KIB = 20 << 10
 
 
-def files(lives: Lives) -> int:
+def files(lives: RestartableService) -> int:
     """How many files and sockets the service has open."""
     return len(list(Path(f"/proc/{lives.pid}/fd").iterdir()))
 
 
-async def slow(lives: Lives, kind: str, path: str, all_begun: asyncio.Barrier) -> float:
+async def slow(lives: RestartableService, kind: str, path: str, all_begun: asyncio.Barrier) -> float:
     """Be slow in one way until the service closes the connection, and return after how many seconds it did.
 
     Raises:
@@ -68,7 +68,7 @@ async def slow(lives: Lives, kind: str, path: str, all_begun: asyncio.Barrier) -
         return time.monotonic() - began_s
 
 
-async def settled(lives: Lives) -> None:
+async def settled(lives: RestartableService) -> None:
     """Wait until the service is idle: the answers to the clients are ready and wait to be read.
 
     Raises:
@@ -84,7 +84,7 @@ async def settled(lives: Lives) -> None:
             before_s = after_s
 
 
-async def polite(lives: Lives, path: str, expected: int, count: int) -> float:
+async def polite(lives: RestartableService, path: str, expected: int, count: int) -> float:
     """Send one request after the other, and return the 99th percentile of their milliseconds."""
     waits_ms: list[float] = []
     for _ in range(count):
@@ -95,7 +95,9 @@ async def polite(lives: Lives, path: str, expected: int, count: int) -> float:
     return sorted(waits_ms)[count * 99 // 100]
 
 
-async def crowded(lives: Lives, path: str, expected: int, crowd: Sequence[str]) -> tuple[float, list[float]]:
+async def crowded(
+    lives: RestartableService, path: str, expected: int, crowd: Sequence[str]
+) -> tuple[float, list[float]]:
     """The result of `polite` while a slow client of each of these kinds is connected, and after how many seconds each
     was disconnected."""
     # The measured client starts after the slow ones are connected, because connecting them and preparing their answers
@@ -116,7 +118,7 @@ async def test_slow_clients_are_disconnected_and_delay_no_other_client(
 ) -> None:
     path, expected = ANSWERED[service]
     kinds = ["header", "body", "idle", *(["reader"] if is_full and service == "distribution" else [])]
-    lives = Lives(tmp_path / "data", service)
+    lives = RestartableService(tmp_path / "data", service)
     lives.start()
     try:
         await polite(lives, path, expected, POLITE)

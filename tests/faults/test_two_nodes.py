@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults.drill import Place
+from tests.faults.drill import DataDirectory
 from tests.figures import Figures
 from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.machines import Machine, machines, node
@@ -32,7 +32,7 @@ ANSWERS_S = 20
 
 
 @dataclass
-class Node:
+class ServedNode:
     """A served machine, which the test reaches on a connection that is never cut."""
 
     machine: Machine
@@ -66,11 +66,11 @@ class Node:
 
 
 @dataclass
-class Pair:
+class NodePair:
     """Two nodes, and the settings for a command on this machine that uses the same database."""
 
-    one: Node
-    other: Node
+    one: ServedNode
+    other: ServedNode
     data: Path
     settings: dict[str, str]
 
@@ -88,7 +88,7 @@ def pair(
     postgres_cluster: Cluster,
     redis_port: int,
     s3_endpoint: str,
-) -> Iterator[Pair]:
+) -> Iterator[NodePair]:
     """Two nodes that serve the demonstration, each on a cable that can be cut."""
     folder = tmp_path_factory.mktemp("nodes")
     name = f"nodes_{os.getpid()}"
@@ -121,29 +121,29 @@ def pair(
         data = [folder / each for each in ("first", "second", "here")]
         options = ["--demo"] if request.config.getoption("--full") else []
         if not options:
-            Place(folder / "filled", {"COUNTERSIGN_DATABASE_URL": address["database"]}).fill()
+            DataDirectory(folder / "filled", {"COUNTERSIGN_DATABASE_URL": address["database"]}).fill()
         with (
             node(first, data[0], settings(first.far), *options) as one,
             node(second, data[1], settings(second.far)) as other,
         ):
-            yield Pair(Node(first, one), Node(second, other), data[2], settings("127.0.0.1"))
+            yield NodePair(ServedNode(first, one), ServedNode(second, other), data[2], settings("127.0.0.1"))
 
 
-async def sign_in(where: Node, name: str) -> str:
+async def sign_in(where: ServedNode, name: str) -> str:
     """A session of one of the people of the records service."""
     answer = await where.record("auth/login", username=name, password="countersign-demo")
     assert answer.status_code == 200, answer.text
     return str(answer.json()["token"])
 
 
-async def agent_of(where: Node, person: str) -> str:
+async def agent_of(where: ServedNode, person: str) -> str:
     """A token of a new agent that may propose everything that its person may do."""
     answer = await where.record("auth/agent-token", person, scopes=["*"], label="bot")
     assert answer.status_code == 200, answer.text
     return str(answer.json()["token"])
 
 
-async def plan_to_delete(where: Node, person: str, agent: str, title: str) -> tuple[str, str]:
+async def plan_to_delete(where: ServedNode, person: str, agent: str, title: str) -> tuple[str, str]:
     """A lead, and the agent's waiting plan to delete it."""
     made = await where.record("lead.create", person, title=title)
     lead = str(made.json()["value"]["id"])
@@ -152,7 +152,7 @@ async def plan_to_delete(where: Node, person: str, agent: str, title: str) -> tu
     return lead, str(proposed.json()["plan_id"])
 
 
-async def executions(where: Node, root: str, plan: str) -> int:
+async def executions(where: ServedNode, root: str, plan: str) -> int:
     """How often the audit shows the execution of the plan's deletion."""
     asked: list[dict[str, object]] = [
         {"field": "plan_id", "op": "eq", "value": plan},
@@ -162,7 +162,7 @@ async def executions(where: Node, root: str, plan: str) -> int:
     return len([each for each in answer.json()["value"] if each["model"] == "lead"])
 
 
-async def new_code(where: Node, token: str, slug: str) -> str:
+async def new_code(where: ServedNode, token: str, slug: str) -> str:
     """A code for one person and a new product, because a person who owns the product uses no further code."""
     about = {"slug": slug, "title": slug, "kind": "tool", "platforms": ["linux"]}
     made = await where.store("POST", "/products", token, **about)
@@ -172,7 +172,7 @@ async def new_code(where: Node, token: str, slug: str) -> str:
     return str(made.json()["codes"][0])
 
 
-async def until_it_serves(where: Node, token: str) -> float:
+async def until_it_serves(where: ServedNode, token: str) -> float:
     """Seconds until the reconnected node answers a caller."""
     began_s = time.monotonic()
     while time.monotonic() < began_s + HEALED_S:
@@ -183,7 +183,7 @@ async def until_it_serves(where: Node, token: str) -> float:
 
 
 async def test_a_change_on_one_node_applies_on_the_other_node_at_once(
-    pair: Pair, is_full: bool, figures: Figures
+    pair: NodePair, is_full: bool, figures: Figures
 ) -> None:
     count = RACES_FULL if is_full else RACES
     player, publisher = pair.person(PLAYER), pair.person(PUBLISHER)
@@ -227,7 +227,7 @@ async def test_a_change_on_one_node_applies_on_the_other_node_at_once(
 
 @pytest.mark.parametrize("manner", ["cut", "swallow"])
 async def test_a_disconnected_node_refuses_requests_and_later_sees_the_decisions(
-    pair: Pair, manner: str, is_full: bool, figures: Figures
+    pair: NodePair, manner: str, is_full: bool, figures: Figures
 ) -> None:
     player, publisher = pair.person(PLAYER), pair.person(PUBLISHER)
     root, alice = await sign_in(pair.one, "root"), await sign_in(pair.one, "alice")

@@ -35,7 +35,7 @@ SUBMITTED = {
 }
 
 
-class Day:
+class ServicesDay:
     """Both services, the data sent to them, and what they must not reveal."""
 
     def __init__(self, store: str, records: str) -> None:
@@ -59,14 +59,14 @@ class Day:
         return answer.json()
 
 
-def sign_in(day: Day, username: str) -> str:
+def sign_in(day: ServicesDay, username: str) -> str:
     """A person's token, which is a secret from then on."""
     answer = day.records.post("/api/auth/login", json={"username": username, "password": PASSWORD})
     token = day.kept[f"session of {username}"] = str(answer.json()["token"])
     return token
 
 
-def work(day: Day) -> None:
+def work(day: ServicesDay) -> None:
     """Use the records service: a person, an agent, a plan and its approval, and every kind of invalid request."""
     wrong = {"username": SUBMITTED["unknown user"], "password": SUBMITTED["wrong password"]}
     assert day.records.post("/api/auth/login", json=wrong).status_code == 401
@@ -96,7 +96,7 @@ def work(day: Day) -> None:
     day.records.post("/mcp", headers=headers | {"Accept": "application/json, text/event-stream"}, json=said)
 
 
-def shop(day: Day) -> None:
+def shop(day: ServicesDay) -> None:
     """Use the store: accounts, questions, codes, and requests for things that do not exist."""
     form = {"email": SUBMITTED["e-mail"], "password": SUBMITTED["wrong password"]}
     assert day.store.post("/auth/signin", data=form).status_code == 401
@@ -119,7 +119,7 @@ def break_both(data: Path) -> None:
         database.execute("ALTER TABLE person RENAME TO gone")
 
 
-def fail(day: Day) -> None:
+def fail(day: ServicesDay) -> None:
     """Send requests that fail as bugs would, with personal data and secrets in them."""
     root = day.kept["session of root"]
     values = {"name": SUBMITTED["name"], "email": SUBMITTED["e-mail"], "notes": SUBMITTED["notes"]}
@@ -152,7 +152,7 @@ def lines(log: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
 
 
-def require_owners(written: list[dict[str, Any]], day: Day) -> None:
+def require_owners(written: list[dict[str, Any]], day: ServicesDay) -> None:
     """Each log line about a request names the request, and the caller's kind and id when they are known."""
     requests = [line for line in written if line["part"] == "access"]
     faults = [line for line in written if line["event"] == "request failed"]
@@ -172,7 +172,7 @@ def found_in(text: str, kept: dict[str, str]) -> list[str]:
 
 def test_log_metrics_and_traces_contain_nothing_secret_or_personal(tmp_path: Path, figures: Figures) -> None:
     with told(tmp_path) as (server, collector, operator):
-        day = Day(server.url, f"http://127.0.0.1:{server.records_port}")
+        day = ServicesDay(server.url, f"http://127.0.0.1:{server.records_port}")
         work(day)
         shop(day)
         break_both(server.data)

@@ -18,8 +18,8 @@ import pytest
 
 from countersign.kernel.http.workers import CLOSING_S
 from tests.faults import worst_cases
-from tests.faults.wire import Answer, call
-from tests.faults.worst_cases import Worst
+from tests.faults.wire import WireResponse, call
+from tests.faults.worst_cases import WorstCaseRequest
 from tests.figures import Figures
 from tests.servers.countersign import Running, served
 from tests.servers.process import children, is_running
@@ -47,7 +47,7 @@ SETTINGS = {
 }
 
 
-class Site(NamedTuple):
+class AttackedServices(NamedTuple):
     """Both services, and the tokens of the attackers."""
 
     server: Running
@@ -63,7 +63,7 @@ class Site(NamedTuple):
         process: int = json.loads((self.server.data / "serve.lock").read_text())["process"]
         return process
 
-    async def send(self, worst: Worst) -> Answer:
+    async def send(self, worst: WorstCaseRequest) -> WireResponse:
         """Send the request."""
         return await call(
             self.port(worst.service),
@@ -76,7 +76,7 @@ class Site(NamedTuple):
         )
 
 
-class Prober:
+class HealthProber:
     """Requests a health address again and again, in a thread of its own."""
 
     def __init__(self, port: int, path: str) -> None:
@@ -86,7 +86,7 @@ class Prober:
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
-    def __enter__(self) -> "Prober":
+    def __enter__(self) -> "HealthProber":
         self._thread.start()
         return self
 
@@ -125,13 +125,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def site(data: Path) -> Iterator[Site]:
+def site(data: Path) -> Iterator[AttackedServices]:
     """Both services on that data directory."""
     with served(data, service="both", settings=SETTINGS) as server:
         yield asyncio.run(_site(server))
 
 
-async def _site(server: Running) -> Site:
+async def _site(server: Running) -> AttackedServices:
     login = json.dumps({"username": "alice", "password": "countersign-demo"}).encode()
     alice = json.loads((await call(server.records_port, "POST", "/api/auth/login", body=login)).body)["token"]
     wanted = json.dumps({"label": "attacker", "scopes": ["*"]}).encode()
@@ -142,17 +142,17 @@ async def _site(server: Running) -> Site:
     granted = await call(server.port, "POST", "/api/v1/auth/token", headers=kind, body=form)
     found = await call(server.records_port, "POST", "/api/lead/list", token=alice, body=b'{"limit":1}')
     tokens = {"alice": alice, "agent": agent, "publisher": json.loads(granted.body)["access_token"]}
-    return Site(server, tokens, json.loads(found.body)["value"][0]["id"])
+    return AttackedServices(server, tokens, json.loads(found.body)["value"][0]["id"])
 
 
-def _turns(seed: int, variants: int, service: str) -> Iterator[Worst]:
+def _turns(seed: int, variants: int, service: str) -> Iterator[WorstCaseRequest]:
     return (each for each in worst_cases.endless(seed, variants) if each.service == service)
 
 
-class Attack:
+class AttackCounter:
     """A count of requests to each service, a few at a time."""
 
-    def __init__(self, site: Site, seed: int, count: int, variants: int) -> None:
+    def __init__(self, site: AttackedServices, seed: int, count: int, variants: int) -> None:
         self.site = site
         self.statuses: dict[str, Counter[int]] = defaultdict(Counter)
         self.slowest_s: dict[str, float] = defaultdict(float)
@@ -179,14 +179,14 @@ class Attack:
             self.slowest_s[worst.kind] = max(self.slowest_s[worst.kind], time.monotonic() - began_s)
 
 
-def test_worst_case_requests_leave_both_services_well(site: Site, is_full: bool, figures: Figures) -> None:
+def test_worst_case_requests_leave_both_services_well(site: AttackedServices, is_full: bool, figures: Figures) -> None:
     variants = worst_cases.VARIANTS if is_full else 1
     kinds = worst_cases.made(SEED, variants)
     services = Counter(each.service for each in kinds)
-    attack = Attack(site, SEED, FULL // 2 if is_full else max(services.values()), variants)
+    attack = AttackCounter(site, SEED, FULL // 2 if is_full else max(services.values()), variants)
     with (
-        Prober(site.server.port, "/api/v1/health") as store,
-        Prober(site.server.records_port, "/healthz") as records,
+        HealthProber(site.server.port, "/api/v1/health") as store,
+        HealthProber(site.server.records_port, "/healthz") as records,
     ):
         asyncio.run(attack.run())
 
@@ -223,9 +223,9 @@ def test_a_stop_at_any_moment_of_it_ends_both_in_time(data: Path, is_full: bool,
         assert max(took_s) < GRACE_S + CLOSING_S, figures
 
 
-async def _stopped(site: Site, everyone: list[int], chance: random.Random) -> float:
+async def _stopped(site: AttackedServices, everyone: list[int], chance: random.Random) -> float:
     """Stop in the middle of the attack, and return how long it took until all processes had ended."""
-    attack = Attack(site, chance.randrange(1 << 30), FULL, variants=1)
+    attack = AttackCounter(site, chance.randrange(1 << 30), FULL, variants=1)
     attacking = asyncio.create_task(attack.run())
     until = chance.randrange(5, 40)
     while attack.sent.total() < until and not attacking.done():

@@ -17,7 +17,7 @@ from tests.servers.countersign import MASTER_KEY
 ADD = "INSERT INTO thing (id) VALUES ($1)"
 
 
-class NotToBe(Exception):
+class RollBack(Exception):
     """Rolls the change back."""
 
 
@@ -25,14 +25,14 @@ async def make(database: Database, *, is_kept: bool) -> None:
     """Add a thing with its event.
 
     Raises:
-        NotToBe: the change is rolled back on purpose.
+        RollBack: the change is rolled back on purpose.
     """
     async with database.transaction() as transaction:
         thing = ids.new_uuid()
         await transaction.run(ADD, thing)
         await outbox.emit(transaction, "north", "thing.made", thing)
         if not is_kept:
-            raise NotToBe
+            raise RollBack
 
 
 async def live(url: str, *, is_quiet: bool) -> None:
@@ -44,7 +44,7 @@ async def live(url: str, *, is_quiet: bool) -> None:
     box = Outbox(database, master_key(Settings(master_key=MASTER_KEY)), "https://store.example", True, 14)
     async with sender.send_deliveries(box):
         for number in count():
-            with suppress(NotToBe):
+            with suppress(RollBack):
                 if not is_quiet:
                     await make(database, is_kept=number % 3 != 0)
             await asyncio.sleep(3600 if is_quiet else 0.01)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 PATIENCE_S = 60
 
 
-class Answer(NamedTuple):
+class WireResponse(NamedTuple):
     """A complete answer; header names in lower case."""
 
     status: int
@@ -25,7 +25,7 @@ async def call(
     headers: Mapping[str, str] | None = None,
     body: bytes = b"",
     patience_s: float = PATIENCE_S,
-) -> Answer:
+) -> WireResponse:
     """Send the request and read the answer. The body is JSON unless the headers name another kind.
 
     Raises:
@@ -50,7 +50,7 @@ async def call(
                 await writer.wait_closed()
 
 
-async def read_answer(reader: asyncio.StreamReader) -> Answer:
+async def read_answer(reader: asyncio.StreamReader) -> WireResponse:
     """The next answer on a connection, with its body by Content-Length or in chunks.
 
     Raises:
@@ -64,7 +64,7 @@ async def read_answer(reader: asyncio.StreamReader) -> Answer:
         body = b"".join([piece async for piece in chunks(reader)])
     else:
         body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Answer(int(first.split()[1]), headers, body)
+    return WireResponse(int(first.split()[1]), headers, body)
 
 
 async def chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:

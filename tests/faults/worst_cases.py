@@ -22,7 +22,7 @@ VARIANTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Worst:
+class WorstCaseRequest:
     """One request. `caller` selects the token; empty: no token."""
 
     kind: str
@@ -34,7 +34,7 @@ class Worst:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-Maker = Callable[[random.Random], Worst]
+Maker = Callable[[random.Random], WorstCaseRequest]
 _makers: list[tuple[str, str, Maker]] = []
 
 
@@ -51,13 +51,13 @@ def records(make: Maker) -> Maker:
 
 
 @cache
-def made(seed: int, variants: int = VARIANTS) -> tuple[Worst, ...]:
+def made(seed: int, variants: int = VARIANTS) -> tuple[WorstCaseRequest, ...]:
     """A few requests of every kind."""
     chance = random.Random(seed)
     return tuple(make(chance) for _ in range(variants) for _, _, make in _makers)
 
 
-def endless(seed: int, variants: int = VARIANTS) -> Iterator[Worst]:
+def endless(seed: int, variants: int = VARIANTS) -> Iterator[WorstCaseRequest]:
     """All kinds in rounds without end, each round in an order of its own."""
     all_of_them = made(seed, variants)
     for turn in count():
@@ -85,41 +85,41 @@ def tokens(length: int) -> str:
     return "EMAIL_1 emaiI_2 EMAIL-3 " * (length // 24)
 
 
-def _post(kind: str, service: str, path: str, caller: str, value: object) -> Worst:
-    return Worst(kind, service, "POST", path, caller, json.dumps(value, ensure_ascii=False).encode())
+def _post(kind: str, service: str, path: str, caller: str, value: object) -> WorstCaseRequest:
+    return WorstCaseRequest(kind, service, "POST", path, caller, json.dumps(value, ensure_ascii=False).encode())
 
 
-def _get(kind: str, path: str, caller: str = "", **headers: str) -> Worst:
+def _get(kind: str, path: str, caller: str = "", **headers: str) -> WorstCaseRequest:
     shown = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Worst(kind, "store", "GET", path, caller, headers=shown)
+    return WorstCaseRequest(kind, "store", "GET", path, caller, headers=shown)
 
 
 @store
-def search(chance: random.Random) -> Worst:
+def search(chance: random.Random) -> WorstCaseRequest:
     text = chance.choice((words(chance, 200), marks(200), "%_" * 100, '"' * 200))
     query = urlencode({"q": text, "limit": 100, "sort": "relevance"})
     return _get("search", f"/api/v1/products?{query}")
 
 
 @store
-def cursor(chance: random.Random) -> Worst:
+def cursor(chance: random.Random) -> WorstCaseRequest:
     letters = "".join(chance.choices("AZaz09-_", k=4096))
     return _get("cursor", f"/api/v1/products?cursor={letters}")
 
 
 @store
-def query_string(chance: random.Random) -> Worst:
+def query_string(chance: random.Random) -> WorstCaseRequest:
     pairs = "&".join(f"p{number}={chance.random()}" for number in range(1500))
     return _get("query_string", f"/api/v1/products?{pairs}")
 
 
 @store
-def path(chance: random.Random) -> Worst:
+def path(chance: random.Random) -> WorstCaseRequest:
     return _get("path", "/api/v1/products/" + quote(marks(chance.randrange(1000, 3000))))
 
 
 @store
-def headers(chance: random.Random) -> Worst:
+def headers(chance: random.Random) -> WorstCaseRequest:
     more = {f"X_{number}": "v" * 200 for number in range(90)}
     return _get(
         "headers", "/api/v1/products?limit=100", **more, Cookie="; ".join(["c=v"] * chance.randrange(1000, 3000))
@@ -127,7 +127,7 @@ def headers(chance: random.Random) -> Worst:
 
 
 @store
-def conditional(chance: random.Random) -> Worst:
+def conditional(chance: random.Random) -> WorstCaseRequest:
     tags = ", ".join(f'"{chance.randrange(10**9)}"' for _ in range(1500))
     return _get(
         "conditional", "/api/v1/products?limit=100", If_None_Match=tags, Accept="text/html;q=0.1, " * 300 + "*/*"
@@ -135,46 +135,46 @@ def conditional(chance: random.Random) -> Worst:
 
 
 @store
-def documents(chance: random.Random) -> Worst:
+def documents(chance: random.Random) -> WorstCaseRequest:
     return _get("documents", chance.choice(("/openapi.json", "/wiki.json", "/llms.txt", "/api/v1/catalog")))
 
 
 @store
-def question(chance: random.Random) -> Worst:
+def question(chance: random.Random) -> WorstCaseRequest:
     text = chance.choice(("games and " * 200, "not free or " * 160, words(chance, 2000), marks(2000), "a " * 1000))
     return _post("question", "store", "/api/v1/ask", "", {"query": text[:2000].strip()})
 
 
 @store
-def batch(chance: random.Random) -> Worst:
+def batch(chance: random.Random) -> WorstCaseRequest:
     query = urlencode({"q": words(chance, 200), "limit": 100})
     calls = [{"method": "GET", "path": f"/products?{query}&sort=title"} for _ in range(50)]
     return _post("batch", "store", "/api/v1/batch", "", {"operations": calls})
 
 
 @store
-def batch_of_questions(chance: random.Random) -> Worst:
+def batch_of_questions(chance: random.Random) -> WorstCaseRequest:
     body = {"query": words(chance, 2000)}
     calls = [{"method": "POST", "path": "/ask", "body": body} for _ in range(50)]
     return _post("batch_of_questions", "store", "/api/v1/batch", "", {"operations": calls})
 
 
 @store
-def redeem(chance: random.Random) -> Worst:
+def redeem(chance: random.Random) -> WorstCaseRequest:
     code = "".join(chance.choices("ABCDEFGHJKMNPQRSTVWXYZ23456789-", k=128))
     return _post("redeem", "store", "/api/v1/redeem", "publisher", {"code": code})
 
 
 @store
-def token(chance: random.Random) -> Worst:
+def token(chance: random.Random) -> WorstCaseRequest:
     secret = "s" * chance.randrange(100, 200)
     form = urlencode({"grant_type": "client_credentials", "client_id": "demo-publisher", "client_secret": secret})
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
-    return Worst("token", "store", "POST", "/api/v1/auth/token", "", form.encode(), kind)
+    return WorstCaseRequest("token", "store", "POST", "/api/v1/auth/token", "", form.encode(), kind)
 
 
 @store
-def product(chance: random.Random) -> Worst:
+def product(chance: random.Random) -> WorstCaseRequest:
     text = chance.choice((marks(20_000), words(chance, 20_000), "\U0001f600" * 20_000))
     value = {
         "title": marks(200),
@@ -187,44 +187,44 @@ def product(chance: random.Random) -> Worst:
 
 
 @store
-def deep_json(chance: random.Random) -> Worst:
+def deep_json(chance: random.Random) -> WorstCaseRequest:
     depth = (STORE_BYTES - ROOM) // 2
     opener = chance.choice((b"[", b'{"a":'))
     body = b'{"type":"x","payload":{"a":' + opener * (depth // len(opener))
-    return Worst("deep_json", "store", "POST", "/api/v1/jobs", "publisher", body[: STORE_BYTES - ROOM])
+    return WorstCaseRequest("deep_json", "store", "POST", "/api/v1/jobs", "publisher", body[: STORE_BYTES - ROOM])
 
 
 @store
-def wide_json(chance: random.Random) -> Worst:
+def wide_json(chance: random.Random) -> WorstCaseRequest:
     values = "1," * ((STORE_BYTES - ROOM) // 2)
     body = f'{{"type":"x{chance.randrange(9)}","payload":{{"a":[{values}1]}}}}'
-    return Worst("wide_json", "store", "POST", "/api/v1/jobs", "publisher", body.encode())
+    return WorstCaseRequest("wide_json", "store", "POST", "/api/v1/jobs", "publisher", body.encode())
 
 
 @store
-def tools(chance: random.Random) -> Worst:
+def tools(chance: random.Random) -> WorstCaseRequest:
     call = {"name": "ask", "arguments": {"query": words(chance, 2000)}}
     calls = [{"jsonrpc": "2.0", "id": each, "method": "tools/call", "params": call} for each in range(50)]
     return _mcp("tools", "store", "", calls)
 
 
 @store
-def wide_tools(chance: random.Random) -> Worst:
+def wide_tools(chance: random.Random) -> WorstCaseRequest:
     body = b"[" + b"1," * ((STORE_BYTES - ROOM - chance.randrange(99)) // 2) + b"1]"
     return _mcp_bytes("wide_tools", "store", "", body)
 
 
-def _mcp(kind: str, service: str, caller: str, value: object) -> Worst:
+def _mcp(kind: str, service: str, caller: str, value: object) -> WorstCaseRequest:
     return _mcp_bytes(kind, service, caller, json.dumps(value).encode())
 
 
-def _mcp_bytes(kind: str, service: str, caller: str, body: bytes) -> Worst:
+def _mcp_bytes(kind: str, service: str, caller: str, body: bytes) -> WorstCaseRequest:
     accept = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-03-26"}
-    return Worst(kind, service, "POST", "/mcp", caller, body, accept)
+    return WorstCaseRequest(kind, service, "POST", "/mcp", caller, body, accept)
 
 
 @records
-def conditions(chance: random.Random) -> Worst:
+def conditions(chance: random.Random) -> WorstCaseRequest:
     values = [words(chance, 20) for _ in range(1000)]
     filters = [{"field": "title", "op": "in", "value": values} for _ in range(50)]
     value = {"filter": filters, "order": [{"field": "title", "dir": "desc"}], "limit": 5000}
@@ -232,20 +232,20 @@ def conditions(chance: random.Random) -> Worst:
 
 
 @records
-def contains(chance: random.Random) -> Worst:
+def contains(chance: random.Random) -> WorstCaseRequest:
     text = chance.choice((words(chance, 2000), marks(2000), "%_" * 1000))
     filters = [{"field": "title", "op": "contains", "value": text} for _ in range(50)]
     return _post("contains", "records", "/api/lead/search", chance.choice(("alice", "agent")), {"filter": filters})
 
 
 @records
-def whole_list(chance: random.Random) -> Worst:
+def whole_list(chance: random.Random) -> WorstCaseRequest:
     value = {"limit": 5000, "offset": chance.randrange(2**53 - 1) if chance.random() < 0.5 else 0}
     return _post("whole_list", "records", "/api/lead/list", chance.choice(("alice", "agent")), value)
 
 
 @records
-def token_like_text(chance: random.Random) -> Worst:
+def token_like_text(chance: random.Random) -> WorstCaseRequest:
     text = tokens(960_000)
     return _post(
         "token_like_text",
@@ -257,13 +257,13 @@ def token_like_text(chance: random.Random) -> Worst:
 
 
 @records
-def marked_text(chance: random.Random) -> Worst:
+def marked_text(chance: random.Random) -> WorstCaseRequest:
     value = {"title": marks(500), "notes": marks(chance.randrange(100_000, 900_000))}
     return _post("marked_text", "records", "/api/lead/create", chance.choice(("alice", "agent")), value)
 
 
 @records
-def table(chance: random.Random) -> Worst:
+def table(chance: random.Random) -> WorstCaseRequest:
     rows = "title,notes\n" + "".join(
         f"{words(chance, 20)},{tokens(100)}\n" for _ in range(chance.choice((499, 999, 4_999)))
     )
@@ -271,82 +271,82 @@ def table(chance: random.Random) -> Worst:
 
 
 @records
-def empty_cells(chance: random.Random) -> Worst:
+def empty_cells(chance: random.Random) -> WorstCaseRequest:
     text = chance.choice(("," * (4 << 20), "title\n" * (1 << 20), "title\n" + ",\n" * (2 << 20)))
     return _post("empty_cells", "records", "/api/lead/import", "alice", {"csv": text, "dry_run": True})
 
 
 @records
-def export(chance: random.Random) -> Worst:
+def export(chance: random.Random) -> WorstCaseRequest:
     return _post("export", "records", "/api/lead/export", chance.choice(("alice", "agent")), {})
 
 
 @records
-def user_name(chance: random.Random) -> Worst:
+def user_name(chance: random.Random) -> WorstCaseRequest:
     name = chance.choice((marks(RECORDS_BYTES // 3), "u" * (RECORDS_BYTES - ROOM), "\u00e9" * (RECORDS_BYTES // 3)))
     return _post("user_name", "records", "/api/auth/login", "", {"username": name, "password": "p" * 200})
 
 
 @records
-def password(chance: random.Random) -> Worst:
+def password(chance: random.Random) -> WorstCaseRequest:
     value = {"username": f"u{chance.randrange(10**9)}", "password": marks(RECORDS_BYTES // 3)}
     return _post("password", "records", "/api/auth/login", "", value)
 
 
 @records
-def wide_body(chance: random.Random) -> Worst:
+def wide_body(chance: random.Random) -> WorstCaseRequest:
     piece = chance.choice((b"[],", b"1,", b'"",', b'{"a":1},'))
     body = b'{"filter":[' + piece * ((RECORDS_BYTES - ROOM) // len(piece)) + b"1]}"
-    return Worst("wide_body", "records", "POST", "/api/lead/list", "alice", body)
+    return WorstCaseRequest("wide_body", "records", "POST", "/api/lead/list", "alice", body)
 
 
 @records
-def many_values(chance: random.Random) -> Worst:
+def many_values(chance: random.Random) -> WorstCaseRequest:
     piece = chance.choice(("[]", "1", '""', '{"a":1}'))
     body = '{"filter":[' + ",".join([piece] * 24_000) + "]}"
-    return Worst("many_values", "records", "POST", "/api/lead/list", "alice", body.encode())
+    return WorstCaseRequest("many_values", "records", "POST", "/api/lead/list", "alice", body.encode())
 
 
 @records
-def deep_body(chance: random.Random) -> Worst:
+def deep_body(chance: random.Random) -> WorstCaseRequest:
     opener = chance.choice((b"[", b'{"a":'))
     body = b'{"filter":' + opener * ((RECORDS_BYTES - ROOM) // len(opener))
-    return Worst("deep_body", "records", "POST", "/api/lead/list", "alice", body)
+    return WorstCaseRequest("deep_body", "records", "POST", "/api/lead/list", "alice", body)
 
 
 @records
-def escaped_text(chance: random.Random) -> Worst:
+def escaped_text(chance: random.Random) -> WorstCaseRequest:
     piece = chance.choice((b"\\u00e9", b"\\\\", b":,", b'\\"'))
     body = b'{"title":"' + piece * ((RECORDS_BYTES - ROOM) // len(piece)) + b'"}'
-    return Worst("escaped_text", "records", "POST", "/api/lead/create", "alice", body)
+    return WorstCaseRequest("escaped_text", "records", "POST", "/api/lead/create", "alice", body)
 
 
 @records
-def repeated_names(chance: random.Random) -> Worst:
+def repeated_names(chance: random.Random) -> WorstCaseRequest:
     members = ",".join(f'"title{number}":":"' for number in range(20_000 + chance.randrange(99)))
-    return Worst("repeated_names", "records", "POST", "/api/lead/create", "alice", f"{{{members}}}".encode())
+    return WorstCaseRequest("repeated_names", "records", "POST", "/api/lead/create", "alice", f"{{{members}}}".encode())
 
 
 @records
-def plan(chance: random.Random) -> Worst:
+def plan(chance: random.Random) -> WorstCaseRequest:
     steps = [{"command": "lead.create", "input": {"title": words(chance, 100), "notes": words(chance, 9_000)}}] * 20
     return _post("plan", "records", "/api/plan/propose", "agent", {"steps": steps, "why": words(chance, 900)})
 
 
 @records
-def tool_calls(chance: random.Random) -> Worst:
+def tool_calls(chance: random.Random) -> WorstCaseRequest:
     call = {"name": "lead__list", "arguments": {"limit": chance.randrange(50, 200)}}
     calls = [{"jsonrpc": "2.0", "id": each, "method": "tools/call", "params": call} for each in range(50)]
     return _mcp("tool_calls", "records", chance.choice(("alice", "agent")), calls)
 
 
 @records
-def wide_tool_calls(chance: random.Random) -> Worst:
+def wide_tool_calls(chance: random.Random) -> WorstCaseRequest:
     body = b"[" + b"1," * ((RECORDS_BYTES - ROOM - chance.randrange(99)) // 2) + b"1]"
     return _mcp_bytes("wide_tool_calls", "records", "agent", body)
 
 
 @records
-def meta(chance: random.Random) -> Worst:
+def meta(chance: random.Random) -> WorstCaseRequest:
     path = chance.choice(("/api/meta", "/api/commands", "/api/openapi.json"))
-    return Worst("meta", "records", "GET", path, chance.choice(("alice", "agent")))
+    return WorstCaseRequest("meta", "records", "GET", path, chance.choice(("alice", "agent")))

@@ -32,7 +32,7 @@ EARLY, LATE = Instant(1_000_000), Instant(2_000_000)
 Event = Callable[[], Awaitable[None]]
 
 
-class Nodes:
+class SharedStorage:
     """A database and a blob store that several nodes share."""
 
     def __init__(self, database: Database, blobs: BlobStore) -> None:
@@ -54,7 +54,7 @@ class Nodes:
 
 
 @pytest.fixture
-async def nodes(database_url: str, tmp_path: Path) -> AsyncIterator[Nodes]:
+async def nodes(database_url: str, tmp_path: Path) -> AsyncIterator[SharedStorage]:
     """An installation without a collection."""
     database = await open_database(database_url, schema="shop", reserve_bytes=0)
     blobs = LocalBlobs(tmp_path / "blobs", reserve_bytes=0)
@@ -62,14 +62,14 @@ async def nodes(database_url: str, tmp_path: Path) -> AsyncIterator[Nodes]:
         await transaction.run(in_dialect(TABLE, database.dialect))
         await installation_id.replace(transaction, OWN)
     await installation_id.claim(blobs, OWN, NAME)
-    yield Nodes(database, blobs)
+    yield SharedStorage(database, blobs)
     await database.close()
 
 
-class Interleaved:
+class InterleavedStorage:
     """A database and a blob store that run a function before the step with this number, counted from 0."""
 
-    def __init__(self, nodes: Nodes, event: Event, at: int) -> None:
+    def __init__(self, nodes: SharedStorage, event: Event, at: int) -> None:
         self._nodes = nodes
         self._event = event
         self._left = at
@@ -112,7 +112,7 @@ class Interleaved:
 @pytest.mark.parametrize("other", [EARLY, LATE])
 @pytest.mark.parametrize("step", range(4))
 async def test_a_node_that_advances_at_any_moment_of_another_stops_neither_nor_sets_the_marker_back(
-    nodes: Nodes, step: int, other: Instant
+    nodes: SharedStorage, step: int, other: Instant
 ) -> None:
     seen: list[tuple[int, int]] = []
 
@@ -120,7 +120,7 @@ async def test_a_node_that_advances_at_any_moment_of_another_stops_neither_nor_s
         await nodes.advance(other)
         seen.append(await nodes.times())
 
-    both: Any = Interleaved(nodes, event, step)
+    both: Any = InterleavedStorage(nodes, event, step)
     # The clock of `advance` in the function takes precedence.
     with clock.fixed(Instant((EARLY + LATE) // 2)):
         await installation_id.advance(both, both, NAME)
@@ -134,23 +134,23 @@ async def test_a_node_that_advances_at_any_moment_of_another_stops_neither_nor_s
 
 @pytest.mark.parametrize("step", range(2))
 async def test_a_look_at_the_times_while_another_node_advances_finds_no_outdated_database(
-    nodes: Nodes, step: int
+    nodes: SharedStorage, step: int
 ) -> None:
-    both: Any = Interleaved(nodes, lambda: nodes.advance(LATE), step)
+    both: Any = InterleavedStorage(nodes, lambda: nodes.advance(LATE), step)
 
     await installation_id.require_latest(both, both, NAME)
 
     assert both.was_interrupted
 
 
-async def test_nodes_that_advance_at_once_all_succeed(nodes: Nodes) -> None:
+async def test_nodes_that_advance_at_once_all_succeed(nodes: SharedStorage) -> None:
     await asyncio.gather(*(nodes.advance(EARLY) for _ in range(5)))
 
     row, marker = await nodes.times()
     assert row == marker >= EARLY
 
 
-async def test_an_older_state_of_the_database_is_outdated(nodes: Nodes) -> None:
+async def test_an_older_state_of_the_database_is_outdated(nodes: SharedStorage) -> None:
     await nodes.advance(LATE)
     async with nodes.database.transaction() as transaction:
         await installation_id.replace(transaction, OWN)
@@ -167,7 +167,7 @@ def places_of(folder: Path, schema: str, database: Database) -> InstallationPlac
 
 
 async def test_services_that_settle_at_once_are_all_named_in_the_directory(
-    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    nodes: SharedStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services = ("distribution", "records")
     # Before it writes, each waits until the other has read. Only a lock prevents the other from reading so early.

@@ -12,7 +12,7 @@ import pytest
 from countersign.kernel import safe_http_client
 
 
-class Silence:
+class SilentResolver:
     """A resolver that answers for names ending in `.silent` only when the test permits it."""
 
     def __init__(self) -> None:
@@ -29,15 +29,15 @@ class Silence:
 
 
 @pytest.fixture
-def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silence]:
+def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[SilentResolver]:
     """The resolver, which answers everything when the test ends."""
-    made = Silence()
+    made = SilentResolver()
     monkeypatch.setattr(socket, "getaddrinfo", made)
     yield made
     made.answering.set()
 
 
-async def begun(silence: Silence, names: list[str]) -> list[asyncio.Task[list[str]]]:
+async def begun(silence: SilentResolver, names: list[str]) -> list[asyncio.Task[list[str]]]:
     """Start to resolve the names, and return the running lookups."""
     tasks = [asyncio.create_task(safe_http_client.resolve(name, 443)) for name in names]
     async with asyncio.timeout(30):
@@ -46,7 +46,7 @@ async def begun(silence: Silence, names: list[str]) -> list[asyncio.Task[list[st
     return tasks
 
 
-async def test_silent_names_delay_no_other_lookup(silence: Silence) -> None:
+async def test_silent_names_delay_no_other_lookup(silence: SilentResolver) -> None:
     silent = await begun(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS - 1)])
 
     async with asyncio.timeout(30):
@@ -57,7 +57,7 @@ async def test_silent_names_delay_no_other_lookup(silence: Silence) -> None:
     assert all(isinstance(each, OSError) for each in await asyncio.gather(*silent, return_exceptions=True))
 
 
-async def test_more_names_than_may_be_under_way_are_refused_at_once(silence: Silence) -> None:
+async def test_more_names_than_may_be_under_way_are_refused_at_once(silence: SilentResolver) -> None:
     silent = await begun(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS)])
 
     with pytest.raises(OSError, match="name lookups are running already"):
@@ -68,7 +68,7 @@ async def test_more_names_than_may_be_under_way_are_refused_at_once(silence: Sil
     assert await safe_http_client.resolve("127.0.0.1", 443) == ["127.0.0.1"]
 
 
-async def test_anyone_who_stops_waiting_does_not_begin_another_lookup_of_the_name(silence: Silence) -> None:
+async def test_anyone_who_stops_waiting_does_not_begin_another_lookup_of_the_name(silence: SilentResolver) -> None:
     (first,) = await begun(silence, ["a.silent"])
     first.cancel()
     second = asyncio.create_task(safe_http_client.resolve("a.silent", 443))

@@ -25,7 +25,7 @@ from countersign.kernel.safe_http_client import Unreachable
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
-class Far:
+class FixedServer:
     """A server that responds to every request with the same bytes and then closes the connection. `heads` contains the
     requests."""
 
@@ -56,9 +56,9 @@ class Far:
 
 
 @asynccontextmanager
-async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[Far]:
+async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[FixedServer]:
     """Run such a server on a free port."""
-    made = Far(answer, pause_s)
+    made = FixedServer(answer, pause_s)
     server = await asyncio.start_server(made.take, "127.0.0.1", 0, ssl=tls)
     made.port = server.sockets[0].getsockname()[1]
     async with server:

@@ -154,7 +154,7 @@ def test_an_access_line_names_the_template_and_nothing_of_the_address() -> None:
     assert (line["route"], line["status"], line["elapsed_ms"]) == ("/artifacts/uploads/{token}", 201, 1.235)
 
 
-class Asked(NamedTuple):
+class LoggedRequest(NamedTuple):
     """A request as the log sees it."""
 
     request_id: str
@@ -163,7 +163,7 @@ class Asked(NamedTuple):
 
 @pytest.mark.parametrize("principal", ["person:1", ""])
 def test_a_line_written_while_a_request_is_answered_shows_whose_it_is(principal: str) -> None:
-    before = telemetry.REQUEST.set(Asked("00ff", principal))
+    before = telemetry.REQUEST.set(LoggedRequest("00ff", principal))
     try:
         with logged() as written:
             telemetry.logger("test").warning("event")
@@ -196,7 +196,7 @@ def test_a_level_that_does_not_exist_is_refused() -> None:
         telemetry.configure("loud")
 
 
-class Terminal(io.StringIO):
+class FakeTerminal(io.StringIO):
     """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
@@ -207,7 +207,7 @@ class Terminal(io.StringIO):
 @given(secret_texts())
 def test_a_line_on_a_terminal_is_for_a_person_and_has_no_secret(secret: tuple[str, str]) -> None:
     text, marker = secret
-    written = Terminal()
+    written = FakeTerminal()
 
     with redirect_stderr(written):
         telemetry.configure()

@@ -15,7 +15,7 @@ MOST_MIB = 64
 HEADERS, DRIP_S = 90, 0.2
 
 
-class Hostile:
+class MaliciousServer:
     """Responds to one request in a malicious way. `gave` counts the bytes that it sent."""
 
     def __init__(self) -> None:
@@ -61,15 +61,15 @@ def collecting(answer: Callable[[socket.socket], None]) -> Generator[tuple[Trace
 
 
 @pytest.fixture
-def hostile() -> Iterator[Hostile]:
+def hostile() -> Iterator[MaliciousServer]:
     """A malicious collector. The test is skipped if the packages for traces are not installed."""
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
-    made = Hostile()
+    made = MaliciousServer()
     yield made
     made.let_go.set()
 
 
-def test_an_answer_without_end_is_not_read(hostile: Hostile) -> None:
+def test_an_answer_without_end_is_not_read(hostile: MaliciousServer) -> None:
     with collecting(hostile.endless) as (tracer, serving):
         tracer.close()
         serving.join(30)
@@ -77,14 +77,14 @@ def test_an_answer_without_end_is_not_read(hostile: Hostile) -> None:
     assert hostile.gave < MOST_MIB
 
 
-def test_a_header_that_drips_is_cut_off_when_its_time_is_over(hostile: Hostile) -> None:
+def test_a_header_that_drips_is_cut_off_when_its_time_is_over(hostile: MaliciousServer) -> None:
     with collecting(hostile.dripping) as (_, serving):
         serving.join(60)
 
     assert hostile.gave < HEADERS
 
 
-def test_a_stop_does_not_wait_for_an_answer_that_drips(hostile: Hostile) -> None:
+def test_a_stop_does_not_wait_for_an_answer_that_drips(hostile: MaliciousServer) -> None:
     with collecting(hostile.dripping) as (tracer, _):
         tracer.close()
 

@@ -10,14 +10,14 @@ import pytest
 
 from countersign.records.commands.command import is_tool
 from tests.peers.node import Node, node
-from tests.records.conftest import Furnished, sqlite_office
+from tests.records.conftest import SeededOffice, sqlite_office
 from tests.records.office import Office
 from tests.servers.countersign import MASTER_KEY, served
 
 __all__ = ["Node", "node", "sqlite_office"]
 
 
-class Peer(NamedTuple):
+class RunningService(NamedTuple):
     """A running service, and an agent of alice on it."""
 
     url: str
@@ -29,8 +29,8 @@ class Peer(NamedTuple):
 
 @pytest.fixture(scope="session", params=["2025-11-25", "2026-07-28"])
 def peer(
-    request: pytest.FixtureRequest, sqlite_office: Furnished, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Peer]:
+    request: pytest.FixtureRequest, sqlite_office: SeededOffice, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningService]:
     """The service whose newest revision is this one."""
     data = tmp_path_factory.mktemp("peer") / "data"
     shutil.copytree(sqlite_office.place, data)
@@ -43,11 +43,11 @@ def peer(
         yield asyncio.run(_peer(running.url, dict(sqlite_office.tokens), request.param))
 
 
-async def _peer(url: str, tokens: dict[str, str], newest: str) -> Peer:
+async def _peer(url: str, tokens: dict[str, str], newest: str) -> RunningService:
     async with httpx.AsyncClient(base_url=url) as client:
         office = Office(client, tokens)
         agent = await office.agent("alice", "lead.*", label="peer")
         answer = await client.get("/api/commands", headers=office.headers(agent))
         ids = [each["id"] for each in answer.json()["commands"]]
         tools = [each.replace(".", "__") for each in ids if is_tool(*each.split("."))]
-        return Peer(f"{url}/mcp", tokens[agent], (await office.first("lead"))["id"], tools, newest)
+        return RunningService(f"{url}/mcp", tokens[agent], (await office.first("lead"))["id"], tools, newest)

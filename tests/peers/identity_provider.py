@@ -31,7 +31,7 @@ Private: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed
 
 
 @dataclass
-class Key:
+class SigningKey:
     """A private key, its algorithm and its id."""
 
     algorithm: str
@@ -90,9 +90,9 @@ _MAKERS: dict[str, Callable[[], Private]] = {
 }
 
 
-def new_key(algorithm: str) -> Key:
+def new_key(algorithm: str) -> SigningKey:
     """A new key (RSA: one for the test run)."""
-    return Key(algorithm, _MAKERS[algorithm](), f"{algorithm.lower()}-{uuid.uuid4().hex[:8]}")
+    return SigningKey(algorithm, _MAKERS[algorithm](), f"{algorithm.lower()}-{uuid.uuid4().hex[:8]}")
 
 
 def compact(header: Members | bytes, payload: Members | bytes, sign: Callable[[bytes], bytes]) -> str:
@@ -108,7 +108,7 @@ class IdentityProvider:
     set, `status` and further `headers` are set, and `delay_s` passes before each of `drips` pieces."""
 
     issuer: str
-    keys: dict[str, Key]
+    keys: dict[str, SigningKey]
     requests: int = 0
     paths: list[str] = field(default_factory=list)
     body: bytes | None = None

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 
-class Message(NamedTuple):
+class ReceivedMessage(NamedTuple):
     """A received message: headers by their lower-case names, and the body's bytes."""
 
     headers: dict[str, str]
@@ -28,7 +28,7 @@ class Receiver:
         self.status = 200
         self.statuses: list[int] = []
         self.instead = ""
-        self.messages: list[Message] = []
+        self.messages: list[ReceivedMessage] = []
         self.port = 0
         self.location = ""
         self.arrived = asyncio.Condition()
@@ -53,7 +53,7 @@ class Receiver:
         with suppress(OSError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
-            message = Message(headers, await reader.readexactly(int(headers["content-length"])))
+            message = ReceivedMessage(headers, await reader.readexactly(int(headers["content-length"])))
             async with self.arrived:
                 self.messages.append(message)
                 self.arrived.notify_all()

@@ -26,7 +26,7 @@ MOST_PAGES = 10
 
 
 @dataclass
-class Browser:
+class PersonBrowser:
     """A person's browser; `pages` are the forms they have sent."""
 
     email: str
@@ -71,7 +71,7 @@ def _onward(answer: httpx.Response) -> str | None:
 
 
 @dataclass
-class Shop:
+class RunningStore:
     """The running store; `client_id` may read the library and redirect people to BACK. BACK has no server: the person's
     browser stops at it."""
 
@@ -101,12 +101,12 @@ class Shop:
         }
 
     @contextmanager
-    def person(self) -> Iterator[Browser]:
+    def person(self) -> Iterator[PersonBrowser]:
         """A new person with a browser."""
         email = f"{uuid.uuid4().hex}@example.com"
         told(self.data, "person", "create", email, "--password-stdin", stdin=PASSWORD)
         with httpx.Client() as http:
-            yield Browser(email, http)
+            yield PersonBrowser(email, http)
 
     def library(self, token: str) -> int:
         """The answer to a request for the library with this token."""
@@ -114,14 +114,14 @@ class Shop:
 
 
 @contextmanager
-def opened(data: Path) -> Iterator[Shop]:
+def opened(data: Path) -> Iterator[RunningStore]:
     """The store and the provider, until the block ends."""
     with identity_provider.serving() as provider, served(data, settings=SETTINGS) as running:
         told(data, "org", "create", "north", "--name", "North")
         trusted = ("--jwks-uri", provider.jwks_uri, "--name", identity_provider.NAME)
         told(data, "issuers", "add", provider.issuer, *trusted)
         made = told(data, "client", "create", "north", "--name", "App", "--scope", SCOPES, "--redirect-uri", BACK)
-        yield Shop(running.url, data, made["client_id"], made["client_secret"], provider)
+        yield RunningStore(running.url, data, made["client_id"], made["client_secret"], provider)
 
 
 def told(data: Path, *words: str, stdin: str = "") -> dict[str, Any]:

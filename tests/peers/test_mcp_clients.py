@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.peers.conftest import Peer
+from tests.peers.conftest import RunningService
 from tests.peers.node import PROJECT, Node, environment
 
 HANDSHAKE = "2025-11-25"
 NEWEST = "newest"
 
 
-def check(peer: Peer, done: "subprocess.CompletedProcess[str]", revision: str | None) -> None:
+def check(peer: RunningService, done: "subprocess.CompletedProcess[str]", revision: str | None) -> None:
     """Compare the client's results with the service."""
     assert done.returncode == 0, done.stderr
     seen: dict[str, Any] = json.loads(done.stdout)
@@ -41,7 +41,7 @@ def check(peer: Peer, done: "subprocess.CompletedProcess[str]", revision: str | 
         ("fastmcp_client.py", "auto", None),
     ],
 )
-def test_a_client_in_python_works(peer: Peer, script: str, mode: str, revision: str | None) -> None:
+def test_a_client_in_python_works(peer: RunningService, script: str, mode: str, revision: str | None) -> None:
     command = [sys.executable, str(PROJECT / script), peer.url, peer.token, peer.lead, mode]
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment())
@@ -58,17 +58,19 @@ def test_a_client_in_python_works(peer: Peer, script: str, mode: str, revision: 
         ("ai_sdk.mjs", "auto", None),
     ],
 )
-def test_a_client_in_javascript_works(peer: Peer, node: Node, script: str, mode: str, revision: str | None) -> None:
+def test_a_client_in_javascript_works(
+    peer: RunningService, node: Node, script: str, mode: str, revision: str | None
+) -> None:
     check(peer, node.run(script, peer.url, peer.token, peer.lead, mode), revision)
 
 
-def inspected(peer: Peer, node: Node, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def inspected(peer: RunningService, node: Node, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """The output of the Inspector's command line."""
     own = ("--cli", peer.url, "--transport", "http", "--header", f"Authorization: Bearer {peer.token}")
     return node.run("node_modules/.bin/mcp-inspector", *own, *arguments)
 
 
-def test_the_inspector_lists_the_tools_and_finds_nothing_in_their_schemas(peer: Peer, node: Node) -> None:
+def test_the_inspector_lists_the_tools_and_finds_nothing_in_their_schemas(peer: RunningService, node: Node) -> None:
     done = inspected(peer, node, "--method", "tools/list", "--strict")
 
     assert done.returncode == 0, done.stderr
@@ -77,7 +79,7 @@ def test_the_inspector_lists_the_tools_and_finds_nothing_in_their_schemas(peer: 
     assert "Error" not in done.stderr
 
 
-def test_the_inspector_calls_a_tool(peer: Peer, node: Node) -> None:
+def test_the_inspector_calls_a_tool(peer: RunningService, node: Node) -> None:
     calling = ("--method", "tools/call", "--tool-name", "lead__get", "--tool-arg")
 
     good, refused = inspected(peer, node, *calling, f"id={peer.lead}"), inspected(peer, node, *calling, "id=x")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.peers.node import PROJECT, Node
-from tests.records.conftest import Furnished
+from tests.records.conftest import SeededOffice
 from tests.servers.countersign import SOURCE
 from tests.servers.process import answers, free_port, serving
 
@@ -39,7 +39,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory, sqlite_office: Furnished) -> Iterator[str]:
+def records(tmp_path_factory: pytest.TempPathFactory, sqlite_office: SeededOffice) -> Iterator[str]:
     """The records service; every request gets a token."""
     folder = tmp_path_factory.mktemp("records")
     data = folder / "data"

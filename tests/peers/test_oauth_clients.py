@@ -13,7 +13,7 @@ import pytest
 
 from tests.peers import shop as shops
 from tests.peers.node import Node, environment, prepared
-from tests.peers.shop import Browser, Shop
+from tests.peers.shop import PersonBrowser, RunningStore
 
 PROJECT = Path(__file__).parent / "oauth_clients"
 WAYS = ("client_secret_basic", "client_secret_post")
@@ -29,14 +29,14 @@ FROM_A_REFUSAL = (
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStore]:
     """The store that these tests share."""
     with shops.opened(tmp_path_factory.mktemp("shop") / "data") as running:
         yield running
 
 
 @pytest.fixture
-def person(shop: Shop) -> Iterator[Browser]:
+def person(shop: RunningStore) -> Iterator[PersonBrowser]:
     """A person without any consent so far."""
     with shop.person() as opened:
         yield opened
@@ -51,7 +51,7 @@ def oauth_node() -> Node:
 def seen_by(
     command: list[str | Path],
     known: dict[str, str],
-    person: Browser | None = None,
+    person: PersonBrowser | None = None,
     *,
     folder: Path = PROJECT,
     **more: str,
@@ -80,7 +80,7 @@ def seen_by(
     return said
 
 
-def answered(client: "subprocess.Popen[str]", person: Browser | None) -> Any:
+def answered(client: "subprocess.Popen[str]", person: PersonBrowser | None) -> Any:
     """Open each address that the client prints, until it prints its results; None when it never does."""
     assert client.stdin is not None
     assert client.stdout is not None
@@ -94,12 +94,12 @@ def answered(client: "subprocess.Popen[str]", person: Browser | None) -> Any:
     return None
 
 
-def in_python(script: str, known: dict[str, str], person: Browser | None = None, **more: str) -> Any:
+def in_python(script: str, known: dict[str, str], person: PersonBrowser | None = None, **more: str) -> Any:
     """The results of a client in Python."""
     return seen_by([sys.executable, PROJECT / script], known, person, **more)
 
 
-def check(shop: Shop, person: Browser, seen: dict[str, Any]) -> None:
+def check(shop: RunningStore, person: PersonBrowser, seen: dict[str, Any]) -> None:
     """Compare the client's results with the store: three tokens, each of which gave access to the library until it was
     revoked, one of them with a person's consent."""
     assert person.pages == ["sign-in", "consent"]
@@ -114,14 +114,14 @@ def check(shop: Shop, person: Browser, seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("script", ["authlib_requests.py", "authlib_httpx.py"])
-def test_authlib_gets_in_and_out(shop: Shop, person: Browser, script: str) -> None:
+def test_authlib_gets_in_and_out(shop: RunningStore, person: PersonBrowser, script: str) -> None:
     seen = in_python(script, shop.known(), person)
 
     check(shop, person, seen)
     assert seen["iss"] == [shop.root]
 
 
-def test_requests_oauthlib_gets_in(shop: Shop, person: Browser) -> None:
+def test_requests_oauthlib_gets_in(shop: RunningStore, person: PersonBrowser) -> None:
     # Its documented switch for addresses without TLS.
     seen = in_python("requests_oauthlib_client.py", shop.known(), person, OAUTHLIB_INSECURE_TRANSPORT="1")
 
@@ -130,7 +130,9 @@ def test_requests_oauthlib_gets_in(shop: Shop, person: Browser) -> None:
         assert seen[f"{name}_status"] == 200
 
 
-def test_oauth4webapi_gets_in_and_out_and_believes_the_tokens(shop: Shop, person: Browser, oauth_node: Node) -> None:
+def test_oauth4webapi_gets_in_and_out_and_believes_the_tokens(
+    shop: RunningStore, person: PersonBrowser, oauth_node: Node
+) -> None:
     seen = seen_by([oauth_node.program, "oauth4webapi.mjs"], shop.known(), person, folder=oauth_node.folder)
 
     check(shop, person, seen)
@@ -140,7 +142,7 @@ def test_oauth4webapi_gets_in_and_out_and_believes_the_tokens(shop: Shop, person
         assert (claims["sub"] == shop.client_id) == (name != "code")
 
 
-def test_openid_client_gets_in_and_out(shop: Shop, person: Browser, oauth_node: Node) -> None:
+def test_openid_client_gets_in_and_out(shop: RunningStore, person: PersonBrowser, oauth_node: Node) -> None:
     seen = seen_by([oauth_node.program, "openid_client.mjs"], shop.known(), person, folder=oauth_node.folder)
 
     check(shop, person, seen)
@@ -149,7 +151,9 @@ def test_openid_client_gets_in_and_out(shop: Shop, person: Browser, oauth_node: 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("grant", ["credentials", "code"])
-def test_the_mcp_sdk_finds_its_way_from_a_refusal(shop: Shop, person: Browser, grant: str, way: str) -> None:
+def test_the_mcp_sdk_finds_its_way_from_a_refusal(
+    shop: RunningStore, person: PersonBrowser, grant: str, way: str
+) -> None:
     known = shop.known(grant=grant, way=way, revoke=f"{shop.root}/auth/revoke")
 
     seen = in_python("mcp_provider.py", known, person)
@@ -161,7 +165,9 @@ def test_the_mcp_sdk_finds_its_way_from_a_refusal(shop: Shop, person: Browser, g
 
 
 @pytest.mark.parametrize("way", ["none", *WAYS])
-def test_the_mcp_sdk_registers_itself_and_finds_its_way_from_a_refusal(shop: Shop, person: Browser, way: str) -> None:
+def test_the_mcp_sdk_registers_itself_and_finds_its_way_from_a_refusal(
+    shop: RunningStore, person: PersonBrowser, way: str
+) -> None:
     known = shop.known(grant="registration", way=way, client_id="", client_secret="")
 
     seen = in_python("mcp_provider.py", known, person)
@@ -171,7 +177,7 @@ def test_the_mcp_sdk_registers_itself_and_finds_its_way_from_a_refusal(shop: Sho
     assert person.pages == ["sign-in", "consent"]
 
 
-def asserted(shop: Shop) -> tuple[str, str]:
+def asserted(shop: RunningStore) -> tuple[str, str]:
     """A new person at the identity provider, and an assertion about them for the shop's client."""
     subject = f"user-{uuid.uuid4().hex}"
     email = f"{subject}@example.com"
@@ -181,7 +187,7 @@ def asserted(shop: Shop) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_mcp_sdk_presents_an_assertion_and_an_event_ends_its_token(shop: Shop, way: str) -> None:
+def test_the_mcp_sdk_presents_an_assertion_and_an_event_ends_its_token(shop: RunningStore, way: str) -> None:
     subject, assertion = asserted(shop)
 
     seen = in_python("mcp_provider.py", shop.known(grant="assertion", way=way, assertion=assertion))
@@ -195,7 +201,7 @@ def test_the_mcp_sdk_presents_an_assertion_and_an_event_ends_its_token(shop: Sho
     assert shop.library(token) == 401
 
 
-def test_authlib_presents_an_assertion_and_an_event_ends_its_token(shop: Shop) -> None:
+def test_authlib_presents_an_assertion_and_an_event_ends_its_token(shop: RunningStore) -> None:
     subject, assertion = asserted(shop)
     other, kept = asserted(shop)
 

@@ -19,7 +19,7 @@ from tests.servers.transaction_waits import TransactionWaits
 _numbers = count(1)
 
 
-class Furnished(NamedTuple):
+class SeededOffice(NamedTuple):
     """A seeded office that tests only copy: its folder or the name of its database, and the tokens of its people."""
 
     place: str
@@ -27,22 +27,22 @@ class Furnished(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def sqlite_office(tmp_path_factory: pytest.TempPathFactory) -> Furnished:
+def sqlite_office(tmp_path_factory: pytest.TempPathFactory) -> SeededOffice:
     """The seeded office on SQLite."""
     folder = tmp_path_factory.mktemp("office")
-    return Furnished(str(folder), asyncio.run(furnish(settings(str(folder)))))
+    return SeededOffice(str(folder), asyncio.run(furnish(settings(str(folder)))))
 
 
 @pytest.fixture(scope="session")
-def postgres_office(postgres_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Furnished:
+def postgres_office(postgres_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> SeededOffice:
     """The seeded office on PostgreSQL."""
     name = f"office_{next(_numbers)}"
     url = postgres_cluster.create(name)
     folder = tmp_path_factory.mktemp("office")
-    return Furnished(name, asyncio.run(furnish(settings(str(folder), url))))
+    return SeededOffice(name, asyncio.run(furnish(settings(str(folder), url))))
 
 
-class Rooms(NamedTuple):
+class OfficeSettings(NamedTuple):
     """The settings of an office for one test, and the tokens of its people."""
 
     settings: Settings
@@ -50,18 +50,18 @@ class Rooms(NamedTuple):
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rooms]:
+def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OfficeSettings]:
     """A copy of the seeded office, once on SQLite and once on PostgreSQL."""
     data = tmp_path / "data"
     if request.param == "sqlite":
-        made: Furnished = request.getfixturevalue("sqlite_office")
+        made: SeededOffice = request.getfixturevalue("sqlite_office")
         shutil.copytree(made.place, data)
-        yield Rooms(settings(str(data)), dict(made.tokens))
+        yield OfficeSettings(settings(str(data)), dict(made.tokens))
         return
     made = request.getfixturevalue("postgres_office")
     cluster: Cluster = request.getfixturevalue("postgres_cluster")
     name = f"{made.place}_{next(_numbers)}"
-    yield Rooms(settings(str(data), cluster.create(name, made.place)), dict(made.tokens))
+    yield OfficeSettings(settings(str(data), cluster.create(name, made.place)), dict(made.tokens))
     cluster.drop(name)
 
 
@@ -71,7 +71,7 @@ def statements_alone(transaction_waits: TransactionWaits) -> None:
 
 
 @pytest.fixture
-async def office(rooms: Rooms) -> AsyncIterator[Office]:
+async def office(rooms: OfficeSettings) -> AsyncIterator[Office]:
     """An office for one test, with a client of the real application."""
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)

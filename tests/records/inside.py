@@ -39,7 +39,7 @@ async def opened(
     schema: str = "records",
     deadline_s: float = 5.0,
     kinds: Sequence[type[Field]] = (),
-) -> AsyncGenerator["Inside"]:
+) -> AsyncGenerator["InProcessService"]:
     """Open a service with these models and kinds of fields on the database at this address, which is empty or was
     opened before."""
     registry = Registry([base_models.MODULE, Module("trial", version="1", models=models, kinds=kinds)])
@@ -61,14 +61,14 @@ async def opened(
             versions=Versions(database, ("access",)).current,
             plan_version=Versions(database, ("plan",)).current,
         )
-        yield Inside(app.assembled(records, counters))
+        yield InProcessService(app.assembled(records, counters))
     finally:
         await counters.close()
         await database.close()
 
 
 @dataclasses.dataclass
-class Inside:
+class InProcessService:
     """A service, with callers that are created from grants, like people who are signed in and their agents."""
 
     service: RecordsService

@@ -8,12 +8,12 @@ import httpx
 
 from countersign.records import app
 from countersign.records.audit.verify import verify
-from tests.records.conftest import Rooms
+from tests.records.conftest import OfficeSettings
 from tests.records.office import ROOT_URL, Office
 from tests.servers.countersign import served
 
 
-async def test_an_agent_works_a_lead_on_masked_data_and_a_person_approves(rooms: Rooms) -> None:
+async def test_an_agent_works_a_lead_on_masked_data_and_a_person_approves(rooms: OfficeSettings) -> None:
     settings = {
         "COUNTERSIGN_MASTER_KEY": rooms.settings.master_key,
         "COUNTERSIGN_DATABASE_URL": rooms.settings.database_url,

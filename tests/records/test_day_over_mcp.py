@@ -11,7 +11,7 @@ import pytest
 
 from countersign.records import app
 from countersign.records.audit.verify import verify
-from tests.records.conftest import Rooms
+from tests.records.conftest import OfficeSettings
 from tests.records.office import ROOT_URL, Office
 from tests.servers.countersign import served
 
@@ -20,7 +20,7 @@ LIMIT_S = 120
 
 
 @pytest.mark.parametrize("with_2026", ["0", "1"], ids=["handshake", "2026-07-28"])
-async def test_the_example_agent_works_a_lead_and_a_person_approves(rooms: Rooms, with_2026: str) -> None:
+async def test_the_example_agent_works_a_lead_and_a_person_approves(rooms: OfficeSettings, with_2026: str) -> None:
     settings = {
         "COUNTERSIGN_MASTER_KEY": rooms.settings.master_key,
         "COUNTERSIGN_DATABASE_URL": rooms.settings.database_url,

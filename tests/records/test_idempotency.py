@@ -16,7 +16,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.records import app
 from countersign.records.commands.errors import BadInput
-from tests.records.conftest import Furnished, Rooms
+from tests.records.conftest import OfficeSettings, SeededOffice
 from tests.records.office import ROOT_URL, Office, settings
 
 LEAD = {"title": "A lead", "contact_email": "new@person.example", "contact_name": "New Person"}
@@ -267,7 +267,7 @@ async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Of
     assert same(first, await keyed(office, "alice", "lead.create", key, LEAD))
 
 
-async def test_of_two_nodes_with_one_key_one_has_an_effect(rooms: Rooms) -> None:
+async def test_of_two_nodes_with_one_key_one_has_an_effect(rooms: OfficeSettings) -> None:
     async with (
         app.opened(rooms.settings, ROOT_URL, is_loopback=True) as one,
         app.opened(rooms.settings, ROOT_URL, is_loopback=True) as two,
@@ -435,7 +435,7 @@ async def test_answers_over_the_size_limit_that_cannot_be_read_anew_are_repeated
 
 
 @pytest.fixture
-async def sqlite_pair(sqlite_office: Furnished, tmp_path: Path) -> AsyncIterator[tuple[Office, Office]]:
+async def sqlite_pair(sqlite_office: SeededOffice, tmp_path: Path) -> AsyncIterator[tuple[Office, Office]]:
     """Two offices with the same data."""
     async with AsyncExitStack() as stack:
         offices: list[Office] = []

@@ -28,7 +28,7 @@ from countersign.records.commands.errors import BadInput
 from countersign.records.schema.difference import desired_snapshot, steps_between
 from countersign.records.schema.snapshot import EMPTY
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 _CLOCK = re.compile(r"([0-9]{1,4}):([0-5][0-9])", re.ASCII)
 
@@ -109,19 +109,19 @@ ACCOUNT = "DE89370400440532013000"
 
 
 @pytest.fixture
-async def office(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def office(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service whose module registers the kinds."""
     async with inside.opened(database_url, tmp_path, Shift, kinds=KINDS) as opened:
         yield opened
 
 
-async def add(office: Inside, *worked: str) -> list[str]:
+async def add(office: InProcessService, *worked: str) -> list[str]:
     """Create shifts with these durations, and return their ids."""
     root = office.administrator()
     return [(await office.value(root, "shift", "create", title="s", worked=each))["id"] for each in worked]
 
 
-async def test_a_value_is_read_stored_and_shown(office: Inside) -> None:
+async def test_a_value_is_read_stored_and_shown(office: InProcessService) -> None:
     root = office.administrator()
     made = await office.value(root, "shift", "create", title="s", worked="1:30", account="de89 3704 0044 0532 0130 00")
 
@@ -131,7 +131,7 @@ async def test_a_value_is_read_stored_and_shown(office: Inside) -> None:
         await office.value(root, "shift", "update", id=made["id"], worked=90)
 
 
-async def test_values_are_filtered_ordered_and_counted(office: Inside) -> None:
+async def test_values_are_filtered_ordered_and_counted(office: InProcessService) -> None:
     await add(office, "10:00", "2:00", "2:00")
     root = office.administrator()
 
@@ -146,7 +146,7 @@ async def test_values_are_filtered_ordered_and_counted(office: Inside) -> None:
         await office.value(root, "shift", "list", filter=[{"field": "worked", "op": "contains", "value": "2"}])
 
 
-async def test_csv_has_the_form_of_the_kind(office: Inside) -> None:
+async def test_csv_has_the_form_of_the_kind(office: InProcessService) -> None:
     root = office.administrator()
     text = "title;worked\r\na;1,5\r\nb;0:45\r\n"
     await office.value(root, "shift", "import", csv=text, decimal=",")
@@ -160,7 +160,7 @@ async def test_csv_has_the_form_of_the_kind(office: Inside) -> None:
     assert "shift.worked must be hours such as 1:30 or 1.5" in str(refused["errors"])
 
 
-async def test_a_masked_caller_reads_and_sends_back_tokens(office: Inside) -> None:
+async def test_a_masked_caller_reads_and_sends_back_tokens(office: InProcessService) -> None:
     root = office.administrator()
     one = await office.value(root, "shift", "create", title="a", account=ACCOUNT)
     two = await office.value(root, "shift", "create", title="b")
@@ -176,7 +176,7 @@ async def test_a_masked_caller_reads_and_sends_back_tokens(office: Inside) -> No
         await office.value(person, "shift", "update", id=two["id"], account=f"X {token}")
 
 
-async def test_a_registered_kind_is_described(office: Inside) -> None:
+async def test_a_registered_kind_is_described(office: InProcessService) -> None:
     root, approvals = office.administrator(), Approvals(frozenset(), frozenset(), frozenset())
 
     meta = api_document.meta(root, office.service.records.registry, approvals)

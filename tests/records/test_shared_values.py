@@ -9,7 +9,7 @@ import pytest
 from countersign.declare import Grant, Model, Ref, Text
 from countersign.records.commands.errors import BadInput
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 
 class Deal(Model):
@@ -27,13 +27,13 @@ class Slip(Model):
 
 
 @pytest.fixture
-async def shop(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def shop(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service with these models."""
     async with inside.opened(database_url, tmp_path, Deal, Slip) as opened:
         yield opened
 
 
-async def test_the_scope_of_a_shared_value_cannot_change_while_records_have_the_value(shop: Inside) -> None:
+async def test_the_scope_of_a_shared_value_cannot_change_while_records_have_the_value(shop: InProcessService) -> None:
     root = shop.administrator()
     blind = await shop.person(Grant(model="deal", commands="*", clear="*", write="*"))
     deals = [(await shop.value(root, "deal", "create", title="d", buyer="Ada"))["id"] for _ in range(2)]

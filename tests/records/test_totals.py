@@ -10,7 +10,7 @@ from countersign.declare import Model, Money, Number, Ref
 from countersign.kernel import ids
 from countersign.records.commands.errors import BadInput
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 from tests.records.office import Office
 
 LARGEST = 2**53 - 1
@@ -50,13 +50,13 @@ class Coin(Model):
 
 
 @pytest.fixture
-async def safe(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def safe(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without coins, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Box, Purse, Coin) as opened:
         yield opened
 
 
-async def test_a_total_beyond_the_largest_number_is_refused_and_nothing_is_written(safe: Inside) -> None:
+async def test_a_total_beyond_the_largest_number_is_refused_and_nothing_is_written(safe: InProcessService) -> None:
     root = safe.administrator()
     purse = (await safe.value(root, "purse", "create"))["id"]
     first = await safe.value(root, "coin", "create", purse=purse, amount_minor=LARGEST)
@@ -72,7 +72,7 @@ async def test_a_total_beyond_the_largest_number_is_refused_and_nothing_is_writt
     assert await safe.rows("SELECT count(*) FROM coin") == [(2,)]
 
 
-async def test_a_number_computed_from_a_total_is_checked_too(safe: Inside) -> None:
+async def test_a_number_computed_from_a_total_is_checked_too(safe: InProcessService) -> None:
     root = safe.administrator()
     box = (await safe.value(root, "box", "create"))["id"]
     await safe.value(root, "coin", "create", box=box, amount_minor=LARGEST // 2)
@@ -84,7 +84,7 @@ async def test_a_number_computed_from_a_total_is_checked_too(safe: Inside) -> No
 
 
 @pytest.mark.parametrize("factor", [2, -2, LARGEST, -LARGEST])
-async def test_a_computed_number_beyond_the_largest_is_refused(safe: Inside, factor: int) -> None:
+async def test_a_computed_number_beyond_the_largest_is_refused(safe: InProcessService, factor: int) -> None:
     root = safe.administrator()
     coin = await safe.value(root, "coin", "create", amount_minor=LARGEST, factor=1)
 
@@ -95,7 +95,7 @@ async def test_a_computed_number_beyond_the_largest_is_refused(safe: Inside, fac
     assert (await safe.value(root, "coin", "get", id=coin["id"]))["product_minor"] == LARGEST
 
 
-async def test_sums_on_the_way_to_a_small_total_overflow_in_neither_database(safe: Inside) -> None:
+async def test_sums_on_the_way_to_a_small_total_overflow_in_neither_database(safe: InProcessService) -> None:
     root = safe.administrator()
     purse = (await safe.value(root, "purse", "create"))["id"]
     async with safe.service.records.database.transaction() as transaction:

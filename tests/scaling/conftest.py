@@ -10,7 +10,7 @@ import pytest
 from countersign.records import app as records
 from countersign.settings import Settings
 from countersign.store import app as distribution
-from tests.records.conftest import Furnished, sqlite_office
+from tests.records.conftest import SeededOffice, sqlite_office
 from tests.records.office import ROOT_URL as OFFICE_URL
 from tests.records.office import Office
 from tests.records.office import settings as office_settings
@@ -36,7 +36,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 @pytest.fixture
-async def office(tmp_path: Path, sqlite_office: Furnished) -> AsyncIterator[Office]:
+async def office(tmp_path: Path, sqlite_office: SeededOffice) -> AsyncIterator[Office]:
     """A copy of the seeded records service."""
     shutil.copytree(sqlite_office.place, tmp_path / "data")
     async with records.opened(office_settings(str(tmp_path / "data")), OFFICE_URL, is_loopback=True) as service:

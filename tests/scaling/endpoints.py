@@ -13,7 +13,7 @@ from countersign.store.app import ROUTES
 from countersign.store.context import PREFIX
 
 
-class Text(NamedTuple):
+class AcceptedText(NamedTuple):
     """A text that an endpoint accepts: `place` is the name of a parameter or the JSON pointer of a member."""
 
     method: str
@@ -25,7 +25,7 @@ class Text(NamedTuple):
     """Whether the declaration has a limit of its own; otherwise the limit of the request applies."""
 
 
-def texts() -> list[Text]:
+def texts() -> list[AcceptedText]:
     """The texts of the store."""
     return [text for route in ROUTES for text in _of_route(route)]
 
@@ -35,14 +35,14 @@ def address(route: Route[Any]) -> str:
     return route.path if route.at_root else f"{PREFIX}{route.path}"
 
 
-def _of_route(route: Route[Any]) -> Iterator[Text]:
+def _of_route(route: Route[Any]) -> Iterator[AcceptedText]:
     for place, length in dict(_strings(route.query, "")).items():
         limit = min(length or MAX_HEADER_BYTES, MAX_HEADER_BYTES)
-        yield Text(route.method, address(route), place.removeprefix("/"), True, limit, length is not None)
+        yield AcceptedText(route.method, address(route), place.removeprefix("/"), True, limit, length is not None)
     for place, length in dict(_strings(route.body, "")).items() if route.body is not None else ():
-        yield Text(route.method, address(route), place, False, length or route.body_limit, length is not None)
+        yield AcceptedText(route.method, address(route), place, False, length or route.body_limit, length is not None)
     if route.streams:
-        yield Text(route.method, address(route), "(the body)", False, route.body_limit, False)
+        yield AcceptedText(route.method, address(route), "(the body)", False, route.body_limit, False)
 
 
 def _strings(hint: Any, place: str, length: int | None = None) -> Iterator[tuple[str, int | None]]:
@@ -73,15 +73,15 @@ def _inner(hint: Any) -> Iterator[tuple[str, Any]]:
         yield "a", typing.get_args(hint)[1]
 
 
-def commands(document: Mapping[str, Any]) -> list[Text]:
+def commands(document: Mapping[str, Any]) -> list[AcceptedText]:
     """The texts of records, collected from the OpenAPI document of what a caller may use there."""
-    found: list[Text] = []
+    found: list[AcceptedText] = []
     for path, item in document["paths"].items():
         for method, operation in item.items():
             for content in operation.get("requestBody", {}).get("content", {}).values():
                 schema = resolved(document, content["schema"])
                 found += [
-                    Text(method.upper(), path, place, False, length or 8 << 20, length is not None)
+                    AcceptedText(method.upper(), path, place, False, length or 8 << 20, length is not None)
                     for place, length in dict(_members(document, schema, "", 0)).items()
                 ]
     return found

@@ -10,7 +10,7 @@ import httpx
 from countersign.records import app
 from tests.records.office import ROOT_URL, furnish, settings
 from tests.scaling import endpoints
-from tests.scaling.endpoints import Text
+from tests.scaling.endpoints import AcceptedText
 from tests.scaling.parsers import PARSERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "limits.md"
@@ -30,7 +30,7 @@ that too.
 """
 
 
-def page(commands: list[Text]) -> str:
+def page(commands: list[AcceptedText]) -> str:
     """The page, with the texts that commands of records accept."""
     parsers = [f"| {name} | {each.reads} | {each.bound} |" for name, each in PARSERS.items()]
     return "\n".join(
@@ -47,12 +47,12 @@ def page(commands: list[Text]) -> str:
     )
 
 
-def _line(text: Text) -> str:
+def _line(text: AcceptedText) -> str:
     limit = f"{text.limit:,}" if text.is_told else "as the request"
     return f"| `{text.method} {text.path}` | `{text.place}` | {limit} |"
 
 
-async def _commands() -> list[Text]:
+async def _commands() -> list[AcceptedText]:
     with TemporaryDirectory() as folder:
         wanted = settings(folder)
         tokens = await furnish(wanted)

@@ -19,7 +19,7 @@ REPEATS = 2
 _Input = TypeVar("_Input")
 
 
-class Growth:
+class CostGrowth:
     """The cost of the work at n, 2n and 4n."""
 
     def __init__(self, costs: tuple[float, float, float]) -> None:
@@ -35,7 +35,7 @@ class Growth:
         return " → ".join(f"{cost * 1000:.2f} ms" for cost in self.costs)
 
 
-def growth(make: Callable[[int], _Input], work: Callable[[_Input], object], longest: int) -> Growth:
+def growth(make: Callable[[int], _Input], work: Callable[[_Input], object], longest: int) -> CostGrowth:
     """The costs of the work on inputs of a quarter, half and all of `longest`. An apparently superlinear result is
     measured again, because other processes disturb measurements of a millisecond."""
     found = _growth(make, work, longest)
@@ -46,15 +46,15 @@ def growth(make: Callable[[int], _Input], work: Callable[[_Input], object], long
     return found
 
 
-def _growth(make: Callable[[int], _Input], work: Callable[[_Input], object], longest: int) -> Growth:
+def _growth(make: Callable[[int], _Input], work: Callable[[_Input], object], longest: int) -> CostGrowth:
     begin = _cost(work, make(longest // 16), 1)
     if begin > LARGEST_BEGIN_S:
-        return Growth((begin, float("inf"), float("inf")))
+        return CostGrowth((begin, float("inf"), float("inf")))
     last = _cost(work, make(longest), 1)
     if last < FLOOR_S:
-        return Growth((0.0, 0.0, last))
+        return CostGrowth((0.0, 0.0, last))
     first, second = (_cost(work, make(longest // part), TIMES) for part in (4, 2))
-    return Growth((first, second, min(last, _cost(work, make(longest), TIMES - 1))))
+    return CostGrowth((first, second, min(last, _cost(work, make(longest), TIMES - 1))))
 
 
 def _cost(work: Callable[[_Input], object], given: _Input, times: int) -> float:

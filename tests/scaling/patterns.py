@@ -15,7 +15,7 @@ METHODS = ("compile", "match", "fullmatch", "search", "findall", "finditer", "su
 MOST_WORDS = 8
 
 
-class Found(NamedTuple):
+class ModulePattern(NamedTuple):
     """A regular expression of a module."""
 
     module: str
@@ -25,12 +25,12 @@ class Found(NamedTuple):
 
 
 @cache
-def patterns() -> list[Found]:
+def patterns() -> list[ModulePattern]:
     """The compiled expressions of modules, and those that are passed to `re` functions, each once for each module."""
     return list(_patterns())
 
 
-def _patterns() -> Iterator[Found]:
+def _patterns() -> Iterator[ModulePattern]:
     for source in sources():
         if not any(map(_is_regular, source.nodes)):
             continue
@@ -41,7 +41,7 @@ def _patterns() -> Iterator[Found]:
         for pattern in (*_kept(held), *_written(source)):
             if (pattern.pattern, pattern.flags) not in seen:
                 seen.add((pattern.pattern, pattern.flags))
-                yield Found(name, pattern, id(pattern) in anchored)
+                yield ModulePattern(name, pattern, id(pattern) in anchored)
 
 
 @cache

@@ -12,8 +12,8 @@ from countersign.store.apidocs.examples import Examples
 from tests.contract.described import DESCRIPTION
 from tests.records.office import Office
 from tests.scaling import endpoints, limits
-from tests.scaling.endpoints import Text
-from tests.scaling.measuring import TIMES, Growth
+from tests.scaling.endpoints import AcceptedText
+from tests.scaling.measuring import TIMES, CostGrowth
 from tests.scaling.texts import TEXTS
 from tests.store.world import World
 
@@ -28,13 +28,13 @@ _numbers = count(1)
 Call = Callable[[str], Awaitable[object]]
 
 
-async def measured(call: Call, make: Callable[[int], str], longest: int) -> Growth:
+async def measured(call: Call, make: Callable[[int], str], longest: int) -> CostGrowth:
     """The CPU time of this process for a request with a quarter, half and all of the longest text."""
     last = await _cost(call, make(longest), 1)
     if last < FLOOR_S:
-        return Growth((0.0, 0.0, 0.0))
+        return CostGrowth((0.0, 0.0, 0.0))
     first, second = [await _cost(call, make(longest // part), TIMES) for part in (4, 2)]
-    return Growth((first, second, min(last, await _cost(call, make(longest), TIMES - 1))))
+    return CostGrowth((first, second, min(last, await _cost(call, make(longest), TIMES - 1))))
 
 
 async def _cost(call: Call, text: str, times: int) -> float:
@@ -50,7 +50,9 @@ async def _cost(call: Call, text: str, times: int) -> float:
     return least
 
 
-async def superlinear(texts: list[Text], of: Callable[[Text], Call], longest: int, kinds: list[str]) -> list[str]:
+async def superlinear(
+    texts: list[AcceptedText], of: Callable[[AcceptedText], Call], longest: int, kinds: list[str]
+) -> list[str]:
     """The endpoints that take more than linear time, each with its text."""
     wrong: list[str] = []
     for text in texts:
@@ -69,7 +71,7 @@ async def test_endpoints_of_the_store_take_linear_time(world: World, longest: in
     token = await world.person("olga@north.example", north="owner")
     examples = Examples(DESCRIPTION["components"]["schemas"])
 
-    def of(text: Text) -> Call:
+    def of(text: AcceptedText) -> Call:
         path = "/".join(_VALUES.get(part, part.replace("{", "").replace("}", "")) for part in text.path.split("/"))
         base = _example(examples, text)
 
@@ -90,7 +92,7 @@ async def test_endpoints_of_the_store_take_linear_time(world: World, longest: in
     assert await superlinear(texts, of, longest, kinds) == []
 
 
-def _example(examples: Examples, text: Text) -> dict[str, Any]:
+def _example(examples: Examples, text: AcceptedText) -> dict[str, Any]:
     operation = DESCRIPTION["paths"].get(text.path, {}).get(text.method.lower(), {})
     for content in operation.get("requestBody", {}).get("content", {}).values():
         made = examples.of(content["schema"])
@@ -104,7 +106,7 @@ async def test_commands_of_records_take_linear_time(office: Office, longest: int
     texts = endpoints.commands(document)
     lead = (await office.first("lead"))["id"]
 
-    def of(text: Text) -> Call:
+    def of(text: AcceptedText) -> Call:
         async def call(sent: str) -> object:
             base: dict[str, Any] = {"title": "x"} if text.path.endswith("/create") else {}
             if text.path.endswith("/update"):

@@ -21,7 +21,7 @@ SHORTER = {
 """Modules whose expressions match only short texts, with the maximum length."""
 
 
-def costly(found: patterns.Found, longest: int) -> list[str]:
+def costly(found: patterns.ModulePattern, longest: int) -> list[str]:
     """The attacks on which the pattern takes more than linear time."""
     wrong: list[str] = []
     is_bytes = isinstance(found.pattern.pattern, bytes)
@@ -48,7 +48,7 @@ def costly(found: patterns.Found, longest: int) -> list[str]:
 
 
 def test_expressions_that_take_quadratic_time_are_found() -> None:
-    bad = patterns.Found("planted", re.compile(r"<([^>]+)>\s*;"), is_anchored=False)
+    bad = patterns.ModulePattern("planted", re.compile(r"<([^>]+)>\s*;"), is_anchored=False)
 
     assert costly(bad, LONGEST)
 

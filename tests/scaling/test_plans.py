@@ -10,7 +10,7 @@ import pytest
 from countersign.records.masking.vault import PersonalValue
 from tests.records import inside
 from tests.records.office import Office
-from tests.scaling.measuring import FLOOR_S, Growth
+from tests.scaling.measuring import FLOOR_S, CostGrowth
 
 TIMES = 3
 FULL = pytest.param(5_000, marks=pytest.mark.full)
@@ -37,7 +37,7 @@ async def test_approving_an_import_takes_linear_time(office: Office, longest: in
     agent = await office.agent("alice", "lead.*")
     first, second, third = [await _cost_of_approving(office, agent, longest // part) for part in (4, 2, 1)]
 
-    grown = Growth((first, second, third))
+    grown = CostGrowth((first, second, third))
     assert grown.is_linear, f"{grown}"
 
 
@@ -67,4 +67,4 @@ async def test_holding_many_values_in_one_transaction_takes_linear_time(tmp_path
         costs.append(min(tries))
 
     first, second, third = costs
-    assert third < FLOOR_S or Growth((first, second, third)).is_linear, str(Growth((first, second, third)))
+    assert third < FLOOR_S or CostGrowth((first, second, third)).is_linear, str(CostGrowth((first, second, third)))

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 PIECE_BYTES = 16 << 10
 
 
-class Cutter:
+class CuttingProxy:
     """Forwards connections to a loopback port. After `up_after` bytes to the server or `down_after` bytes to the
     client, counted over all connections, it cuts the connection.
 
@@ -93,9 +93,9 @@ class Cutter:
 @contextmanager
 def cutting(
     port: int, *, up_after: int | None = None, down_after: int | None = None, holds: bool = False
-) -> Iterator[Cutter]:
+) -> Iterator[CuttingProxy]:
     """Run a proxy to the loopback port until the block ends."""
-    cutter = Cutter(port, up_after=up_after, down_after=down_after, holds=holds)
+    cutter = CuttingProxy(port, up_after=up_after, down_after=down_after, holds=holds)
     try:
         yield cutter
     finally:

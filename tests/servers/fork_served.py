@@ -70,7 +70,7 @@ def make_passwords_cheap() -> None:
     age.AgeEncryptor.__init__.__kwdefaults__["work"] = 4
 
 
-class Forks:
+class ForkedProcesses:
     """Forks a process for each order, and reports the exit status of each process."""
 
     def __init__(self, control: socket.socket) -> None:
@@ -231,7 +231,7 @@ def leave(code: int) -> None:
 
 if __name__ == "__main__":
     load()
-    order = Forks(socket.socket(fileno=int(sys.argv[1]))).next()
+    order = ForkedProcesses(socket.socket(fileno=int(sys.argv[1]))).next()
     code = run(order["command"][2:])
     try:
         leave(code)

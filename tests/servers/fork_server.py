@@ -124,7 +124,7 @@ def _set_adopts_orphans(is_adopting: bool) -> None:
 _server = ForkServer()
 
 
-class Process(subprocess.Popen[Any]):
+class ForkedProcess(subprocess.Popen[Any]):
     """Replaces `subprocess.Popen`. The process is forked if this makes no difference, and started as usual
     otherwise."""
 
@@ -225,7 +225,7 @@ def _read_at_start(variables: Mapping[str, str]) -> dict[str, str]:
 
 def is_forking() -> bool:
     """Return whether new processes are forked."""
-    return subprocess.Popen is Process
+    return subprocess.Popen is ForkedProcess
 
 
 @contextmanager
@@ -251,7 +251,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if sys.platform == "linux" and not config.getoption("--full"):
         # tests/conftest.py has removed the Python settings that an installation does not have.
         _server.environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-        subprocess.Popen = Process  # type: ignore[misc]
+        subprocess.Popen = ForkedProcess  # type: ignore[misc]
 
 
 def pytest_unconfigure() -> None:

@@ -15,7 +15,7 @@ from moto.moto_server.werkzeug_app import create_backend_app
 from werkzeug.wrappers import Response
 
 
-class Service:
+class S3Application:
     """moto's S3 service as an ASGI application. It reads the whole body of a request before it handles the request."""
 
     def __init__(self) -> None:
@@ -70,4 +70,4 @@ def _environ(scope: Any, body: bytes) -> dict[str, Any]:
 
 if __name__ == "__main__":
     port = int(sys.argv[1])
-    uvicorn.run(Service(), port=port, log_level="error", lifespan="off", server_header=False)
+    uvicorn.run(S3Application(), port=port, log_level="error", lifespan="off", server_header=False)

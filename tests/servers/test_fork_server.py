@@ -13,7 +13,7 @@ import pytest
 from countersign.cli.main import COMMANDS
 from tests.faults.volumes import mount_memory, unmount
 from tests.servers.countersign import COMMAND, environment
-from tests.servers.fork_server import Process, without_forking
+from tests.servers.fork_server import ForkedProcess, without_forking
 
 PRINTS_ITS_SETUP = """
 import os, sys
@@ -36,7 +36,7 @@ SLEEPS = "import time\nprint('ready', flush=True)\ntime.sleep(600)\n"
 FIRST_OF_MODULE = {entry.place.partition(":")[0]: name for name, entry in reversed(COMMANDS.items())}
 """Maps each module to its first command. The other commands of the module import the same modules."""
 
-pytestmark = pytest.mark.skipif(not issubclass(subprocess.Popen, Process), reason="processes are not forked")
+pytestmark = pytest.mark.skipif(not issubclass(subprocess.Popen, ForkedProcess), reason="processes are not forked")
 
 
 def module(folder: Path, source: str) -> tuple[list[str], dict[str, str]]:

@@ -43,7 +43,7 @@ FILLED: Mapping[str, Callable[[Store], Awaitable[object]]] = {"demo_world": demo
 copy."""
 
 
-class Original(NamedTuple):
+class OriginalStore(NamedTuple):
     """A store that is copied for tests: its directory and the name of its PostgreSQL database."""
 
     data: Path
@@ -88,7 +88,7 @@ def begun(data: Path) -> None:
 
 def original(
     name: str, cluster: Cluster | None, prepare: Callable[[Settings], Coroutine[Any, Any, Result]]
-) -> tuple[Original, Result]:
+) -> tuple[OriginalStore, Result]:
     """Prepare an empty store on PostgreSQL or, without a cluster, on SQLite. Return it with the result of `prepare`."""
     folder = TemporaryDirectory(prefix=f"countersign-{name}-", dir=memory_folder())
     atexit.register(folder.cleanup)
@@ -100,11 +100,11 @@ def original(
     with ThreadPoolExecutor(1) as thread:
         # The test may run in an event loop, so the coroutine runs in another thread.
         prepared = thread.submit(asyncio.run, prepare(settings_of(data, url))).result()
-    return Original(data, database), prepared
+    return OriginalStore(data, database), prepared
 
 
 @cache
-def filled(fixture: str, cluster: Cluster | None) -> Original:
+def filled(fixture: str, cluster: Cluster | None) -> OriginalStore:
     """Return a store with the content that the fixture names."""
     return original(fixture, cluster, partial(fill, filling=FILLED[fixture]))[0]
 

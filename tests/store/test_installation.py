@@ -38,7 +38,7 @@ OLD, NEW = pattern(1000, 1), pattern(1000, 2)
 
 
 @dataclass
-class Installation:
+class ClosedInstallation:
     """A closed installation: its settings, and how its database is copied or replaced by an empty one."""
 
     settings: Settings
@@ -60,7 +60,7 @@ class Installation:
         sealed = {each.sha256 async for each in self.files.sealed()}
         return sealed | {each.upload async for each in self.files.staged()}
 
-    def copied(self) -> "Installation":
+    def copied(self) -> "ClosedInstallation":
         """Return the same installation with a copy of the current database, which can be put in its place later."""
         if self.settings.database_url:
             name = self.settings.database_url.rsplit("/", 1)[1]
@@ -74,7 +74,7 @@ class Installation:
         if not self.settings.database_url:
             shutil.copyfile(self.folder.with_name("kept.sqlite"), self.folder / lifespan.DATABASE_FILE)
 
-    def emptied(self) -> "Installation":
+    def emptied(self) -> "ClosedInstallation":
         """Return the same installation with an empty database."""
         if self.settings.database_url:
             return replace(self, settings=replace(self.settings, database_url=self.new_database("template0")))
@@ -83,7 +83,9 @@ class Installation:
 
 
 @pytest.fixture(params=["local", "s3"])
-def installation(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Installation:
+def installation(
+    request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> ClosedInstallation:
     """An installation on either database with files in either kind of store. The collector does not wait a day."""
     if request.param == "s3":
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
@@ -95,7 +97,7 @@ def installation(request: pytest.FixtureRequest, settings: Settings, monkeypatch
     monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
     if not settings.database_url:
         begun(Path(settings.data))
-    return Installation(settings, lambda template: new(template) if new else "")
+    return ClosedInstallation(settings, lambda template: new(template) if new else "")
 
 
 @asynccontextmanager
@@ -106,7 +108,7 @@ async def opened(settings: Settings) -> AsyncGenerator[Store]:
 
 
 @asynccontextmanager
-async def shop_at(installation: Installation) -> AsyncGenerator[Shop]:
+async def shop_at(installation: ClosedInstallation) -> AsyncGenerator[Shop]:
     """Return a shop on the installation, which is created the first time."""
     async with opened(installation.settings) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
@@ -121,7 +123,7 @@ async def shop_at(installation: Installation) -> AsyncGenerator[Shop]:
             yield shop
 
 
-async def begin(installation: Installation) -> str:
+async def begin(installation: ClosedInstallation) -> str:
     """Start the installation for the first time, and store a file. Return its id."""
     async with shop_at(installation) as shop:
         await shop.upload(OLD, "old")
@@ -129,7 +131,7 @@ async def begin(installation: Installation) -> str:
         return (await shop.store.database.fetch(installation_id.STORED))[0][0]
 
 
-async def go_on(installation: Installation) -> None:
+async def go_on(installation: ClosedInstallation) -> None:
     """Store another file and half of a third one, and run the collector."""
     async with shop_at(installation) as shop:
         await shop.upload(NEW, "new")
@@ -137,7 +139,7 @@ async def go_on(installation: Installation) -> None:
         assert await blob_gc.collect(shop.store) == (0, 0, 0, "")
 
 
-async def refusal(installation: Installation) -> InstallationMismatch:
+async def refusal(installation: ClosedInstallation) -> InstallationMismatch:
     """Return the reason why the installation is refused."""
     with pytest.raises(InstallationMismatch) as refused:
         async with opened(installation.settings):
@@ -145,7 +147,7 @@ async def refusal(installation: Installation) -> InstallationMismatch:
     return refused.value
 
 
-async def test_an_empty_database_beside_the_files_of_another_is_refused(installation: Installation) -> None:
+async def test_an_empty_database_beside_the_files_of_another_is_refused(installation: ClosedInstallation) -> None:
     own = await begin(installation)
     before = await installation.stored()
     wrong = installation.emptied()
@@ -158,7 +160,7 @@ async def test_an_empty_database_beside_the_files_of_another_is_refused(installa
     assert await installation.stored() == before != set()
 
 
-async def test_no_tables_are_made_in_a_database_that_is_refused(installation: Installation) -> None:
+async def test_no_tables_are_made_in_a_database_that_is_refused(installation: ClosedInstallation) -> None:
     await begin(installation)
     wrong = installation.emptied()
 
@@ -171,7 +173,7 @@ async def test_no_tables_are_made_in_a_database_that_is_refused(installation: In
 
 
 async def test_the_database_of_another_installation_is_refused_with_both_ids(
-    installation: Installation, tmp_path: Path
+    installation: ClosedInstallation, tmp_path: Path
 ) -> None:
     own = await begin(installation)
     other = replace(installation, settings=replace(installation.settings, data=str(tmp_path / "other"), blobs_url=""))
@@ -195,7 +197,7 @@ async def test_the_database_of_another_installation_is_refused_with_both_ids(
 
 
 async def test_a_second_installation_on_the_same_place_for_files_is_refused(
-    installation: Installation, tmp_path: Path
+    installation: ClosedInstallation, tmp_path: Path
 ) -> None:
     own = await begin(installation)
     before = await installation.stored()
@@ -212,7 +214,7 @@ async def test_a_second_installation_on_the_same_place_for_files_is_refused(
 
 
 async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it_does_not_know(
-    installation: Installation,
+    installation: ClosedInstallation,
 ) -> None:
     await begin(installation)
     older = installation.copied()
@@ -239,7 +241,7 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
     assert {sha256_of(OLD), sha256_of(NEW)} <= await installation.stored()
 
 
-async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installation: Installation) -> None:
+async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installation: ClosedInstallation) -> None:
     await begin(installation)
     copy = installation.copied()
     await go_on(installation)
@@ -266,7 +268,7 @@ async def opened_with(settings: Settings, files: BlobStore) -> AsyncGenerator[St
             yield store
 
 
-async def test_an_installation_of_the_version_before_gets_an_id_once(installation: Installation) -> None:
+async def test_an_installation_of_the_version_before_gets_an_id_once(installation: ClosedInstallation) -> None:
     first = await begin(installation)
     await forget(installation)
 
@@ -286,7 +288,7 @@ async def test_an_installation_of_the_version_before_gets_an_id_once(installatio
     assert ids_made == {marker.id} == {own.id} != {first}
 
 
-async def forget(installation: Installation) -> None:
+async def forget(installation: ClosedInstallation) -> None:
     """Remove the id everywhere, as in an installation of the previous version."""
     async with opened(installation.settings) as store, store.database.transaction() as transaction:
         await installation_id.forget(transaction)
@@ -297,7 +299,7 @@ async def forget(installation: Installation) -> None:
     await delete_marker(installation)
 
 
-async def delete_marker(installation: Installation) -> None:
+async def delete_marker(installation: ClosedInstallation) -> None:
     """Delete the marker from the bucket, which the product never does."""
     place = read_address(installation.settings.blobs_url)
     config: S3Config = {"endpoint": place.endpoint or "", "region": "us-east-1"}
@@ -305,7 +307,9 @@ async def delete_marker(installation: Installation) -> None:
     await obstore.delete_async(bucket, [installation_id.FILE_NAME])
 
 
-async def test_an_empty_database_beside_files_of_the_version_before_is_refused(installation: Installation) -> None:
+async def test_an_empty_database_beside_files_of_the_version_before_is_refused(
+    installation: ClosedInstallation,
+) -> None:
     await begin(installation)
     await forget(installation)
     (installation.folder / migration_marker.FILE_NAME).unlink(missing_ok=True)
@@ -318,7 +322,7 @@ async def test_an_empty_database_beside_files_of_the_version_before_is_refused(i
     assert await installation.stored() == before
 
 
-async def test_a_database_whose_files_are_elsewhere_is_refused(installation: Installation) -> None:
+async def test_a_database_whose_files_are_elsewhere_is_refused(installation: ClosedInstallation) -> None:
     await begin(installation)
     await forget(installation)
 
@@ -329,7 +333,7 @@ async def test_a_database_whose_files_are_elsewhere_is_refused(installation: Ins
     assert "has none of the first 1" in refused.detail
 
 
-async def test_a_directory_that_is_marked_as_another_databases_is_refused(installation: Installation) -> None:
+async def test_a_directory_that_is_marked_as_another_databases_is_refused(installation: ClosedInstallation) -> None:
     if not installation.settings.database_url:
         pytest.skip("SQLite databases have no address")
     await begin(installation)
@@ -344,7 +348,7 @@ async def test_a_directory_that_is_marked_as_another_databases_is_refused(instal
     assert connection_urls.postgres_location(installation.settings.database_url) in refused.detail
 
 
-async def test_a_start_that_was_cut_off_at_any_place_continues(installation: Installation) -> None:
+async def test_a_start_that_was_cut_off_at_any_place_continues(installation: ClosedInstallation) -> None:
     first = await begin(installation)
     path = installation.folder / installation_id.FILE_NAME
     path.write_text(json.dumps({"id": first, "is_settled": False}))
@@ -358,7 +362,7 @@ async def test_a_start_that_was_cut_off_at_any_place_continues(installation: Ins
         assert json.loads(path.read_text())["id"] == first
 
 
-async def test_the_collector_stops_where_the_blob_store_becomes_anothers(installation: Installation) -> None:
+async def test_the_collector_stops_where_the_blob_store_becomes_anothers(installation: ClosedInstallation) -> None:
     await begin(installation)
     async with shop_at(installation) as shop:
         async with shop.store.database.transaction() as transaction:
@@ -377,5 +381,5 @@ TABLE = {
 }
 
 
-def _url(installation: Installation) -> str:
+def _url(installation: ClosedInstallation) -> str:
     return installation.settings.database_url or f"sqlite:///{installation.folder / lifespan.DATABASE_FILE}"

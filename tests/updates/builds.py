@@ -17,7 +17,7 @@ Contents = Mapping[str, bytes]
 
 
 @dataclass
-class Build:
+class SampleBuild:
     """A version: contents by path, its manifest, and its chunks as they are stored."""
 
     version: str
@@ -50,7 +50,7 @@ def build(
     links: Mapping[str, str] | None = None,
     folders: tuple[str, ...] = (),
     artifact: bytes = b"",
-) -> Build:
+) -> SampleBuild:
     """The build of these files."""
     listed: list[Chunk] = []
     places: dict[str, int] = {}
@@ -84,16 +84,16 @@ def build(
         chunks=listed,
         launch=[],
     )
-    return Build(version, contents, manifest, frames, artifact)
+    return SampleBuild(version, contents, manifest, frames, artifact)
 
 
 @dataclass
-class Shelf:
+class BuildServer:
     """A store that serves one wanted build, with deltas from an older one if given. `damage` changes the bytes at an
     address; `served` counts bytes by the kind of address, `begun` records the announced steps."""
 
-    wanted: Build
-    older: Build | None = None
+    wanted: SampleBuild
+    older: SampleBuild | None = None
     damage: dict[str, bytes] = field(default_factory=dict)
     served: dict[str, int] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class Shelf:
             yield piece
 
 
-def _side(build: Build) -> make.BuildFiles:
+def _side(build: SampleBuild) -> make.BuildFiles:
     return make.BuildFiles(build.manifest.files, lambda file: build.contents[file.path])
 
 

@@ -15,7 +15,7 @@ from countersign.updates.worker_protocol import encode_frame
 FAILURES = [MemoryError(), ValueError("no such chunk"), RuntimeError("can't start new thread"), BrokenPipeError()]
 
 
-class _FailsBeside(io.BytesIO):
+class _FailsOnOtherThreads(io.BytesIO):
     """A pipe on which every thread except its creator's fails."""
 
     def __init__(self, failure: Exception) -> None:
@@ -39,7 +39,7 @@ def _member(size: int) -> ArchiveMember:
 @pytest.mark.parametrize("size", [1 << 16, 2 * BATCH_BYTES])
 def test_a_failure_of_the_sender_ends_the_reading(failure: Exception, size: int) -> None:
     """A sender that only ended itself left chunks out of the build, or made the reader wait for ever."""
-    contents = EntryProcessor(io.BytesIO(encode_frame(b"\1" * 1_000)), _FailsBeside(failure), wants_chunks=True)
+    contents = EntryProcessor(io.BytesIO(encode_frame(b"\1" * 1_000)), _FailsOnOtherThreads(failure), wants_chunks=True)
 
     with pytest.raises(type(failure)):
         _all_of(contents, size)

@@ -16,7 +16,7 @@ from countersign.updates.install.fetch import ContentMismatch
 from countersign.updates.install.installer import PullOptions, PullReport
 from countersign.updates.install.workspace import side_folder
 from countersign.updates.planner import UpdatePlan
-from tests.updates.builds import Build, Shelf, build, contents_of
+from tests.updates.builds import BuildServer, SampleBuild, build, contents_of
 
 CHANCE = random.Random(6)
 BIG = CHANCE.randbytes(300_000)
@@ -41,7 +41,9 @@ NEW = build(
 )
 
 
-def pull(folder: Path, shelf: Shelf, *, counter: int = 1, verify: bool = False, dry_run: bool = False) -> PullReport:
+def pull(
+    folder: Path, shelf: BuildServer, *, counter: int = 1, verify: bool = False, dry_run: bool = False
+) -> PullReport:
     """Pull the build of the shelf."""
     return installer.pull(folder, shelf.wanted.release(counter), shelf, PullOptions(verify=verify, dry_run=dry_run))
 
@@ -49,11 +51,11 @@ def pull(folder: Path, shelf: Shelf, *, counter: int = 1, verify: bool = False, 
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
     """A folder with the old version installed."""
-    pull(tmp_path / "app", Shelf(OLD))
+    pull(tmp_path / "app", BuildServer(OLD))
     return tmp_path / "app"
 
 
-def is_build(root: Path, wanted: Build) -> bool:
+def is_build(root: Path, wanted: SampleBuild) -> bool:
     """Whether the folder contains the build and nothing else."""
     modes = {file.path: (root / file.path).stat().st_mode & 0o777 for file in wanted.manifest.files}
     links = {link.path: os.readlink(root / link.path) for link in wanted.manifest.links}
@@ -72,7 +74,7 @@ def test_a_first_pull_gives_the_build_and_leaves_nothing_beside_it(app: Path) ->
 
 @pytest.mark.parametrize("with_deltas", [True, False])
 def test_an_update_gives_the_new_build(app: Path, with_deltas: bool) -> None:
-    shelf = Shelf(NEW, OLD if with_deltas else None)
+    shelf = BuildServer(NEW, OLD if with_deltas else None)
 
     report = pull(app, shelf)
 
@@ -84,7 +86,7 @@ def test_an_update_gives_the_new_build(app: Path, with_deltas: bool) -> None:
 
 
 def test_an_update_by_delta_fetches_a_fraction_of_what_chunks_cost(app: Path) -> None:
-    shelf = Shelf(NEW, OLD)
+    shelf = BuildServer(NEW, OLD)
 
     pull(app, shelf)
 
@@ -94,7 +96,7 @@ def test_an_update_by_delta_fetches_a_fraction_of_what_chunks_cost(app: Path) ->
 def test_unchanged_files_are_the_same_files(app: Path) -> None:
     before = (app / "lib/b.txt").stat().st_ino
 
-    pull(app, Shelf(NEW))
+    pull(app, BuildServer(NEW))
 
     assert (app / "lib/b.txt").stat().st_ino == before
 
@@ -102,7 +104,7 @@ def test_unchanged_files_are_the_same_files(app: Path) -> None:
 def test_a_build_of_one_file_costs_its_size_once(tmp_path: Path) -> None:
     """The artifact is the file, and smaller than its chunks: each byte is transferred once."""
     image = build("1.0", {"game.bin": BIG}, artifact=BIG)
-    shelf = Shelf(image)
+    shelf = BuildServer(image)
 
     report = pull(tmp_path / "app", shelf)
 
@@ -114,7 +116,7 @@ def test_a_build_of_one_file_costs_its_size_once(tmp_path: Path) -> None:
 
 
 def test_a_second_pull_does_nothing(app: Path) -> None:
-    shelf = Shelf(OLD)
+    shelf = BuildServer(OLD)
 
     report = pull(app, shelf)
 
@@ -123,7 +125,7 @@ def test_a_second_pull_does_nothing(app: Path) -> None:
 
 
 def test_a_pull_says_what_it_will_fetch_and_write_before_it_does(app: Path) -> None:
-    shelf = Shelf(NEW, OLD)
+    shelf = BuildServer(NEW, OLD)
     told: list[tuple[UpdatePlan, int]] = []
 
     def announce(plan: UpdatePlan) -> None:
@@ -138,7 +140,7 @@ def test_a_pull_says_what_it_will_fetch_and_write_before_it_does(app: Path) -> N
 
 
 def test_a_dry_run_changes_nothing_and_leaves_nothing(app: Path) -> None:
-    shelf = Shelf(NEW, OLD)
+    shelf = BuildServer(NEW, OLD)
 
     report = pull(app, shelf, dry_run=True)
 
@@ -152,7 +154,7 @@ def test_a_damaged_file_is_healed_by_its_damaged_chunks_alone(app: Path) -> None
     damaged = bytearray(BIG)
     damaged[150_000] ^= 1
     (app / "bin/tool").write_bytes(damaged)
-    shelf = Shelf(OLD)
+    shelf = BuildServer(OLD)
 
     report = pull(app, shelf)
 
@@ -168,8 +170,8 @@ def test_a_change_that_keeps_size_and_time_is_found_by_verify(app: Path) -> None
     path.write_bytes(b"b" * 5000)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    assert pull(app, Shelf(OLD)).corruptions == []
-    assert [wound.path for wound in pull(app, Shelf(OLD), verify=True).corruptions] == ["lib/a.txt"]
+    assert pull(app, BuildServer(OLD)).corruptions == []
+    assert [wound.path for wound in pull(app, BuildServer(OLD), verify=True).corruptions] == ["lib/a.txt"]
     assert is_build(app, OLD)
 
 
@@ -179,7 +181,7 @@ def test_missing_files_wrong_modes_and_lost_links_are_healed(app: Path) -> None:
     (app / "tool").unlink()
     (app / "lib/b.txt").write_bytes(b"bee and more")
 
-    report = pull(app, Shelf(OLD))
+    report = pull(app, BuildServer(OLD))
 
     assert {wound.path: wound.kind for wound in report.corruptions} == {
         "gone.txt": "missing",
@@ -196,7 +198,7 @@ def test_files_added_by_the_user_are_carried_over(app: Path) -> None:
     (app / "lib/mine.txt").write_bytes(b"mine")
     (app / "shortcut").symlink_to("/somewhere/else")
 
-    report = pull(app, Shelf(NEW, OLD))
+    report = pull(app, BuildServer(NEW, OLD))
 
     assert (app / "saves/one").read_bytes() == b"save"
     assert (app / "lib/mine.txt").read_bytes() == b"mine"
@@ -207,7 +209,7 @@ def test_files_added_by_the_user_are_carried_over(app: Path) -> None:
 def test_a_user_file_at_the_path_of_a_new_file_is_moved_and_kept(app: Path) -> None:
     (app / "fresh.txt").write_bytes(b"the user's own")
 
-    report = pull(app, Shelf(NEW))
+    report = pull(app, BuildServer(NEW))
 
     assert report.aside == {"fresh.txt": "fresh.txt.kept"}
     assert (app / "fresh.txt.kept").read_bytes() == b"the user's own"
@@ -220,7 +222,7 @@ def test_an_unmanaged_folder_is_adopted_without_losing_files(tmp_path: Path) -> 
     (app / "lib/a.txt").write_bytes(b"a" * 5000)
     (app / "lib/b.txt").write_bytes(b"something else")
 
-    report = pull(app, Shelf(OLD))
+    report = pull(app, BuildServer(OLD))
 
     assert (app / "lib/b.txt.kept").read_bytes() == b"something else"
     assert report.aside == {"lib/b.txt": "lib/b.txt.kept"}
@@ -230,10 +232,10 @@ def test_an_unmanaged_folder_is_adopted_without_losing_files(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", ["delta", "artifact"])
 def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, kind: str) -> None:
-    shelf = Shelf(build("2.0", NEW.contents, artifact=b"short"), OLD)
+    shelf = BuildServer(build("2.0", NEW.contents, artifact=b"short"), OLD)
     if kind == "delta":
         shelf.wanted.manifest = build("2.0", NEW.contents).manifest
-        shelf = Shelf(NEW, OLD)
+        shelf = BuildServer(NEW, OLD)
     blob = shelf.blobs[f"{kind}:0"]
     shelf.damage[f"{kind}:0"] = blob[:-1] + bytes([blob[-1] ^ 1])
 
@@ -245,7 +247,7 @@ def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, 
 
 
 def test_a_delta_that_is_announced_and_yet_none_is_refused_and_made_up_for(app: Path) -> None:
-    shelf = Shelf(NEW, OLD)
+    shelf = BuildServer(NEW, OLD)
     delta = shelf.deltas[0]
     forged = shelf.blobs["delta:0"][:20]
     shelf.blobs["delta:0"] = forged
@@ -257,7 +259,7 @@ def test_a_delta_that_is_announced_and_yet_none_is_refused_and_made_up_for(app: 
 
 
 def test_a_damaged_chunk_leaves_the_old_version(app: Path) -> None:
-    shelf = Shelf(NEW)
+    shelf = BuildServer(NEW)
     shelf.damage["pack:0"] = b"\0" * len(shelf.blobs["pack:0"])
 
     with pytest.raises(ContentMismatch):
@@ -272,7 +274,7 @@ def test_a_manifest_that_contradicts_itself_installs_nothing(app: Path) -> None:
     wanted.manifest = msgspec.structs.replace(wanted.manifest, files=lying)
 
     with pytest.raises(ContentMismatch):
-        pull(app, Shelf(wanted))
+        pull(app, BuildServer(wanted))
 
     assert is_build(app, OLD)
 
@@ -282,8 +284,8 @@ def test_an_interrupted_download_is_resumed(tmp_path: Path, with_deltas: bool) -
     app = tmp_path / "app"
     old = build("1.0", {"data": CHANCE.randbytes(4_000_000)})
     new = build("2.0", {"data": CHANCE.randbytes(4_000_000) + old.contents["data"][:1000]})
-    pull(app, Shelf(old))
-    shelf = Shelf(new, old if with_deltas else None)
+    pull(app, BuildServer(old))
+    shelf = BuildServer(new, old if with_deltas else None)
     whole = len(shelf.blobs["delta:0"]) if with_deltas else len(shelf.blobs["pack:0"])
     shelf.cut_after = 3_000_000
 
@@ -299,7 +301,7 @@ def test_an_interrupted_download_is_resumed(tmp_path: Path, with_deltas: bool) -
 
 
 def test_the_store_is_informed_of_an_installation_or_update_once_and_of_nothing_else(tmp_path: Path) -> None:
-    app, old, new = tmp_path / "app", Shelf(OLD), Shelf(NEW, OLD)
+    app, old, new = tmp_path / "app", BuildServer(OLD), BuildServer(NEW, OLD)
 
     pull(app, old, dry_run=True)
     assert old.begun == 0
@@ -323,7 +325,7 @@ def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None
             entry = tarfile.TarInfo(path)
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
-    shelf = Shelf(build("1.0", contents, artifact=lzma.compress(packed.getvalue())))
+    shelf = BuildServer(build("1.0", contents, artifact=lzma.compress(packed.getvalue())))
 
     report = pull(tmp_path / "app", shelf)
 
@@ -335,7 +337,7 @@ def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None
 def test_an_install_uses_two_renames_if_folders_cannot_be_exchanged(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(swap, "exchange", lambda one, other: False)
 
-    pull(app, Shelf(NEW, OLD))
+    pull(app, BuildServer(NEW, OLD))
 
     assert is_build(app, NEW)
     assert not side_folder(app).exists()
@@ -347,14 +349,14 @@ def test_files_are_copied_if_hard_links_are_not_supported(app: Path, monkeypatch
 
     monkeypatch.setattr(os, "link", refuse)
 
-    pull(app, Shelf(NEW, OLD))
+    pull(app, BuildServer(NEW, OLD))
 
     assert is_build(app, NEW)
 
 
 def test_the_state_remembers_the_highest_counter(app: Path) -> None:
-    pull(app, Shelf(OLD), counter=7)
-    pull(app, Shelf(OLD), counter=3)
+    pull(app, BuildServer(OLD), counter=7)
+    pull(app, BuildServer(OLD), counter=3)
 
     found = state.read(app)
     assert found is not None

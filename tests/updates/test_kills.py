@@ -11,7 +11,7 @@ import pytest
 from countersign.updates.install.workspace import side_folder
 from tests.figures import ROOT, Figures
 from tests.updates import victim
-from tests.updates.builds import Build, contents_of
+from tests.updates.builds import SampleBuild, contents_of
 
 STEPS = "rename,renameat2,link,linkat,unlink,unlinkat,mkdir,rmdir,symlink,fsync,chmod,fchmodat,ftruncate,write"
 SAMPLE = 7
@@ -43,7 +43,7 @@ def steps(folder: Path) -> list[tuple[str, int]]:
     return found
 
 
-def is_whole(folder: Path, build: Build) -> bool:
+def is_whole(folder: Path, build: SampleBuild) -> bool:
     """Whether the folder contains the build and the user's file, with the right bytes, modes and links."""
     links = {link.path: link.target for link in build.manifest.links}
     modes = {file.path: file.mode for file in build.manifest.files}

@@ -8,14 +8,14 @@ import pytest
 from countersign.kernel.errors import StorageFull
 from countersign.updates.install.validate_manifest import ManifestRefused
 from countersign.updates.install.workspace import WorkspaceLocked, WorkspaceRefused, open_workspace, side_folder
-from tests.updates.builds import Shelf, build, contents_of
+from tests.updates.builds import BuildServer, build, contents_of
 from tests.updates.test_install import NEW, OLD, is_build, pull
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
     """A folder with the old version installed."""
-    pull(tmp_path / "app", Shelf(OLD))
+    pull(tmp_path / "app", BuildServer(OLD))
     return tmp_path / "app"
 
 
@@ -33,7 +33,7 @@ def test_a_planted_link_is_never_written_through(app: Path, tmp_path: Path, plan
         path.unlink(missing_ok=True)
     path.symlink_to(outside if planted == "lib" else outside / "b.txt")
 
-    pull(app, Shelf(NEW, OLD))
+    pull(app, BuildServer(NEW, OLD))
 
     assert (outside / "b.txt").read_bytes() == b"precious"
     assert sorted(each.name for each in outside.iterdir()) == ["b.txt"]
@@ -46,7 +46,7 @@ def test_a_link_in_the_place_of_our_own_state_is_not_followed(app: Path, tmp_pat
     (app / ".countersign").symlink_to(tmp_path / "elsewhere")
     before = (tmp_path / "elsewhere/state.json").read_bytes()
 
-    pull(app, Shelf(NEW))
+    pull(app, BuildServer(NEW))
 
     assert (tmp_path / "elsewhere/state.json").read_bytes() == before
     assert not (app / ".countersign").is_symlink()
@@ -57,14 +57,14 @@ def test_a_folder_planted_beside_the_installation_is_refused(app: Path, tmp_path
     side_folder(app).symlink_to(tmp_path / "trap")
 
     with pytest.raises(WorkspaceRefused):
-        pull(app, Shelf(NEW))
+        pull(app, BuildServer(NEW))
 
     assert list((tmp_path / "trap").iterdir()) == []
 
 
 def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
     with open_workspace(app), pytest.raises(WorkspaceLocked):
-        pull(app, Shelf(NEW))
+        pull(app, BuildServer(NEW))
 
     assert is_build(app, OLD)
 
@@ -80,7 +80,7 @@ def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
 )
 def test_a_hostile_manifest_is_refused_before_anything_happens(tmp_path: Path, path: str, word: str) -> None:
     with pytest.raises(ManifestRefused) as caught:
-        pull(tmp_path / "app", Shelf(build("1.0", {path: b"evil"})))
+        pull(tmp_path / "app", BuildServer(build("1.0", {path: b"evil"})))
 
     assert word in str(caught.value) or ".." in str(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -89,12 +89,12 @@ def test_a_hostile_manifest_is_refused_before_anything_happens(tmp_path: Path, p
 @pytest.mark.parametrize("target", ["/etc", "../../outside", "up/../../.."])
 def test_a_manifest_with_a_link_that_leads_outside_is_refused(tmp_path: Path, target: str) -> None:
     with pytest.raises(ManifestRefused):
-        pull(tmp_path / "app", Shelf(build("1.0", {"file": b"x"}, links={"link": target})))
+        pull(tmp_path / "app", BuildServer(build("1.0", {"file": b"x"}, links={"link": target})))
 
 
 def test_a_manifest_that_writes_through_its_own_link_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ManifestRefused):
-        pull(tmp_path / "app", Shelf(build("1.0", {"link/file": b"x"}, links={"link": "elsewhere"})))
+        pull(tmp_path / "app", BuildServer(build("1.0", {"link/file": b"x"}, links={"link": "elsewhere"})))
 
 
 def test_a_folder_that_cannot_be_written_is_refused_first(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_a_folder_that_cannot_be_written_is_refused_first(app: Path, monkeypatch
         monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != app.parent)
     try:
         with pytest.raises(WorkspaceRefused):
-            pull(app, Shelf(NEW))
+            pull(app, BuildServer(NEW))
     finally:
         app.parent.chmod(0o700)
 
@@ -118,7 +118,7 @@ def test_too_little_room_is_found_before_anything_is_fetched(app: Path, monkeypa
         f_bavail, f_frsize, f_files, f_favail = 10, real.f_frsize, real.f_files, real.f_favail
 
     monkeypatch.setattr(os, "statvfs", lambda path: Room)
-    shelf = Shelf(NEW)
+    shelf = BuildServer(NEW)
 
     with pytest.raises(StorageFull):
         pull(app, shelf)
@@ -132,4 +132,4 @@ def test_links_that_lead_outside_only_together_are_refused(tmp_path: Path) -> No
     links = {"d/up": "..", "d/out": "up/../x"}
 
     with pytest.raises(ManifestRefused):
-        pull(tmp_path / "app", Shelf(build("1.0", {"file": b"x"}, links=links)))
+        pull(tmp_path / "app", BuildServer(build("1.0", {"file": b"x"}, links=links)))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from countersign.updates import planner
 from countersign.updates.api_types import DeltaOffer, position_ranges
 from countersign.updates.planner import ChunkLocation, LocalFiles, UpdatePlan, positions
-from tests.updates.builds import Build, Shelf, build
+from tests.updates.builds import BuildServer, SampleBuild, build
 
 CHANCE = random.Random(4)
 BIG = CHANCE.randbytes(500_000)
@@ -18,7 +18,7 @@ OLD = build("1.0", {"a": BIG, "b": b"b" * 3000, "c": b"c"}, executables=("b",))
 NEW = build("2.0", {"a": BIG + b"more", "moved/b": b"b" * 3000, "c": b"c", "d": CHANCE.randbytes(9000)})
 
 
-def local(installed: Build, damaged: Iterable[str] = ()) -> LocalFiles:
+def local(installed: SampleBuild, damaged: Iterable[str] = ()) -> LocalFiles:
     """The build on disk, complete except for some files, of which no part remains."""
     files = {file.path: (file.sha256, file.mode) for file in installed.manifest.files if file.path not in set(damaged)}
     spots: dict[str, ChunkLocation] = {}
@@ -31,14 +31,14 @@ def local(installed: Build, damaged: Iterable[str] = ()) -> LocalFiles:
     return LocalFiles(files, spots, installed.manifest, installed.sha256)
 
 
-def plan(shelf: Shelf, known: LocalFiles, *, memory_bytes: int = planner.MEMORY_BYTES) -> UpdatePlan:
+def plan(shelf: BuildServer, known: LocalFiles, *, memory_bytes: int = planner.MEMORY_BYTES) -> UpdatePlan:
     """The plan for the build of the shelf."""
     wanted = shelf.wanted
     offer = shelf.offer(shelf.older.version) if shelf.older else None
     return planner.plan(wanted.manifest, wanted.sha256, known, shelf.places(), offer, memory_bytes=memory_bytes)
 
 
-def paths(found: UpdatePlan, wanted: Build = NEW) -> dict[str, list[str]]:
+def paths(found: UpdatePlan, wanted: SampleBuild = NEW) -> dict[str, list[str]]:
     """The files' paths by the planned operation."""
     files = wanted.manifest.files
     by_delta = [place for delta in found.deltas for place in positions(delta.files, len(files))]
@@ -51,13 +51,13 @@ def paths(found: UpdatePlan, wanted: Build = NEW) -> dict[str, list[str]]:
 
 
 def test_each_file_is_updated_in_the_cheapest_way() -> None:
-    found = paths(plan(Shelf(NEW, OLD), local(OLD)))
+    found = paths(plan(BuildServer(NEW, OLD), local(OLD)))
 
     assert found == {"kept": ["c"], "copied": ["moved/b"], "deltas": ["a", "d"], "assembled": []}
 
 
 def test_without_deltas_only_missing_chunks_are_fetched() -> None:
-    shelf = Shelf(NEW)
+    shelf = BuildServer(NEW)
 
     found = plan(shelf, local(OLD))
 
@@ -69,7 +69,7 @@ def test_without_deltas_only_missing_chunks_are_fetched() -> None:
 def test_a_chunk_that_two_files_need_is_counted_once() -> None:
     wanted = build("1", {"one": BIG, "two": BIG + b"!"})
 
-    found = plan(Shelf(wanted), LocalFiles())
+    found = plan(BuildServer(wanted), LocalFiles())
 
     assert found.fetch_bytes == sum(map(len, wanted.frames.values()))
     assert found.write_bytes >= 2 * len(BIG)
@@ -78,7 +78,7 @@ def test_a_chunk_that_two_files_need_is_counted_once() -> None:
 def test_a_first_install_takes_the_artifact_when_it_is_smaller() -> None:
     small = build("1", {"one": BIG}, artifact=b"small")
 
-    found = plan(Shelf(small), LocalFiles())
+    found = plan(BuildServer(small), LocalFiles())
 
     assert found.artifact
     assert found.fetch_bytes == 5
@@ -86,17 +86,17 @@ def test_a_first_install_takes_the_artifact_when_it_is_smaller() -> None:
 
 @pytest.mark.parametrize("damaged", ["a", "b"])
 def test_a_delta_is_not_taken_when_an_old_file_of_it_is_damaged(damaged: str) -> None:
-    found = plan(Shelf(NEW, OLD), local(OLD, [damaged]))
+    found = plan(BuildServer(NEW, OLD), local(OLD, [damaged]))
 
     assert found.deltas == []
 
 
 def test_a_delta_that_takes_too_much_memory_is_not_taken() -> None:
-    assert plan(Shelf(NEW, OLD), local(OLD), memory_bytes=1 << 20).deltas == []
+    assert plan(BuildServer(NEW, OLD), local(OLD), memory_bytes=1 << 20).deltas == []
 
 
 def test_deltas_between_other_builds_are_not_taken() -> None:
-    shelf = Shelf(NEW, OLD)
+    shelf = BuildServer(NEW, OLD)
     offer = shelf.offer("1.0")
     assert offer is not None
     foreign = DeltaOffer("ready", "1.0", "2.0", "0" * 64, NEW.sha256, offer.deltas)
@@ -108,7 +108,7 @@ def test_deltas_between_other_builds_are_not_taken() -> None:
 
 @pytest.mark.parametrize("bad", [[(0, 99)], [(2, 1)], [(0, 2), (1, 3)], [(-1, 1)]], ids=str)
 def test_a_delta_with_invalid_positions_is_not_taken(bad: list[tuple[int, int]]) -> None:
-    shelf = Shelf(NEW, OLD)
+    shelf = BuildServer(NEW, OLD)
     delta = shelf.deltas[0]
     shelf.deltas[0] = type(delta)(delta.url, delta.size, delta.sha256, bad, delta.files, delta.memory)
 
@@ -118,7 +118,7 @@ def test_a_delta_with_invalid_positions_is_not_taken(bad: list[tuple[int, int]])
 def test_a_wrong_mode_alone_costs_a_copy() -> None:
     other = build("1.0", OLD.contents)
 
-    found = plan(Shelf(other), local(OLD))
+    found = plan(BuildServer(other), local(OLD))
 
     assert paths(found, other)["copied"] == ["b"]
     assert found.fetch_bytes == 0
@@ -133,7 +133,7 @@ def test_every_file_is_in_one_place_and_nothing_costs_more_than_all_chunks(seed:
     newer = build("2", {f"f{n}": chance.choice(contents) for n in range(8)})
     damaged = [f"f{n}" for n in range(5) if chance.random() < 0.3]
 
-    found = plan(Shelf(newer), local(older, damaged))
+    found = plan(BuildServer(newer), local(older, damaged))
 
     places = [*found.kept, *(place for place, _ in found.copied), *found.assembled]
     assert sorted(places) == list(range(len(newer.manifest.files)))

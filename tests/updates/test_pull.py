@@ -24,7 +24,7 @@ NEW: Files = {"bin/tool": b"#!/bin/sh\n" + BODY.replace(b"line 777 ", b"LINE 777
 
 
 @dataclass
-class Publisher:
+class ProductPublisher:
     """A product, and a token that may push to it."""
 
     server: Running
@@ -66,7 +66,7 @@ class Publisher:
 
 
 @pytest.fixture(scope="module")
-def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publisher]:
+def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProductPublisher]:
     """A store with workers, and two releases of which the second is stable."""
     folder = tmp_path_factory.mktemp("store")
     with served(folder / "data", "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as server:
@@ -74,14 +74,14 @@ def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publisher]:
         headers = {"Authorization": f"Bearer {token}"}
         with httpx.Client(base_url=f"{server.url}/api/v1", headers=headers, timeout=60) as client:
             slug = client.get("/products", params={"org": "northwind-games", "limit": 1}).json()["items"][0]["slug"]
-            found = Publisher(server, client, f"northwind-games/{slug}", token)
+            found = ProductPublisher(server, client, f"northwind-games/{slug}", token)
             found.publish(folder, "900.0.1", OLD)
             found.publish(folder, "900.0.2", NEW)
             yield found
 
 
 @pytest.fixture
-def pull(publisher: Publisher, tmp_path: Path) -> Pulled:
+def pull(publisher: ProductPublisher, tmp_path: Path) -> Pulled:
     """Run the command as a new user, with these additional arguments."""
 
     def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -107,14 +107,14 @@ def answer(done: "subprocess.CompletedProcess[str]") -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def downloads(publisher: Publisher) -> int:
+def downloads(publisher: ProductPublisher) -> int:
     """How many downloads the publisher's statistics show."""
     query = {"org": publisher.product.partition("/")[0]}
     return int(publisher.client.get("/org/usage", params=query).raise_for_status().json()["downloads"])
 
 
 def test_a_product_is_installed_updated_by_delta_and_then_left_alone(
-    publisher: Publisher, pull: Pulled, tmp_path: Path
+    publisher: ProductPublisher, pull: Pulled, tmp_path: Path
 ) -> None:
     app = tmp_path / "app"
     before = downloads(publisher)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from countersign.updates.install import installer, swap
 from countersign.updates.install.installer import PullOptions
-from tests.updates.builds import Build, Shelf, build
+from tests.updates.builds import BuildServer, SampleBuild, build
 
 CORE = bytes(range(256)) * 1200
 OLD = build(
@@ -28,12 +28,12 @@ NEW = build(
     executables=("bin/tool",),
     links={"again": "n"},
 )
-BUILDS: dict[str, Build] = {"1.0": OLD, "2.0": NEW}
+BUILDS: dict[str, SampleBuild] = {"1.0": OLD, "2.0": NEW}
 
 
 def pull(folder: Path, version: str) -> None:
     """Pull the version by chunks, because making a delta takes longer than everything else."""
-    shelf = Shelf(BUILDS[version])
+    shelf = BuildServer(BUILDS[version])
     installer.pull(folder, shelf.wanted.release(), shelf, PullOptions())
 
 

@@ -55,11 +55,11 @@ def redeem(source: Path, data: Path, url: str) -> None:
     run(source, "--server", url, "redeem", "DEMO0-LICEN-SE000-00001", COUNTERSIGN_TOKEN=token)
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The service answered with an error, which the text contains."""
 
 
-class Api:
+class RecordsApi:
     """The records service, called as one user."""
 
     def __init__(self, url: str, token: str = "") -> None:
@@ -70,25 +70,25 @@ class Api:
         """The decoded body of the response.
 
         Raises:
-            Refused: the service answered with an error.
+            RequestRefused: the service answered with an error.
         """
         url = f"{self._url}/api/{command}"
         answer = httpx.post(url, json=body, headers=self._headers, timeout=30, trust_env=False)
         if answer.status_code >= 300:
-            raise Refused(f"{command}: {answer.status_code} {answer.text}")
+            raise RequestRefused(f"{command}: {answer.status_code} {answer.text}")
         return answer.json()
 
 
-def sign_in(url: str) -> Api:
+def sign_in(url: str) -> RecordsApi:
     """The records service as the demonstration's sales manager."""
-    return Api(url, Api(url)("auth/login", username="alice", password=PASSWORD)["token"])
+    return RecordsApi(url, RecordsApi(url)("auth/login", username="alice", password=PASSWORD)["token"])
 
 
 def propose(url: str) -> dict[str, str]:
     """Let an agent qualify one lead, and propose to delete another; the ids."""
     alice = sign_in(url)
     token = alice("auth/agent-token", scopes=["lead.*"], label="mailbot")["token"]
-    agent = Api(url, token)
+    agent = RecordsApi(url, token)
     first, second = agent("lead/list", filter=[{"field": "stage", "op": "eq", "value": "new"}], limit=2)["value"]
     agent("lead/qualify", id=first["id"])
     plan = agent("lead/delete", id=second["id"])

@@ -16,8 +16,8 @@ from tests.upgrade.make_installation import (
     INSTALLATIONS,
     PLAYER,
     PRODUCT,
-    Api,
-    Refused,
+    RecordsApi,
+    RequestRefused,
     leads,
     products,
     run,
@@ -32,7 +32,7 @@ CASES = [
 ]
 
 
-class Upgraded:
+class UpgradedInstallation:
     """A served installation of an earlier version."""
 
     def __init__(self, version: str, running: Running, settings: dict[str, str], expected: dict[str, Any]) -> None:
@@ -49,7 +49,7 @@ class Upgraded:
 
 
 @pytest.fixture(params=CASES, ids="-".join)
-def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Upgraded]:
+def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[UpgradedInstallation]:
     """The archive of the version, unpacked, and served by the current one."""
     version, database = request.param
     unpack((INSTALLATIONS / f"{version}.tar.zst").read_bytes(), tmp_path)
@@ -62,7 +62,7 @@ def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Upgrade
         settings |= {"COUNTERSIGN_DATABASE_URL": create(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
         load(cluster, settings["COUNTERSIGN_DATABASE_URL"], tmp_path / "postgres.sql")
     with served(tmp_path / "data", service="both", settings=settings) as running:
-        yield Upgraded(version, running, settings, expected)
+        yield UpgradedInstallation(version, running, settings, expected)
 
 
 def load(cluster: Cluster, url: str, dump: Path) -> None:
@@ -71,7 +71,7 @@ def load(cluster: Cluster, url: str, dump: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def test_users_find_their_data_after_an_upgrade(upgraded: Upgraded, tmp_path: Path) -> None:
+def test_users_find_their_data_after_an_upgrade(upgraded: UpgradedInstallation, tmp_path: Path) -> None:
     expected, data = upgraded.expected, upgraded.running.data
 
     assert products(upgraded.store) == expected["products"]
@@ -85,21 +85,21 @@ def test_users_find_their_data_after_an_upgrade(upgraded: Upgraded, tmp_path: Pa
     assert sha256(copy.read_bytes()).digest() == sha256(BUILD).digest()
 
 
-def test_records_and_tokens_exist_after_an_upgrade(upgraded: Upgraded) -> None:
+def test_records_and_tokens_exist_after_an_upgrade(upgraded: UpgradedInstallation) -> None:
     expected = upgraded.expected
-    agent = Api(upgraded.records, expected["agent"])
+    agent = RecordsApi(upgraded.records, expected["agent"])
 
     assert leads(upgraded.records) == expected["leads"]
     assert agent("lead/get", id=expected["qualified"])["value"]["stage"] == "qualified"
 
 
-def test_old_plans_are_executed_or_must_be_proposed_again(upgraded: Upgraded) -> None:
+def test_old_plans_are_executed_or_must_be_proposed_again(upgraded: UpgradedInstallation) -> None:
     """The changelog says to decide plans before an upgrade from 1.0.0, because the values that bind a plan have changed
     since."""
     expected, alice = upgraded.expected, sign_in(upgraded.records)
 
     if upgraded.version == "1.0.0":
-        with pytest.raises(Refused, match="plan is stale"):
+        with pytest.raises(RequestRefused, match="plan is stale"):
             alice(f"approve/{expected['plan']}")
         assert leads(upgraded.records) == expected["leads"]
     else:
@@ -107,7 +107,7 @@ def test_old_plans_are_executed_or_must_be_proposed_again(upgraded: Upgraded) ->
         assert expected["doomed"] not in [row[0] for row in leads(upgraded.records)]
 
 
-def test_an_upgraded_installation_accepts_new_work(upgraded: Upgraded, tmp_path: Path) -> None:
+def test_an_upgraded_installation_accepts_new_work(upgraded: UpgradedInstallation, tmp_path: Path) -> None:
     build = tmp_path / "new.txt"
     build.write_bytes(BUILD[::-1])
     client = {"COUNTERSIGN_CLIENT_ID": "demo-publisher", "COUNTERSIGN_CLIENT_SECRET": "demo-publisher-secret"}
@@ -120,7 +120,7 @@ def test_an_upgraded_installation_accepts_new_work(upgraded: Upgraded, tmp_path:
     assert lead["id"] in [row[0] for row in leads(upgraded.records)]
 
 
-def test_the_audit_is_complete_after_an_upgrade(upgraded: Upgraded) -> None:
+def test_the_audit_is_complete_after_an_upgrade(upgraded: UpgradedInstallation) -> None:
     printed = upgraded.run("audit", "verify", "--data", upgraded.running.data)
 
     assert printed

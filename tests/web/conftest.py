@@ -42,7 +42,7 @@ FILES = {
 
 
 @dataclass
-class Echo:
+class EchoService:
     """A service that returns the request it got. It exchanges sessions, accepts sign-ins, and refuses /api/gone."""
 
     asked: list[str] = field(default_factory=list[str])
@@ -73,9 +73,9 @@ class Echo:
 
 
 @pytest.fixture
-def echo() -> Echo:
+def echo() -> EchoService:
     """The service."""
-    return Echo()
+    return EchoService()
 
 
 def store_entry(home: PublicAddress) -> SiteConfig:

@@ -3,7 +3,7 @@
 import pytest
 
 from countersign.web.origin import PublicAddress
-from tests.web.conftest import BEARER, HERE, PUBLIC, SESSION, Echo, browsing, store_entry, work_entry
+from tests.web.conftest import BEARER, HERE, PUBLIC, SESSION, EchoService, browsing, store_entry, work_entry
 
 OURS = {"Sec-Fetch-Site": "same-origin"}
 
@@ -23,7 +23,7 @@ def with_session(**headers: str) -> dict[str, str]:
         {"Sec_Fetch_Site": "same-origin", "Origin": "http://127.0.0.1:8480"},
     ],
 )
-async def test_a_page_of_ours_acts_for_the_signed_in(echo: Echo, method: str, headers: dict[str, str]) -> None:
+async def test_a_page_of_ours_acts_for_the_signed_in(echo: EchoService, method: str, headers: dict[str, str]) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.request(method, "/api/v1/library", headers=with_session(**headers))
 
@@ -52,7 +52,7 @@ async def test_a_page_of_ours_acts_for_the_signed_in(echo: Echo, method: str, he
     ],
 )
 async def test_a_request_from_elsewhere_continues_without_credentials(
-    echo: Echo, method: str, headers: dict[str, str]
+    echo: EchoService, method: str, headers: dict[str, str]
 ) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.request(method, "/api/v1/library", headers=with_session(**headers))
@@ -61,7 +61,7 @@ async def test_a_request_from_elsewhere_continues_without_credentials(
     assert echo.asked == [f"{method} /api/v1/library"], "the session was not even looked at"
 
 
-async def test_names_of_this_machine_are_not_one_for_a_service_that_others_reach(echo: Echo) -> None:
+async def test_names_of_this_machine_are_not_one_for_a_service_that_others_reach(echo: EchoService) -> None:
     home = PublicAddress("http://127.0.0.1:8480", is_loopback=False)
     async with browsing(echo, store_entry(home), home) as http:
         answer = await http.get("/api/v1/library", headers=with_session(Origin="http://localhost:8480"))
@@ -69,7 +69,7 @@ async def test_names_of_this_machine_are_not_one_for_a_service_that_others_reach
     assert "authorization" not in answer.json()["headers"]
 
 
-async def test_names_of_this_machine_are_no_names_of_a_public_service(echo: Echo) -> None:
+async def test_names_of_this_machine_are_no_names_of_a_public_service(echo: EchoService) -> None:
     headers = {"Cookie": f"__Host-countersign={SESSION}", "Origin": "https://localhost"}
     async with browsing(echo, store_entry(PUBLIC), PUBLIC) as http:
         answer = await http.get("/api/v1/library", headers=headers)
@@ -79,14 +79,14 @@ async def test_names_of_this_machine_are_no_names_of_a_public_service(echo: Echo
     assert own.json()["headers"]["authorization"] == f"Bearer {BEARER}"
 
 
-async def test_credentials_that_were_sent_are_left_alone(echo: Echo) -> None:
+async def test_credentials_that_were_sent_are_left_alone(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.get("/api/v1/library", headers={**with_session(**OURS), "Authorization": "Bearer mine"})
 
     assert answer.json()["headers"]["authorization"] == "Bearer mine"
 
 
-async def test_a_key_that_was_sent_is_not_joined_by_a_bearer(echo: Echo) -> None:
+async def test_a_key_that_was_sent_is_not_joined_by_a_bearer(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.get("/api/v1/products", headers={**with_session(**OURS), "X-API-Key": "csk_mine"})
 
@@ -95,14 +95,14 @@ async def test_a_key_that_was_sent_is_not_joined_by_a_bearer(echo: Echo) -> None
 
 
 @pytest.mark.parametrize("path", [f"/api/v1/auth/{each}" for each in ("token", "login", "register", "me")])
-async def test_a_repeated_sign_in_starts_without_credentials(echo: Echo, path: str) -> None:
+async def test_a_repeated_sign_in_starts_without_credentials(echo: EchoService, path: str) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.post(path, headers=with_session(Sec_Fetch_Site="same-origin"))
 
     assert "authorization" not in answer.json()["headers"]
 
 
-async def test_a_bearer_is_kept_until_the_session_changes(echo: Echo) -> None:
+async def test_a_bearer_is_kept_until_the_session_changes(echo: EchoService) -> None:
     headers = with_session(Sec_Fetch_Site="same-origin")
     async with browsing(echo, store_entry(HERE)) as http:
         for _ in range(3):
@@ -115,7 +115,7 @@ async def test_a_bearer_is_kept_until_the_session_changes(echo: Echo) -> None:
     assert echo.asked.count("POST /auth/session/token") == 2
 
 
-async def test_a_bearer_that_is_about_to_end_is_not_used_again(echo: Echo) -> None:
+async def test_a_bearer_that_is_about_to_end_is_not_used_again(echo: EchoService) -> None:
     echo.exchange = (200, {"access_token": BEARER, "expires_in": 59})
     async with browsing(echo, store_entry(HERE)) as http:
         for _ in range(2):
@@ -124,7 +124,7 @@ async def test_a_bearer_that_is_about_to_end_is_not_used_again(echo: Echo) -> No
     assert echo.asked.count("POST /auth/session/token") == 2
 
 
-async def test_a_refused_bearer_is_requested_again(echo: Echo) -> None:
+async def test_a_refused_bearer_is_requested_again(echo: EchoService) -> None:
     echo.api_status = 401
     async with browsing(echo, store_entry(HERE)) as http:
         for _ in range(2):
@@ -133,7 +133,7 @@ async def test_a_refused_bearer_is_requested_again(echo: Echo) -> None:
     assert echo.asked.count("POST /auth/session/token") == 2
 
 
-async def test_a_session_that_has_ended_reads_what_everybody_reads_and_asks_once(echo: Echo) -> None:
+async def test_a_session_that_has_ended_reads_what_everybody_reads_and_asks_once(echo: EchoService) -> None:
     echo.exchange = (401, {})
     async with browsing(echo, store_entry(HERE)) as http:
         for _ in range(2):
@@ -143,7 +143,7 @@ async def test_a_session_that_has_ended_reads_what_everybody_reads_and_asks_once
     assert echo.asked.count("POST /auth/session/token") == 1
 
 
-async def test_an_exchange_that_failed_for_a_while_is_tried_again(echo: Echo) -> None:
+async def test_an_exchange_that_failed_for_a_while_is_tried_again(echo: EchoService) -> None:
     echo.exchange = (503, {})
     async with browsing(echo, store_entry(HERE)) as http:
         for _ in range(2):
@@ -153,7 +153,7 @@ async def test_an_exchange_that_failed_for_a_while_is_tried_again(echo: Echo) ->
 
 
 @pytest.mark.parametrize("value", ["short", "a" * 20 + '"', "a" * 20 + ",x", "ä" * 20])
-async def test_a_cookie_that_is_no_session_is_not_passed_on(echo: Echo, value: str) -> None:
+async def test_a_cookie_that_is_no_session_is_not_passed_on(echo: EchoService, value: str) -> None:
     cookie = {"Cookie": f"countersign={value}".encode(), "Sec-Fetch-Site": b"same-origin"}
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.get("/api/v1/library", headers=[(name.encode(), each) for name, each in cookie.items()])
@@ -162,7 +162,7 @@ async def test_a_cookie_that_is_no_session_is_not_passed_on(echo: Echo, value: s
     assert echo.asked == ["GET /api/v1/library"]
 
 
-async def test_only_own_pages_learn_whether_a_person_is_signed_in(echo: Echo) -> None:
+async def test_only_own_pages_learn_whether_a_person_is_signed_in(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         ours = await http.get("/session", headers=with_session(Sec_Fetch_Site="same-origin"))
         theirs = await http.get("/session", headers=with_session(Sec_Fetch_Site="cross-site"))
@@ -174,7 +174,7 @@ async def test_only_own_pages_learn_whether_a_person_is_signed_in(echo: Echo) ->
 
 
 @pytest.mark.parametrize("home", [HERE, PUBLIC])
-async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: Echo, home: PublicAddress) -> None:
+async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: EchoService, home: PublicAddress) -> None:
     sent = {"username": "alice", "password": "right"}
     async with browsing(echo, work_entry(home), home) as http:
         answer = await http.post("/signin", json=sent, headers=OURS)
@@ -192,7 +192,7 @@ async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: Ech
     assert "authorization" not in foreign.json()["headers"]
 
 
-async def test_a_request_from_another_persons_page_is_anonymous(echo: Echo) -> None:
+async def test_a_request_from_another_persons_page_is_anonymous(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         told = (await http.get("/session", headers=with_session(**OURS))).json()
         nobody = (await http.get("/session", headers=OURS)).json()

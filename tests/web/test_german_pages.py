@@ -32,7 +32,7 @@ PAGES: dict[str, Callable[[], Response]] = {
 }
 
 
-class Strict(dict[str, str]):
+class StrictTexts(dict[str, str]):
     """The texts. A text that is not among them fails, unless it already has its values."""
 
     def get(self, key: str, default: str | None = None, /) -> str | None:  # type: ignore[override]
@@ -45,7 +45,7 @@ class Strict(dict[str, str]):
 def test_every_text_of_the_pages_around_signing_in_is_there_in_german(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(html, "GERMAN", Strict(html.GERMAN))
+    monkeypatch.setattr(html, "GERMAN", StrictTexts(html.GERMAN))
     spoken = html.LANGUAGE.set("de")
     try:
         page = PAGES[name]()

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from countersign.kernel.http.request import ASGIApp, Receive, Send
 from countersign.web import api_client
 from countersign.web.origin import PublicAddress
-from tests.web.conftest import BEARER, HERE, PUBLIC, SESSION, Echo, browsing, store_entry, work_entry
+from tests.web.conftest import BEARER, HERE, PUBLIC, SESSION, EchoService, browsing, store_entry, work_entry
 
 OURS = {"Sec-Fetch-Site": "same-origin"}
 PERSON = {"Accept": "text/html"}
@@ -47,7 +47,9 @@ def answering(answers: dict[str, tuple[int, Any]], **headers: str) -> ASGIApp:
 
 @pytest.mark.parametrize("space", [b"\xa0", b"\x85", b"\x0b", b"\x1f"])
 @pytest.mark.parametrize("name", [b"__Host-countersign", b"__Host-countersign-work"])
-async def test_a_sibling_site_cannot_slip_in_a_cookie_past_its_prefix(echo: Echo, space: bytes, name: bytes) -> None:
+async def test_a_sibling_site_cannot_slip_in_a_cookie_past_its_prefix(
+    echo: EchoService, space: bytes, name: bytes
+) -> None:
     # A browser ties a cookie named __Host-… to its host; a name with a byte before that can be set by any subdomain.
     entry = work_entry(PUBLIC) if name.endswith(b"work") else store_entry(PUBLIC)
     headers = [(b"cookie", b"a=1;" + space + name + b"=" + SESSION.encode()), (b"sec-fetch-site", b"same-origin")]
@@ -57,7 +59,7 @@ async def test_a_sibling_site_cannot_slip_in_a_cookie_past_its_prefix(echo: Echo
     assert "authorization" not in answer.json()["headers"]
 
 
-async def test_no_cache_on_the_way_keeps_what_the_cookie_opened(echo: Echo) -> None:
+async def test_no_cache_on_the_way_keeps_what_the_cookie_opened(echo: EchoService) -> None:
     # A cache stores no answer to a request with Authorization (RFC 9111 §3.5), but it never saw that header.
     async with browsing(echo, store_entry(HERE)) as http:
         mine = await http.get("/api/v1/codes", headers=SIGNED_IN)
@@ -76,7 +78,7 @@ async def test_the_cache_headers_of_the_service_are_kept() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/products/evil", "/nowhere"])
-async def test_no_page_is_cached_for_another_person(echo: Echo, path: str) -> None:
+async def test_no_page_is_cached_for_another_person(echo: EchoService, path: str) -> None:
     echo.api_status = 404
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.get(path, headers={**PERSON, **SIGNED_IN})
@@ -95,7 +97,7 @@ async def test_an_address_with_any_number_of_parameters_is_a_page() -> None:
 
 @pytest.mark.parametrize("status", [200, 404, 500])
 async def test_data_too_long_for_a_page_is_loaded_by_the_script(
-    echo: Echo, monkeypatch: pytest.MonkeyPatch, status: int
+    echo: EchoService, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     monkeypatch.setattr(api_client, "MAX_BYTES", 1000)
     releases = [{"notes": "n" * 2000}]
@@ -138,7 +140,7 @@ async def test_a_publishers_text_is_text_in_each_place_of_its_page() -> None:
 
 
 @pytest.mark.parametrize("slug", ["%2e%2e", "x%3Fy=1", "x%23y", "x%0d%0aSet-Cookie:%20a=b", "%ff", "a;b", "a%5Cb"])
-async def test_a_pages_address_reaches_no_other_address_of_the_api(echo: Echo, slug: str) -> None:
+async def test_a_pages_address_reaches_no_other_address_of_the_api(echo: EchoService, slug: str) -> None:
     echo.api_status = 404
     async with browsing(echo, store_entry(HERE)) as http:
         url = http.base_url.copy_with(raw_path=f"/products/{slug}".encode())
@@ -166,7 +168,7 @@ async def test_a_bearer_that_was_taken_back_is_forgotten_by_pages_too() -> None:
     assert asked.count("/auth/session/token") == 2
 
 
-async def test_anyone_who_is_known_does_not_wait_for_the_cookies_of_strangers(echo: Echo) -> None:
+async def test_anyone_who_is_known_does_not_wait_for_the_cookies_of_strangers(echo: EchoService) -> None:
     is_asked, may_answer = asyncio.Event(), asyncio.Event()
     stranger = {**SIGNED_IN, "Cookie": "countersign=css_" + "z" * 40}
 
@@ -199,7 +201,7 @@ async def test_anyone_who_is_known_does_not_wait_for_the_cookies_of_strangers(ec
     ],
 )
 async def test_a_client_that_refuses_encodings_gets_an_unencoded_file(
-    echo: Echo, accepted: str, is_packed: bool
+    echo: EchoService, accepted: str, is_packed: bool
 ) -> None:
     sent = {"Accept-Encoding": accepted}
     async with browsing(echo, store_entry(HERE)) as http, http.stream("GET", "/assets/store-1.js", headers=sent) as got:
@@ -224,7 +226,7 @@ async def test_a_client_that_refuses_encodings_gets_an_unencoded_file(
 )
 @pytest.mark.parametrize("home", [HERE])
 async def test_a_request_that_resembles_a_page_request_is_not_taken_for_one(
-    echo: Echo, pairs: list[tuple[str, str]], home: PublicAddress
+    echo: EchoService, pairs: list[tuple[str, str]], home: PublicAddress
 ) -> None:
     sent = [("cookie", f"countersign={SESSION}"), *pairs]
     async with browsing(echo, store_entry(home), home) as http:

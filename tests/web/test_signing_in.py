@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.web.conftest import HERE, OPEN, Echo, browsing, work_entry
+from tests.web.conftest import HERE, OPEN, EchoService, browsing, work_entry
 
 OURS = {"Sec-Fetch-Site": "same-origin"}
 ALICE = {"username": "alice", "password": "right"}
 
 
-async def test_a_wrong_password_is_reported_in_the_words_of_the_api(echo: Echo) -> None:
+async def test_a_wrong_password_is_reported_in_the_words_of_the_api(echo: EchoService) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.post("/signin", json={**ALICE, "password": "wrong"}, headers=OURS)
 
@@ -20,7 +20,7 @@ async def test_a_wrong_password_is_reported_in_the_words_of_the_api(echo: Echo) 
 
 @pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}])
 @pytest.mark.parametrize("path", ["/signin", "/signout"])
-async def test_another_site_signs_no_user_in_or_out(echo: Echo, path: str, headers: dict[str, str]) -> None:
+async def test_another_site_signs_no_user_in_or_out(echo: EchoService, path: str, headers: dict[str, str]) -> None:
     cookie = {"Cookie": "countersign-work=cst_" + "b" * 40}
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.post(path, json=ALICE, headers={**headers, **cookie})
@@ -30,7 +30,7 @@ async def test_another_site_signs_no_user_in_or_out(echo: Echo, path: str, heade
     assert "set-cookie" not in answer.headers
 
 
-async def test_over_http_from_other_machines_no_user_signs_in(echo: Echo) -> None:
+async def test_over_http_from_other_machines_no_user_signs_in(echo: EchoService) -> None:
     async with browsing(echo, work_entry(OPEN), OPEN) as http:
         answer = await http.post("/signin", json=ALICE, headers=OURS)
 
@@ -39,7 +39,7 @@ async def test_over_http_from_other_machines_no_user_signs_in(echo: Echo) -> Non
     assert not echo.asked
 
 
-async def test_signing_out_ends_the_session_and_its_cookie(echo: Echo) -> None:
+async def test_signing_out_ends_the_session_and_its_cookie(echo: EchoService) -> None:
     cookie = {"Cookie": "countersign-work=cst_" + "b" * 40}
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.post("/signout", headers={**OURS, **cookie})
@@ -50,7 +50,7 @@ async def test_signing_out_ends_the_session_and_its_cookie(echo: Echo) -> None:
     assert echo.asked == ["POST /api/session/revoke"]
 
 
-async def test_signing_in_again_ends_the_session_before_it(echo: Echo) -> None:
+async def test_signing_in_again_ends_the_session_before_it(echo: EchoService) -> None:
     cookie = {"Cookie": "countersign-work=cst_" + "b" * 40}
     async with browsing(echo, work_entry(HERE)) as http:
         wrong = await http.post("/signin", json={**ALICE, "password": "wrong"}, headers={**OURS, **cookie})
@@ -62,7 +62,7 @@ async def test_signing_in_again_ends_the_session_before_it(echo: Echo) -> None:
     assert "Max-Age=0" not in right.headers["set-cookie"]
 
 
-async def test_a_body_without_end_is_refused(echo: Echo) -> None:
+async def test_a_body_without_end_is_refused(echo: EchoService) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.post("/signin", content=b"x" * 20_000, headers=OURS)
 

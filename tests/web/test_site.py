@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from tests.web.conftest import FILES, HERE, Echo, browsing, store_entry, work_entry
+from tests.web.conftest import FILES, HERE, EchoService, browsing, store_entry, work_entry
 
 PERSON = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
-async def test_a_page_runs_nothing_that_is_not_a_file_of_ours(echo: Echo) -> None:
+async def test_a_page_runs_nothing_that_is_not_a_file_of_ours(echo: EchoService) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.get("/", headers=PERSON)
 
@@ -27,7 +27,7 @@ async def test_a_page_runs_nothing_that_is_not_a_file_of_ours(echo: Echo) -> Non
     assert not echo.asked
 
 
-async def test_a_page_comes_in_the_language_and_colours_that_were_chosen(echo: Echo) -> None:
+async def test_a_page_comes_in_the_language_and_colours_that_were_chosen(echo: EchoService) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
         plain = await http.get("/", headers={**PERSON, "Accept-Language": "fr, de;q=0.8"})
         cookie = 'countersign-language=en; countersign-theme=dark; "odd'
@@ -41,7 +41,7 @@ async def test_a_page_comes_in_the_language_and_colours_that_were_chosen(echo: E
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/json, */*;q=0.8", "*/*;q=0", "image/png"])
-async def test_programs_that_do_not_take_html_are_answered_by_the_service(echo: Echo, accept: str) -> None:
+async def test_programs_that_do_not_take_html_are_answered_by_the_service(echo: EchoService, accept: str) -> None:
     for entry in (store_entry(HERE), work_entry(HERE)):
         async with browsing(echo, entry) as http:
             for path in ("/", "/design", "/llms.txt", "/api/v1/products"):
@@ -50,7 +50,7 @@ async def test_programs_that_do_not_take_html_are_answered_by_the_service(echo: 
 
 
 @pytest.mark.parametrize("accept", ["*/*", "text/*", "", "image/png, */*;q=0.1", "text/html"])
-async def test_every_page_of_both_services_is_html_to_anyone_who_takes_anything(echo: Echo, accept: str) -> None:
+async def test_every_page_of_both_services_is_html_to_anyone_who_takes_anything(echo: EchoService, accept: str) -> None:
     for entry, pages in ((store_entry(HERE), ("/", "/design")), (work_entry(HERE), ("/", "/signin"))):
         async with browsing(echo, entry) as http:
             for path in pages:
@@ -63,7 +63,7 @@ async def test_every_page_of_both_services_is_html_to_anyone_who_takes_anything(
 
 
 @pytest.mark.parametrize("path", ["/api/v1/none", "/auth/signin", "/llms.txt"])
-async def test_an_address_of_the_service_is_not_served_as_a_page(echo: Echo, path: str) -> None:
+async def test_an_address_of_the_service_is_not_served_as_a_page(echo: EchoService, path: str) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.get(path, headers=PERSON)
 
@@ -72,7 +72,7 @@ async def test_an_address_of_the_service_is_not_served_as_a_page(echo: Echo, pat
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_refusal_of_what_is_no_api_is_a_page_to_a_browser(echo: Echo, method: str) -> None:
+async def test_a_refusal_of_what_is_no_api_is_a_page_to_a_browser(echo: EchoService, method: str) -> None:
     echo.api_status = 429
     async with browsing(echo, store_entry(HERE)) as http:
         person = await http.request(method, "/auth/signout", headers={**PERSON, "Accept-Language": "de"})
@@ -86,7 +86,7 @@ async def test_a_refusal_of_what_is_no_api_is_a_page_to_a_browser(echo: Echo, me
     assert program.headers["content-type"] == api.headers["content-type"] == "application/json"
 
 
-async def test_a_browser_gets_a_not_found_page_at_an_unknown_address(echo: Echo) -> None:
+async def test_a_browser_gets_a_not_found_page_at_an_unknown_address(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         person = await http.get("/nowhere", headers=PERSON)
         apart = await http.get("/sandbox/nowhere", headers=PERSON)
@@ -96,7 +96,7 @@ async def test_a_browser_gets_a_not_found_page_at_an_unknown_address(echo: Echo)
     assert apart.headers["content-type"] == "application/json"
 
 
-async def test_a_file_is_kept_for_ever_and_packed_for_who_takes_it(echo: Echo) -> None:
+async def test_a_file_is_kept_for_ever_and_packed_for_who_takes_it(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         plain = await http.get("/assets/store-1.js", headers={"Accept-Encoding": "identity"})
         async with http.stream("GET", "/assets/store-1.js", headers={"Accept-Encoding": "gzip"}) as answer:
@@ -109,7 +109,7 @@ async def test_a_file_is_kept_for_ever_and_packed_for_who_takes_it(echo: Echo) -
     assert answer.headers["content-encoding"] == "gzip"
 
 
-async def test_a_page_preloads_the_font_of_its_first_text(echo: Echo) -> None:
+async def test_a_page_preloads_the_font_of_its_first_text(echo: EchoService) -> None:
     font = "assets/geist-latin-wght-normal-1.woff2"
     async with browsing(echo, store_entry(HERE), files={**FILES, font: b"glyphs"}) as http:
         page = await http.get("/", headers=PERSON)
@@ -119,7 +119,7 @@ async def test_a_page_preloads_the_font_of_its_first_text(echo: Echo) -> None:
     assert (answer.headers["content-type"], answer.content) == ("font/woff2", b"glyphs")
 
 
-async def test_the_font_has_an_address_that_stays_for_pages_of_the_services(echo: Echo) -> None:
+async def test_the_font_has_an_address_that_stays_for_pages_of_the_services(echo: EchoService) -> None:
     files = {**FILES, "assets/geist-latin-wght-normal-1.woff2": b"glyphs"}
     async with browsing(echo, store_entry(HERE), files=files) as http:
         found = await http.get("/assets/geist.woff2")
@@ -132,7 +132,7 @@ async def test_the_font_has_an_address_that_stays_for_pages_of_the_services(echo
 
 
 @pytest.mark.parametrize("path", ["/assets/none.js", "/assets/../stamp", "/assets/store-1.js.gz", "/stamp", "/assets/"])
-async def test_nothing_else_is_a_file(echo: Echo, path: str) -> None:
+async def test_nothing_else_is_a_file(echo: EchoService, path: str) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.get(path)
 
@@ -140,7 +140,7 @@ async def test_nothing_else_is_a_file(echo: Echo, path: str) -> None:
     assert b"of the build" not in answer.content
 
 
-async def test_without_a_build_the_pages_say_how_to_make_it_and_the_api_answers(echo: Echo) -> None:
+async def test_without_a_build_the_pages_say_how_to_make_it_and_the_api_answers(echo: EchoService) -> None:
     async with browsing(echo, work_entry(HERE), files={}) as http:
         page = await http.get("/", headers=PERSON)
         api = await http.get("/api/meta")

@@ -30,7 +30,7 @@ from countersign.declare import (
 from countersign.declare.module import Names
 from countersign.declare.rules import conditions, grants, models, presentations, workflows
 from countersign.declare.rules import modules as module_rules
-from tests.declare.planting import Case, broken, model, nursery
+from tests.declare.planting import BrokenModules, broken, model, nursery
 
 
 def plant(*guards: Where, **options: object) -> type[Model]:
@@ -57,20 +57,20 @@ def moved(move: Move) -> type[Model]:
     return model("Plant", attributes)
 
 
-def locked(remedy: str, *wrong: Where) -> Case:
+def locked(remedy: str, *wrong: Where) -> BrokenModules:
     """A wrong condition of a lock."""
     return broken(conditions.locks_fit, "plant.locked", remedy, plant(locked=wrong))
 
 
-def ruled(place: str, remedy: str, **options: object) -> Case:
+def ruled(place: str, remedy: str, **options: object) -> BrokenModules:
     """A wrong rule, or a wrong condition on the record of `locked_with`."""
     rule = conditions.rules_fit if place == "rules" else conditions.locks_fit
     return broken(rule, f"plant.{place}", remedy, plant(**options))
 
 
-def setting(remedy: str, wrong: Setting) -> Case:
+def setting(remedy: str, wrong: Setting) -> BrokenModules:
     """A wrong setting of a module."""
-    return Case(module_rules.settings_named, (nursery(plant(), settings=(wrong,)),), "module nursery", remedy)
+    return BrokenModules(module_rules.settings_named, (nursery(plant(), settings=(wrong,)),), "module nursery", remedy)
 
 
 def granted(
@@ -80,7 +80,7 @@ def granted(
     masked: Names = (),
     write: Names = (),
     rows: tuple[Where, ...] = (),
-) -> Case:
+) -> BrokenModules:
     """A wrong grant on a valid model."""
     grant = Grant(model="plant", commands=commands, clear=clear, masked=masked, write=write, rows=rows)
     place = "module nursery: role gardener"
@@ -92,7 +92,7 @@ def measure(fn: str, of: str) -> Measure:
     return Measure(cast("Any", fn), of)
 
 
-def viewed(remedy: str, *views: ListView) -> Case:
+def viewed(remedy: str, *views: ListView) -> BrokenModules:
     """Wrong views of a list."""
     return broken(presentations.views_fit, "plant.views", remedy, plant(views=views))
 
@@ -112,7 +112,7 @@ NOW = where("title", eq=TODAY)
 SOIL = Module("soil", version="1.0.0", models=(model("Bed", {"title": Text()}),))
 ON_BED = Role("gardener", Grant(model="bed"))
 
-CASES: list[Case] = [
+CASES: list[BrokenModules] = [
     broken(models.options_are_known, "plant.shown", "correct it to one of name", plant(shown="title")),
     broken(models.commands_are_known, "plant.commands", "name some of get", plant(commands=("get", "fetch"))),
     broken(models.commands_are_known, "plant.commands", "take one out", plant(commands=("get", "get"))),
@@ -249,10 +249,8 @@ CASES: list[Case] = [
         plant(),
         roles=(Role("gardener", rights=("base.fly",)),),
     ),
-    broken(
-        grants.granted_models_exist, "module nursery: role gardener", "correct the name", plant(), roles=(ON_BED,)
-    ),
-    Case(
+    broken(grants.granted_models_exist, "module nursery: role gardener", "correct the name", plant(), roles=(ON_BED,)),
+    BrokenModules(
         grants.granted_models_exist,
         (nursery(plant(), roles=(ON_BED,)), SOIL),
         "module nursery: role gardener",

@@ -22,7 +22,7 @@ from countersign.declare import (
 )
 from countersign.declare.fields.kinds import OnDelete
 from countersign.declare.rules import computed_fields, fields
-from tests.declare.planting import Case, broken, field, model, nursery
+from tests.declare.planting import BrokenModules, broken, field, model, nursery
 
 
 def doubled(title: str) -> str:
@@ -69,7 +69,7 @@ GARDENER = (Role("gardener"), Role("owner"))
 SOIL = Module("soil", version="1.0.0", models=(model("Bed", {"title": Text()}),))
 BED = model("Bed", {"title": Text(), "area": Number(sum_of="plant.area"), "shown": Number()})
 
-CASES: list[Case] = [
+CASES: list[BrokenModules] = [
     field(fields.options_are_known, "correct it to one of label", misspelt(personl="PERSON")),
     field(fields.kinds_fit_module, "use Date", Moment()),
     field(fields.kinds_fit_module, "use Date", Structure()),
@@ -110,7 +110,7 @@ CASES: list[Case] = [
     field(fields.linked_is_personal, "linked=False", LongText(personal="PERSON")),
     field(fields.restricted_to_roles, "or declare it", Text(restricted=("gardner",)), roles=GARDENER),
     field(fields.ref_targets_exist, "switch on the module", Ref("bed")),
-    Case(
+    BrokenModules(
         fields.ref_targets_exist,
         (nursery(model("Plant", {"bed": Ref("bed")})), SOIL),
         "plant.bed",
@@ -124,7 +124,7 @@ CASES: list[Case] = [
         "one kind other than ref",
         model("Plant", {"height": Number(), "gardener": Ref("user", fills={"height": "username"})}),
     ),
-    Case(
+    BrokenModules(
         fields.refs_fill_fields,
         (
             nursery(

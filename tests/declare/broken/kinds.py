@@ -7,7 +7,7 @@ from typing import Any, ClassVar, cast
 from countersign.declare import BadValue, Field, Module, Stored, Text
 from countersign.declare.rules import kinds
 from countersign.declare.rules.declarations import Rule
-from tests.declare.planting import Case, model, nursery
+from tests.declare.planting import BrokenModules, model, nursery
 
 
 class Height(Field):
@@ -68,15 +68,15 @@ def registering(*several: type[Field]) -> Module:
     return nursery(model("Plant", {"title": Text()}), kinds=several)
 
 
-def broken(rule: Rule, remedy: str, *several: type[Field]) -> Case:
+def broken(rule: Rule, remedy: str, *several: type[Field]) -> BrokenModules:
     """A case of one module that registers these kinds."""
-    return Case(rule, (registering(*several),), "module nursery", remedy)
+    return BrokenModules(rule, (registering(*several),), "module nursery", remedy)
 
 
 GROWN = model("Tree", {"title": Text(), "height": Height()})
 FOREIGN = (registering(Height), Module("forest", version="1.0.0", models=(GROWN,)))
 
-CASES: list[Case] = [
+CASES: list[BrokenModules] = [
     broken(kinds.kinds_are_fields, "not a class derived from Field", cast("type[Field]", Text())),
     broken(kinds.kinds_are_fields, "lacks read, schema", Unfinished),
     broken(kinds.kinds_named, "lower-case letters", Shouting),
@@ -85,6 +85,6 @@ CASES: list[Case] = [
     broken(kinds.kinds_fit_columns, "must be one of TEXT, BIGINT", Float),
     broken(kinds.kinds_fit_columns, "take out contains", Contained),
     broken(kinds.kinds_fit_columns, "derive it from Text", Masked),
-    Case(kinds.kinds_are_registered, (nursery(GROWN),), "tree.height", "add it to kinds"),
-    Case(kinds.kinds_are_registered, FOREIGN, "tree.height", "add 'nursery' to needs"),
+    BrokenModules(kinds.kinds_are_registered, (nursery(GROWN),), "tree.height", "add it to kinds"),
+    BrokenModules(kinds.kinds_are_registered, FOREIGN, "tree.height", "add 'nursery' to needs"),
 ]

@@ -2,7 +2,7 @@
 
 from countersign.declare import Model, Module, Move, Select, Text, Workflow
 from countersign.declare.rules import fields, modules, workflows
-from tests.declare.planting import Case, broken, model, nursery
+from tests.declare.planting import BrokenModules, broken, model, nursery
 
 SHARED = Text()
 TITLE = "title"
@@ -19,7 +19,7 @@ class Bed(Model):
     title = Text()
 
 
-class Hotbed(Bed):
+class HeatedBed(Bed):
     """A heated bed, whose author believes that fields are inherited."""
 
     degrees = Text()
@@ -30,12 +30,14 @@ def acting(**moves: Move) -> type[Model]:
     return model("Plant", {"state": Select("seed", "grown"), "workflow": Workflow("state", **moves)})
 
 
-CASES: list[Case] = [
-    Case(modules.modules_named, (Module("Nursery", version="1"),), "module Nursery", "rename it"),
-    Case(modules.modules_named, (nursery(), Module("nursery", version="2")), "module nursery", "rename one"),
-    Case(modules.modules_named, (Module("nursery", version=" "),), "module nursery", 'version="1.0.0"'),
-    Case(modules.needs_enabled, (nursery(needs=("soil",)),), "module nursery", "add soil to COUNTERSIGN_MODULES"),
-    Case(
+CASES: list[BrokenModules] = [
+    BrokenModules(modules.modules_named, (Module("Nursery", version="1"),), "module Nursery", "rename it"),
+    BrokenModules(modules.modules_named, (nursery(), Module("nursery", version="2")), "module nursery", "rename one"),
+    BrokenModules(modules.modules_named, (Module("nursery", version=" "),), "module nursery", 'version="1.0.0"'),
+    BrokenModules(
+        modules.needs_enabled, (nursery(needs=("soil",)),), "module nursery", "add soil to COUNTERSIGN_MODULES"
+    ),
+    BrokenModules(
         modules.needs_acyclic,
         (nursery(needs=("soil",)), Module("soil", version="1", needs=("nursery",))),
         "module nursery",
@@ -85,7 +87,7 @@ CASES: list[Case] = [
         ),
     ),
     broken(fields.fields_present, "plant", "declare one", model("Plant", {})),
-    broken(fields.fields_present, "hotbed", "derive it from Model", Hotbed),
+    broken(fields.fields_present, "hotbed", "derive it from Model", HeatedBed),
     broken(
         workflows.one_workflow,
         "plant",

@@ -15,7 +15,7 @@ from countersign.kernel import clock, ids
 from countersign.kernel.blobs.layout import PIECE_BYTES
 from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch, Part
 from countersign.kernel.errors import NotFound
-from tests.kernel.blobs.traffic import Cut, arriving, content, digest_of, sealed_in, staged_in
+from tests.kernel.blobs.traffic import ConnectionCut, arriving, content, digest_of, sealed_in, staged_in
 
 _DATA = random.Random(7).randbytes(3 * PIECE_BYTES + 12_345)
 _SHA = digest_of(_DATA)
@@ -99,7 +99,7 @@ def test_the_digest_and_the_bytes_do_not_depend_on_the_pieces(
 
 
 async def test_a_connection_cut_in_the_middle_leaves_nothing_that_counts(blobs: BlobStore) -> None:
-    with pytest.raises(Cut):
+    with pytest.raises(ConnectionCut):
         await blobs.stage("up", 0, arriving(_DATA, cut=True))
 
     assert await staged_in(blobs) in ([], ["up"])
@@ -147,7 +147,7 @@ async def test_other_bytes_for_a_received_stretch_cannot_slip_under_its_digest(b
 
     try:
         await blobs.stage("up", 0, arriving(other, cut=cut))
-    except Cut:
+    except ConnectionCut:
         assert cut
     await blobs.seal("up", [part], len(_DATA), _SHA)
 

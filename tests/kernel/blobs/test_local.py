@@ -17,7 +17,7 @@ from countersign.kernel.blobs.local import LocalBlobs
 from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch, Part
 from countersign.kernel.errors import StorageFull, Unavailable
 from tests.kernel import open_files
-from tests.kernel.blobs.traffic import Cut, arriving, content, digest_of, sealed_in, staged_in
+from tests.kernel.blobs.traffic import ConnectionCut, arriving, content, digest_of, sealed_in, staged_in
 
 _MIB = 1024 * 1024
 
@@ -93,7 +93,7 @@ async def test_a_root_that_cannot_be_used_is_unavailable(tmp_path: Path) -> None
 async def test_a_cut_connection_leaves_no_file(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
 
-    with pytest.raises(Cut):
+    with pytest.raises(ConnectionCut):
         await blobs.stage("up", 0, arriving(bytes(3 * _MIB), cut=True))
 
     assert _files(tmp_path) == []
@@ -225,9 +225,7 @@ def _run(code: str, **values: str) -> "subprocess.Popen[str]":
     program = textwrap.dedent(code).format(**values)
     source = str(Path(__file__).parents[3] / "src")
     environment = {**os.environ, "PYTHONPATH": source}
-    return subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment
-    )
+    return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment)
 
 
 def test_two_hundred_mebibytes_pass_through_little_memory(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch
 from countersign.kernel.errors import StorageFull, Unavailable
-from tests.kernel.blobs.traffic import Cut, arriving, content, digest_of, sealed_in
+from tests.kernel.blobs.traffic import ConnectionCut, arriving, content, digest_of, sealed_in
 from tests.servers.process import free_port
 from tests.servers.s3 import Bucket
 
@@ -36,7 +36,7 @@ async def _open_uploads(bucket: Bucket) -> list[str]:
 
 
 async def test_a_cut_connection_leaves_nothing_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
-    with pytest.raises(Cut):
+    with pytest.raises(ConnectionCut):
         await s3_blobs.stage("up", 0, arriving(_DATA, cut=True))
 
     assert await _keys(s3_url) == []
@@ -132,9 +132,7 @@ async def _everything_refuses(blobs: BlobStore, refusal: type[Exception]) -> Non
 
 @pytest.mark.usefixtures("credentials")
 async def test_a_bucket_that_is_not_there_is_unavailable(s3_endpoint: str, tmp_path: Path) -> None:
-    await _everything_refuses(
-        open_blobs(f"s3://nowhere?endpoint={s3_endpoint}&allow_http=true", tmp_path), Unavailable
-    )
+    await _everything_refuses(open_blobs(f"s3://nowhere?endpoint={s3_endpoint}&allow_http=true", tmp_path), Unavailable)
 
 
 @pytest.mark.usefixtures("credentials")

@@ -22,7 +22,7 @@ from tests.servers.process import answers, free_port, serving
 POLICY = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*"}]}'
 
 
-class Guarded(NamedTuple):
+class GuardedS3(NamedTuple):
     """An S3 service that checks keys, with a bucket `there` and a user who may only read."""
 
     endpoint: str
@@ -31,7 +31,7 @@ class Guarded(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[Guarded]:
+def guarded() -> Iterator[GuardedS3]:
     """A service for this module."""
     folder = Path(tempfile.mkdtemp(prefix="countersign-s3-"))
     port = free_port()
@@ -51,7 +51,7 @@ def guarded() -> Iterator[Guarded]:
                 made = client.post("/", data={**asked, "Action": "CreateAccessKey"}).raise_for_status()
                 httpx.put(f"{endpoint}/there", trust_env=False).raise_for_status()
                 client.post("/moto-api/reset-auth", content="0").raise_for_status()
-            yield Guarded(endpoint, _member(made.text, "AccessKeyId"), _member(made.text, "SecretAccessKey"))
+            yield GuardedS3(endpoint, _member(made.text, "AccessKeyId"), _member(made.text, "SecretAccessKey"))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -114,7 +114,7 @@ def noted(refused: Refused) -> str:
 
 
 async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_distinguished(
-    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+    guarded: GuardedS3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nobody = await told(guarded.endpoint)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", guarded.key)

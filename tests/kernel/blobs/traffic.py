@@ -6,7 +6,7 @@ from hashlib import sha256
 from countersign.kernel.blobs.port import BlobStore
 
 
-class Cut(Exception):
+class ConnectionCut(Exception):
     """The connection ended in the middle."""
 
 
@@ -15,7 +15,7 @@ async def arriving(data: bytes, *, chunk: int = 65_536, cut: bool = False) -> As
     for at in range(0, len(data), chunk):
         yield data[at : at + chunk]
     if cut:
-        raise Cut
+        raise ConnectionCut
 
 
 def digest_of(data: bytes) -> str:

@@ -21,7 +21,7 @@ async def things(reader: Reader) -> list[int]:
     return [row[0] for row in await reader.fetch("SELECT id FROM thing ORDER BY id")]
 
 
-class CancelledAt:
+class CancelAtWait:
     """Awaits the work, and cancels its task at the wait with this `number` (from 0).
 
     With `is_late`, the task is cancelled when its result is ready and before it continues.

@@ -10,7 +10,7 @@ from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import ConstraintViolation, Database, WrittenOutsideTransaction
 from countersign.kernel.errors import Unavailable
-from tests.kernel.database.probes import PUT, CancelledAt, put, things
+from tests.kernel.database.probes import PUT, CancelAtWait, put, things
 
 ENDLESS = """
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000000)
@@ -191,7 +191,7 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_wherever_it_waited(
     is_finished = False
     while not is_finished:
         first = len(outcomes) * 10
-        work = CancelledAt(write(first), len(outcomes))
+        work = CancelAtWait(write(first), len(outcomes))
         neighbours = [asyncio.create_task(put(database, first + 5)), asyncio.create_task(put(database, first + 6))]
         await asyncio.sleep(0)
         (outcome,) = await asyncio.gather(_awaited(work), return_exceptions=True)
@@ -208,7 +208,7 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_wherever_it_waited(
     assert outcomes[-1] is None
 
 
-async def _awaited(work: CancelledAt) -> None:
+async def _awaited(work: CancelAtWait) -> None:
     await work
 
 
@@ -221,7 +221,7 @@ async def test_a_read_that_is_cancelled_leaves_its_connection_fit_to_write(datab
         await database.fetch(f"SELECT {number} + (SELECT count(*) FROM (SELECT 1) AS one)")
 
     for at in range(100):
-        work = CancelledAt(read(at), at, is_late=is_late)
+        work = CancelAtWait(read(at), at, is_late=is_late)
         await asyncio.gather(_awaited(work), return_exceptions=True)
         async with database.transaction() as transaction:
             assert len(await transaction.fetch("SELECT 1")) == 1
@@ -240,7 +240,7 @@ async def test_actions_run_even_when_the_caller_was_cancelled_during_the_commit(
                 await transaction.run(PUT, number, f"{number}")
                 transaction.after_commit(lambda: seen.append(number))
 
-        work = CancelledAt(write(at, seen), at)
+        work = CancelAtWait(write(at, seen), at)
         await asyncio.gather(_awaited(work), return_exceptions=True)
         await put(database, 1000 + at)
 

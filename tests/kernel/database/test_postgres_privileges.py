@@ -17,7 +17,7 @@ MIGRATIONS = "countersign.store.migrations"
 _numbers = count(1)
 
 
-class Poor:
+class UnprivilegedRole:
     """A role without privileges on its own database, and a superuser who grants privileges."""
 
     def __init__(self, cluster: Cluster, url: str) -> None:
@@ -49,12 +49,12 @@ class Poor:
 
 
 @pytest.fixture
-def poor(postgres_cluster: Cluster, postgres_url: str) -> Poor:
+def poor(postgres_cluster: Cluster, postgres_url: str) -> UnprivilegedRole:
     """A role without privileges."""
-    return Poor(postgres_cluster, postgres_url)
+    return UnprivilegedRole(postgres_cluster, postgres_url)
 
 
-async def test_each_missing_right_is_named_by_the_statement_that_gives_it(poor: Poor) -> None:
+async def test_each_missing_right_is_named_by_the_statement_that_gives_it(poor: UnprivilegedRole) -> None:
     with pytest.raises(PrivilegeMissing) as schemaless:
         await poor.upgraded()
     await poor.give("CREATE SCHEMA shop")
@@ -74,7 +74,7 @@ async def test_each_missing_right_is_named_by_the_statement_that_gives_it(poor: 
     assert done[0] == "0001_initial"
 
 
-async def test_the_right_to_make_a_schema_is_enough(poor: Poor) -> None:
+async def test_the_right_to_make_a_schema_is_enough(poor: UnprivilegedRole) -> None:
     with pytest.raises(PrivilegeMissing) as refused:
         (await poor.rights()).require_use()
     await poor.give(refused.value.remedy.partition("run: ")[2])
@@ -90,7 +90,7 @@ async def test_the_right_to_make_a_schema_is_enough(poor: Poor) -> None:
         found.require_new()
 
 
-async def test_nothing_is_made_by_asking(poor: Poor) -> None:
+async def test_nothing_is_made_by_asking(poor: UnprivilegedRole) -> None:
     await poor.give(f'GRANT CREATE ON DATABASE {poor.url.rpartition("/")[2]} TO "{poor.role}"')
 
     found = [await poor.rights(), await poor.rights()]
@@ -98,7 +98,7 @@ async def test_nothing_is_made_by_asking(poor: Poor) -> None:
     assert [(each.has_schema, each.has_tables, each.is_empty) for each in found] == [(False, False, True)] * 2
 
 
-async def test_tables_of_another_role_are_neither_written_nor_altered(poor: Poor) -> None:
+async def test_tables_of_another_role_are_neither_written_nor_altered(poor: UnprivilegedRole) -> None:
     await poor.give(
         f"CREATE SCHEMA shop AUTHORIZATION {poor.other}",
         f'GRANT USAGE, CREATE ON SCHEMA shop TO "{poor.role}"',
@@ -127,7 +127,7 @@ async def test_tables_of_another_role_are_neither_written_nor_altered(poor: Poor
     assert f'OWNER TO "{poor.role}"' in unaltered.value.remedy
 
 
-async def test_a_schema_of_another_role_is_no_place_to_move_to(poor: Poor) -> None:
+async def test_a_schema_of_another_role_is_no_place_to_move_to(poor: UnprivilegedRole) -> None:
     await poor.give(
         f"CREATE SCHEMA shop AUTHORIZATION {poor.other}", f'GRANT USAGE, CREATE ON SCHEMA shop TO "{poor.role}"'
     )

@@ -19,7 +19,7 @@ LONG_S = 300
 """A limit that no test reaches."""
 
 
-class Served(NamedTuple):
+class ServedProcess(NamedTuple):
     """A running server: its process, its ports and its standard error."""
 
     process: subprocess.Popen[str]
@@ -66,7 +66,7 @@ def start(log: Path, **wanted: object) -> "subprocess.Popen[str]":
 
 
 @contextmanager
-def served(folder: Path, **wanted: object) -> Iterator[Served]:
+def served(folder: Path, **wanted: object) -> Iterator[ServedProcess]:
     """Run a server with these options until the block ends."""
     log = folder / "log"
     with start(log, **wanted) as process:
@@ -74,7 +74,7 @@ def served(folder: Path, **wanted: object) -> Iterator[Served]:
         try:
             line = process.stdout.readline()
             assert line, log.read_text()
-            yield Served(process, [int(port) for port in line.split()], log)
+            yield ServedProcess(process, [int(port) for port in line.split()], log)
         finally:
             process.terminate()
             try:
@@ -150,7 +150,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def is_refused(server: Served) -> bool:
+def is_refused(server: ServedProcess) -> bool:
     """Return whether the system refuses a new connection at once.
 
     A connection that was made in the moment in which the port was closed is reset. The next connection may still be

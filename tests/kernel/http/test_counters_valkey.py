@@ -217,9 +217,7 @@ async def warning(url: str, folder: Path) -> str:
     return "".join(said)
 
 
-async def test_connection_errors_are_distinguished_without_showing_the_password(
-    guarded: str, tmp_path: Path
-) -> None:
+async def test_connection_errors_are_distinguished_without_showing_the_password(guarded: str, tmp_path: Path) -> None:
     async def told(login: str, rest: str = "", *, at: str = guarded) -> str:
         said = await warning(f"redis://{login}@{at}{rest}", tmp_path)
         assert "wr0ng" not in said

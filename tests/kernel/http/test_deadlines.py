@@ -19,7 +19,7 @@ from countersign.kernel.http.deadlines import DeadlineProtocol, Deadlines, open_
 from countersign.kernel.http.request import Receive, Send
 from tests.kernel.http.served import (
     PATIENCE_S,
-    Served,
+    ServedProcess,
     closed_after,
     everything,
     one_answer,
@@ -35,7 +35,7 @@ LATEST_S = 1.0 + 0.5 + 3.0
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedProcess]:
     """A server with short deadlines."""
     with served(tmp_path_factory.mktemp("server"), deadlines=LIMITS) as running:
         yield running
@@ -56,7 +56,7 @@ def drip(connection: socket.socket, piece: bytes, every_s: float, stop: threadin
     return thread
 
 
-def test_a_connection_that_never_speaks_is_closed(server: Served) -> None:
+def test_a_connection_that_never_speaks_is_closed(server: ServedProcess) -> None:
     with server.connect() as connection:
         elapsed_s, said = closed_after(connection)
 
@@ -65,7 +65,7 @@ def test_a_connection_that_never_speaks_is_closed(server: Served) -> None:
 
 
 @pytest.mark.parametrize("beginning", [b"G", request("GET", "/")[:-2]], ids=["a letter", "all but the end"])
-def test_a_header_that_does_not_end_is_answered_408_and_closed(server: Served, beginning: bytes) -> None:
+def test_a_header_that_does_not_end_is_answered_408_and_closed(server: ServedProcess, beginning: bytes) -> None:
     with server.connect() as connection:
         connection.sendall(beginning)
         elapsed_s, said = closed_after(connection)
@@ -74,7 +74,7 @@ def test_a_header_that_does_not_end_is_answered_408_and_closed(server: Served, b
     assert parsed(said)[0] == 408
 
 
-def test_a_header_that_trickles_gets_no_more_time_than_a_silent_one(server: Served) -> None:
+def test_a_header_that_trickles_gets_no_more_time_than_a_silent_one(server: ServedProcess) -> None:
     stop = threading.Event()
     with server.connect() as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: test\r\nX-Slow: ")
@@ -87,7 +87,7 @@ def test_a_header_that_trickles_gets_no_more_time_than_a_silent_one(server: Serv
     assert said == b"" or parsed(said)[0] == 408
 
 
-def test_an_idle_connection_is_closed_without_a_word(server: Served) -> None:
+def test_an_idle_connection_is_closed_without_a_word(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/"))
         assert one_answer(connection)[0] == 200
@@ -105,7 +105,7 @@ def test_an_idle_connection_can_be_used_again_before_its_time_is_over(tmp_path: 
             time.sleep(1.5)
 
 
-def test_a_second_request_that_does_not_end_has_its_own_header_deadline(server: Served) -> None:
+def test_a_second_request_that_does_not_end_has_its_own_header_deadline(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/"))
         assert one_answer(connection)[0] == 200
@@ -119,7 +119,7 @@ def test_a_second_request_that_does_not_end_has_its_own_header_deadline(server: 
 @pytest.mark.parametrize(
     "framing", ["Content-Length: 1000000", "Transfer-Encoding: chunked"], ids=["announced", "chunked"]
 )
-def test_a_body_below_the_least_rate_is_answered_408_and_closed(server: Served, framing: str) -> None:
+def test_a_body_below_the_least_rate_is_answered_408_and_closed(server: ServedProcess, framing: str) -> None:
     stop = threading.Event()
     piece = b"1\r\na\r\n" if "chunked" in framing else b"a"
     with server.connect() as connection:
@@ -133,7 +133,7 @@ def test_a_body_below_the_least_rate_is_answered_408_and_closed(server: Served, 
     assert said == b"" or parsed(said)[0] == 408
 
 
-def test_a_slow_body_above_the_least_rate_arrives(server: Served) -> None:
+def test_a_slow_body_above_the_least_rate_arrives(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("POST", "/size", "Content-Length: 80000", "Connection: close"))
         for _ in range(20):
@@ -144,7 +144,7 @@ def test_a_slow_body_above_the_least_rate_arrives(server: Served) -> None:
     assert (status, body) == (200, b"80000")
 
 
-def test_a_reader_who_takes_nothing_is_cut_off(server: Served) -> None:
+def test_a_reader_who_takes_nothing_is_cut_off(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/large"))
         # Nothing tells the client of the cut before it reads.
@@ -154,7 +154,7 @@ def test_a_reader_who_takes_nothing_is_cut_off(server: Served) -> None:
     assert len(received) < 64 << 20
 
 
-def test_a_reader_who_takes_a_little_now_and_then_gets_everything(server: Served) -> None:
+def test_a_reader_who_takes_a_little_now_and_then_gets_everything(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/large", "Connection: close"))
         received = 0
@@ -235,7 +235,7 @@ async def test_a_connection_that_is_cut_off_is_gone_without_the_collector() -> N
         accepting.close()
 
 
-def test_a_stream_longer_than_every_deadline_is_sent_completely(server: Served) -> None:
+def test_a_stream_longer_than_every_deadline_is_sent_completely(server: ServedProcess) -> None:
     with server.connect() as connection:
         began_s = time.monotonic()
         connection.sendall(request("GET", "/stream", "Connection: close"))
@@ -246,12 +246,12 @@ def test_a_stream_longer_than_every_deadline_is_sent_completely(server: Served) 
     assert time.monotonic() - began_s > 2.9
 
 
-def test_a_handler_that_takes_its_time_is_not_the_clients_fault(server: Served) -> None:
+def test_a_handler_that_takes_its_time_is_not_the_clients_fault(server: ServedProcess) -> None:
     assert server.get("/after/2.5") == (200, b"late")
 
 
 @pytest.mark.parametrize("size", [4, 4 << 20], ids=["that we did not ask for yet", "that we stopped reading"])
-def test_a_body_does_not_run_out_of_time_while_we_do_not_read(server: Served, size: int) -> None:
+def test_a_body_does_not_run_out_of_time_while_we_do_not_read(server: ServedProcess, size: int) -> None:
     expect = "Expect: 100-continue" if size == 4 else "X-Nothing: to expect"
     with server.connect() as connection:
         connection.sendall(request("POST", "/size/after/2.6", f"Content-Length: {size}", expect, "Connection: close"))
@@ -263,7 +263,7 @@ def test_a_body_does_not_run_out_of_time_while_we_do_not_read(server: Served, si
     assert (status, body) == (200, b"%d" % size)
 
 
-def test_a_crowd_of_slow_clients_leaves_a_polite_one_served(server: Served) -> None:
+def test_a_crowd_of_slow_clients_leaves_a_polite_one_served(server: ServedProcess) -> None:
     beginnings = [b"", b"GET / HTTP/1.1\r\nX-", request("POST", "/size", "Content-Length: 9") + b"a"]
     with ExitStack() as stack:
         slow = [stack.enter_context(server.connect()) for _ in range(300)]
@@ -295,7 +295,7 @@ def test_a_crowd_of_slow_clients_leaves_a_polite_one_served(server: Served) -> N
     ],
     ids=["TLS", "words", "version", "header", "length", "chunk"],
 )
-def test_garbage_is_answered_400_and_closed(server: Served, garbage: bytes) -> None:
+def test_garbage_is_answered_400_and_closed(server: ServedProcess, garbage: bytes) -> None:
     with server.connect() as connection:
         connection.sendall(garbage)
         elapsed_s, said = closed_after(connection)
@@ -313,7 +313,7 @@ def test_garbage_is_answered_400_and_closed(server: Served, garbage: bytes) -> N
     ],
     ids=["two lengths", "length and chunks"],
 )
-def test_a_body_whose_end_can_be_read_in_two_ways_is_refused(server: Served, twice: bytes) -> None:
+def test_a_body_whose_end_can_be_read_in_two_ways_is_refused(server: ServedProcess, twice: bytes) -> None:
     with server.connect() as connection:
         connection.sendall(twice)
         said = everything(connection)
@@ -322,7 +322,7 @@ def test_a_body_whose_end_can_be_read_in_two_ways_is_refused(server: Served, twi
     assert parsed(said)[0] == 400
 
 
-def test_a_client_can_read_the_refusal_of_a_body_it_is_still_sending(server: Served) -> None:
+def test_a_client_can_read_the_refusal_of_a_body_it_is_still_sending(server: ServedProcess) -> None:
     size = 16 << 20
     with server.connect() as connection:
         connection.sendall(request("POST", "/refused", f"Content-Length: {size}"))
@@ -332,7 +332,7 @@ def test_a_client_can_read_the_refusal_of_a_body_it_is_still_sending(server: Ser
     assert (status, body) == (413, b"too large")
 
 
-def test_a_client_that_never_ends_a_refused_body_is_closed(server: Served) -> None:
+def test_a_client_that_never_ends_a_refused_body_is_closed(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("POST", "/refused", "Content-Length: 1000000"))
         elapsed_s, said = closed_after(connection)
@@ -341,5 +341,5 @@ def test_a_client_that_never_ends_a_refused_body_is_closed(server: Served) -> No
     assert elapsed_s < 2.0 + 0.5 + 20.0
 
 
-def test_a_log_of_what_slow_clients_do_stays_empty(server: Served) -> None:
+def test_a_log_of_what_slow_clients_do_stays_empty(server: ServedProcess) -> None:
     assert Path(server.log).read_text() == ""

@@ -22,7 +22,7 @@ def scope(**headers: str) -> dict[str, object]:
     }
 
 
-class Wire:
+class MessageQueue:
     """Returns messages in order, then waits forever or until the client disconnects. It stores what was sent."""
 
     def __init__(self, *messages: Message) -> None:
@@ -49,18 +49,18 @@ def piece(body: bytes, *, more: bool = False) -> Message:
 
 
 async def test_a_body_is_put_together_from_its_pieces() -> None:
-    assert await Wire(piece(b"ab", more=True), piece(b"c")).exchange().body(10) == b"abc"
+    assert await MessageQueue(piece(b"ab", more=True), piece(b"c")).exchange().body(10) == b"abc"
 
 
 async def test_a_body_over_the_limit_is_refused_when_announced_and_when_not() -> None:
     with pytest.raises(BodyTooLarge):
-        await Wire(piece(b"")).exchange(content_length="11").body(10)
+        await MessageQueue(piece(b"")).exchange(content_length="11").body(10)
     with pytest.raises(BodyTooLarge):
-        await Wire(piece(b"abcdef", more=True), piece(b"ghijkl")).exchange().body(10)
+        await MessageQueue(piece(b"abcdef", more=True), piece(b"ghijkl")).exchange().body(10)
 
 
 async def test_a_body_that_is_cut_off_is_noticed() -> None:
-    wire = Wire(piece(b"ab", more=True))
+    wire = MessageQueue(piece(b"ab", more=True))
     wire.gone.set()
 
     with pytest.raises(ClientGone):
@@ -68,7 +68,7 @@ async def test_a_body_that_is_cut_off_is_noticed() -> None:
 
 
 async def test_a_stream_stops_when_the_client_disconnects() -> None:
-    wire = Wire()
+    wire = MessageQueue()
     made = 0
     ended = False
 
@@ -92,7 +92,7 @@ async def test_a_stream_stops_when_the_client_disconnects() -> None:
 
 
 async def test_a_whole_stream_ends_with_its_last_message() -> None:
-    wire = Wire()
+    wire = MessageQueue()
 
     async def two() -> AsyncIterator[bytes]:
         yield b"a"
@@ -117,7 +117,7 @@ async def test_a_whole_stream_ends_with_its_last_message() -> None:
 async def test_a_forwarded_address_is_believed_from_configured_proxies_only(
     proxies: tuple[str, ...], forwarded: str, address: str
 ) -> None:
-    assert Wire().exchange(*proxies, x_forwarded_for=forwarded).address == address
+    assert MessageQueue().exchange(*proxies, x_forwarded_for=forwarded).address == address
 
 
 def test_a_network_of_proxies_may_be_given_by_any_address_in_it() -> None:
@@ -139,19 +139,19 @@ def test_a_network_of_proxies_may_be_given_by_any_address_in_it() -> None:
     ],
 )
 async def test_a_whole_ipv6_network_counts_as_one_client(address: str, counted: str) -> None:
-    assert Wire().exchange("192.0.2.7", x_forwarded_for=address).address == counted
+    assert MessageQueue().exchange("192.0.2.7", x_forwarded_for=address).address == counted
 
 
 @pytest.mark.parametrize(("hosts", "names"), [(0, False), (1, True), (2, False)])
 async def test_a_request_names_its_host_once(hosts: int, names: bool) -> None:
-    wire = Wire()
+    wire = MessageQueue()
     headers = {**scope(), "http_version": "1.1", "headers": [(b"host", b"a")] * hosts}
 
     assert Exchange(headers, wire.receive, wire.send, frozenset()).names_its_host is names
 
 
 async def test_header_values_are_written_as_latin_1() -> None:
-    wire = Wire()
+    wire = MessageQueue()
 
     await wire.exchange().answer(Response(200, b"", headers=(("Location", "/é"),)))
 

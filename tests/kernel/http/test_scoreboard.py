@@ -15,7 +15,7 @@ from tests.kernel.http.served import wait_until
 HERE = os.getpid()
 
 
-class Time:
+class ManualClock:
     """A clock that the test controls."""
 
     def __init__(self) -> None:
@@ -27,9 +27,9 @@ class Time:
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+def time(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     """This clock in place of the clock of the machine."""
-    made = Time()
+    made = ManualClock()
     monkeypatch.setattr(clock, "monotonic_s", made.monotonic_s)
     return made
 
@@ -43,14 +43,14 @@ def stopped() -> Iterator[int]:
         os.kill(process.pid, signal.SIGKILL)
 
 
-def test_a_loop_that_turns_never_stalls(time: Time) -> None:
+def test_a_loop_that_turns_never_stalls(time: ManualClock) -> None:
     stall = StallDetector(HERE, 1.0)
     for beats in range(100):
         time.s += 1
         assert stall.look(beats) == 0
 
 
-def test_a_loop_that_does_not_turn_stalls_for_the_time_that_passes(time: Time) -> None:
+def test_a_loop_that_does_not_turn_stalls_for_the_time_that_passes(time: ManualClock) -> None:
     stall = StallDetector(HERE, 1.0)
     stall.look(7)
     found: list[float] = []
@@ -62,7 +62,7 @@ def test_a_loop_that_does_not_turn_stalls_for_the_time_that_passes(time: Time) -
     assert stall.look(8) == 0
 
 
-def test_time_in_which_nothing_looked_counts_as_one_tick(time: Time) -> None:
+def test_time_in_which_nothing_looked_counts_as_one_tick(time: ManualClock) -> None:
     stall = StallDetector(HERE, 1.0)
     stall.look(7)
     time.s += 3600
@@ -70,7 +70,7 @@ def test_time_in_which_nothing_looked_counts_as_one_tick(time: Time) -> None:
     assert stall.look(7) == 1
 
 
-def test_time_in_which_the_process_was_stopped_does_not_count(time: Time, stopped: int) -> None:
+def test_time_in_which_the_process_was_stopped_does_not_count(time: ManualClock, stopped: int) -> None:
     wait_until(lambda: is_stopped(stopped))
     stall = StallDetector(stopped, 1.0)
     for _ in range(100):

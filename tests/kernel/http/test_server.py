@@ -12,7 +12,7 @@ import pytest
 from tests.kernel.http.served import (
     LONG_S,
     PATIENCE_S,
-    Served,
+    ServedProcess,
     everything,
     is_refused,
     one_answer,
@@ -25,10 +25,10 @@ from tests.kernel.http.served import (
 )
 
 
-class Load:
+class KeepAliveClients:
     """Clients that send one request after the other on keep-alive connections, until a response announces the end."""
 
-    def __init__(self, server: Served, clients: int) -> None:
+    def __init__(self, server: ServedProcess, clients: int) -> None:
         self.server = server
         self.answered = 0
         self.broken: list[str] = []
@@ -58,7 +58,7 @@ class Load:
                         self.broken.append(answer.decode())
 
 
-def is_answered(server: Served) -> bool:
+def is_answered(server: ServedProcess) -> bool:
     """Return whether a new connection gets a response."""
     with suppress(ConnectionError), server.connect() as connection:
         connection.sendall(request("GET", "/", "Connection: close"))
@@ -95,7 +95,7 @@ def test_no_request_that_was_sent_before_the_stop_fails(tmp_path: Path) -> None:
 
 def test_under_load_a_stop_breaks_no_answer_off(tmp_path: Path) -> None:
     with served(tmp_path, grace_s=LONG_S) as server:
-        load = Load(server, clients=16)
+        load = KeepAliveClients(server, clients=16)
         while load.answered < 1000:
             time.sleep(0.01)
         began_s = time.monotonic()

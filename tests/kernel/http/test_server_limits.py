@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.http.deadlines import MAX_HEADER_BYTES, MAX_HEADERS, MAX_PIPELINED
-from tests.kernel.http.served import Served, everything, one_answer, parsed, request, served, wait_until
+from tests.kernel.http.served import ServedProcess, everything, one_answer, parsed, request, served, wait_until
 from tests.servers.fork_server import without_forking
 
 LIMITS = {"header_s": 1.0, "idle_s": 1.0, "body_grace_s": 30.0}
@@ -22,14 +22,14 @@ POST = request("POST", "/size", "Content-Length: 60000") + bytes(60_000)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedProcess]:
     """A server with short deadlines."""
     # The test measures the memory of this server.
     with without_forking(), served(tmp_path_factory.mktemp("server"), deadlines=LIMITS) as running:
         yield running
 
 
-def memory_mib(server: Served) -> int:
+def memory_mib(server: ServedProcess) -> int:
     """Return the highest memory use of the server."""
     status = Path(f"/proc/{server.worker()}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) >> 10
@@ -42,7 +42,7 @@ def read_until_cut(connection: socket.socket) -> None:
             pass
 
 
-def in_two_reads(connection: socket.socket, server: Served, first: bytes, second: bytes) -> None:
+def in_two_reads(connection: socket.socket, server: ServedProcess, first: bytes, second: bytes) -> None:
     """Send the bytes so that the server reads the first part before the second part arrives."""
     connection.sendall(first)
     assert server.get("/after/0.1")[0] == 200
@@ -50,7 +50,7 @@ def in_two_reads(connection: socket.socket, server: Served, first: bytes, second
 
 
 @pytest.mark.parametrize("is_ended", [True, False])
-def test_a_header_over_its_limit_is_answered_431(server: Served, is_ended: bool) -> None:
+def test_a_header_over_its_limit_is_answered_431(server: ServedProcess, is_ended: bool) -> None:
     head = request("GET", "/", f"X-Long: {'a' * (80 << 10)}")
     with server.connect() as connection:
         connection.sendall(head if is_ended else head[:-4])
@@ -59,7 +59,7 @@ def test_a_header_over_its_limit_is_answered_431(server: Served, is_ended: bool)
     assert parsed(said)[0] == 431
 
 
-def test_a_header_over_its_limit_is_not_let_through_in_two_reads(server: Served) -> None:
+def test_a_header_over_its_limit_is_not_let_through_in_two_reads(server: ServedProcess) -> None:
     head = request("GET", "/", f"X-Long: {'a' * (120 << 10)}")
     with server.connect() as connection:
         in_two_reads(connection, server, head[:60_000], head[60_000:])
@@ -68,7 +68,7 @@ def test_a_header_over_its_limit_is_not_let_through_in_two_reads(server: Served)
     assert parsed(said)[0] == 431
 
 
-def test_a_header_just_within_its_limit_is_taken(server: Served) -> None:
+def test_a_header_just_within_its_limit_is_taken(server: ServedProcess) -> None:
     without = len(request("GET", "/", "Connection: close", "X-Long: "))
     head = request("GET", "/", "Connection: close", f"X-Long: {'a' * (MAX_HEADER_BYTES - 1 - without)}")
     with server.connect() as connection:
@@ -78,7 +78,7 @@ def test_a_header_just_within_its_limit_is_taken(server: Served) -> None:
     assert parsed(said)[0] == 200
 
 
-def test_a_large_body_that_comes_with_the_end_of_its_header_is_taken(server: Served) -> None:
+def test_a_large_body_that_comes_with_the_end_of_its_header_is_taken(server: ServedProcess) -> None:
     size = 200_000
     head = request("POST", "/size", f"Content-Length: {size}", "Connection: close")
     with server.connect() as connection:
@@ -89,7 +89,7 @@ def test_a_large_body_that_comes_with_the_end_of_its_header_is_taken(server: Ser
 
 
 @pytest.mark.parametrize(("lines", "expected"), [(MAX_HEADERS, 200), (MAX_HEADERS + 1, 431)])
-def test_a_header_of_too_many_lines_is_answered_431(server: Served, lines: int, expected: int) -> None:
+def test_a_header_of_too_many_lines_is_answered_431(server: ServedProcess, lines: int, expected: int) -> None:
     head = request("GET", "/", "Connection: close", *(f"X-{number}: a" for number in range(lines - 2)))
     with server.connect() as connection:
         connection.sendall(head)
@@ -109,7 +109,7 @@ def test_a_header_of_too_many_lines_is_answered_431(server: Served, lines: int, 
     ids=["header", "header behind a slow request", "trailers", "chunk extension"],
 )
 def test_endless_bytes_outside_a_body_are_cut_off_and_not_stored(
-    server: Served, beginning: bytes, piece: bytes
+    server: ServedProcess, beginning: bytes, piece: bytes
 ) -> None:
     if not Path("/proc/self/status").exists():
         pytest.skip("the test reads the server's memory from /proc")
@@ -123,7 +123,7 @@ def test_endless_bytes_outside_a_body_are_cut_off_and_not_stored(
     assert server.get()[0] == 200
 
 
-def test_trailers_do_not_pass_for_headers(server: Served) -> None:
+def test_trailers_do_not_pass_for_headers(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("POST", "/headers", "Transfer-Encoding: chunked", "Connection: close"))
         connection.sendall(b"1\r\na\r\n0\r\nAuthorization: Bearer a\r\n\r\n")
@@ -133,7 +133,7 @@ def test_trailers_do_not_pass_for_headers(server: Served) -> None:
 
 
 @pytest.mark.parametrize("piece", [TINY * 10_000, POST * 4], ids=["without a body", "with bodies"])
-def test_requests_sent_ahead_without_end_fill_no_memory(server: Served, piece: bytes) -> None:
+def test_requests_sent_ahead_without_end_fill_no_memory(server: ServedProcess, piece: bytes) -> None:
     if not Path("/proc/self/status").exists():
         pytest.skip("the test reads the server's memory from /proc")
     before_mib = memory_mib(server)
@@ -151,7 +151,7 @@ def test_requests_sent_ahead_without_end_fill_no_memory(server: Served, piece: b
     assert server.get()[0] == 200
 
 
-def test_a_client_with_too_many_pipelined_requests_is_disconnected(server: Served) -> None:
+def test_a_client_with_too_many_pipelined_requests_is_disconnected(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/after/60") + TINY * (MAX_PIPELINED + 1))
         began_s = time.monotonic()
@@ -162,7 +162,7 @@ def test_a_client_with_too_many_pipelined_requests_is_disconnected(server: Serve
     assert server.get()[0] == 200
 
 
-def test_a_request_that_is_answered_learns_that_its_client_has_gone_though_another_waits(server: Served) -> None:
+def test_a_request_that_is_answered_learns_that_its_client_has_gone_though_another_waits(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/until-gone/alone"))
         assert connection.recv(1 << 16)
@@ -173,7 +173,7 @@ def test_a_request_that_is_answered_learns_that_its_client_has_gone_though_anoth
     wait_until(lambda: server.get("/gone")[1] == b"/until-gone/alone /until-gone/followed")
 
 
-def test_chunks_of_one_byte_are_a_body_like_any_other(server: Served) -> None:
+def test_chunks_of_one_byte_are_a_body_like_any_other(server: ServedProcess) -> None:
     size = 40_000
     with server.connect() as connection:
         connection.sendall(request("POST", "/size", "Transfer-Encoding: chunked", "Connection: close"))
@@ -183,7 +183,7 @@ def test_chunks_of_one_byte_are_a_body_like_any_other(server: Served) -> None:
     assert (status, body) == (200, b"%d" % size)
 
 
-def test_a_slow_answer_to_a_request_sent_ahead_is_waited_for(server: Served) -> None:
+def test_a_slow_answer_to_a_request_sent_ahead_is_waited_for(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/") + request("GET", "/after/2.6", "Connection: close"))
         said = everything(connection)
@@ -192,7 +192,7 @@ def test_a_slow_answer_to_a_request_sent_ahead_is_waited_for(server: Served) -> 
     assert said.endswith(b"late")
 
 
-def test_a_request_begun_ahead_does_not_break_into_the_answer_before_it(server: Served) -> None:
+def test_a_request_begun_ahead_does_not_break_into_the_answer_before_it(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/after/2.6") + b"GET / HTTP/1.1\r\n")
         assert one_answer(connection) == (200, b"late")
@@ -203,7 +203,7 @@ def test_a_request_begun_ahead_does_not_break_into_the_answer_before_it(server: 
     assert parsed(said)[0] == 200
 
 
-def test_a_header_that_began_behind_an_answer_has_its_deadline_after_it(server: Served) -> None:
+def test_a_header_that_began_behind_an_answer_has_its_deadline_after_it(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/") + b"GET / HTTP/1.1\r\n")
         assert one_answer(connection)[0] == 200
@@ -212,7 +212,7 @@ def test_a_header_that_began_behind_an_answer_has_its_deadline_after_it(server: 
     assert parsed(said)[0] == 408
 
 
-def test_many_requests_sent_ahead_are_answered_in_order(server: Served) -> None:
+def test_many_requests_sent_ahead_are_answered_in_order(server: ServedProcess) -> None:
     with server.connect() as connection:
         requests = [request("POST", "/size", f"Content-Length: {number}") + bytes(number) for number in range(200)]
         connection.sendall(b"".join(requests) + request("GET", "/", "Connection: close"))

@@ -16,7 +16,7 @@ from countersign.kernel.http.workers import STOPPING_S, Program, SupervisorConfi
 GRACE_S = 5.0
 
 
-class Bell(_SignalPipe):
+class FakeWakeupPipe(_SignalPipe):
     """A pipe without signals, so that this process keeps its own handlers. A wait always takes its full time."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Bell(_SignalPipe):
         return [], signals
 
 
-class System:
+class FakeSystem:
     """A clock that a sleep moves, and processes that never end and write no stack trace."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, files: ExitStack) -> None:
@@ -60,10 +60,10 @@ class System:
 
 
 @pytest.fixture
-def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[System]:
+def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSystem]:
     """The simulated system in place of the machine's."""
     with ExitStack() as files:
-        yield System(monkeypatch, files)
+        yield FakeSystem(monkeypatch, files)
 
 
 def supervisor(*programs: Program) -> _Supervisor:
@@ -80,7 +80,7 @@ def supervisor(*programs: Program) -> _Supervisor:
             grace_s=GRACE_S,
             watchdog_s=10.0,
         ),
-        Bell(),
+        FakeWakeupPipe(),
     )
 
 
@@ -106,7 +106,7 @@ def test_a_worker_that_cannot_be_started_leaves_no_descriptor_open(
     assert set(os.listdir("/proc/self/fd")) <= before
 
 
-def test_the_stacks_of_all_workers_that_stall_are_waited_for_together(system: System) -> None:
+def test_the_stacks_of_all_workers_that_stall_are_waited_for_together(system: FakeSystem) -> None:
     one = supervisor(Program("store", 8))
     everyone = system.serve(one)
     while not system.sent:
@@ -118,7 +118,7 @@ def test_the_stacks_of_all_workers_that_stall_are_waited_for_together(system: Sy
     assert system.now_s - began_s < 1.5
 
 
-def test_the_stack_of_each_worker_is_logged_as_its_own(system: System) -> None:
+def test_the_stack_of_each_worker_is_logged_as_its_own(system: FakeSystem) -> None:
     one = supervisor(Program("store", 3))
     system.serve(one)
     for each in one._workers[:2]:
@@ -129,7 +129,7 @@ def test_the_stack_of_each_worker_is_logged_as_its_own(system: System) -> None:
 
 
 @pytest.mark.parametrize("stalls", [False, True])
-def test_a_stop_is_bounded_though_no_worker_ends(system: System, stalls: bool) -> None:
+def test_a_stop_is_bounded_though_no_worker_ends(system: FakeSystem, stalls: bool) -> None:
     one = supervisor(Program("store", 4), Program("operator", 1, outlasts=True))
     everyone = system.serve(one)
     if not stalls:
@@ -147,7 +147,7 @@ def test_a_stop_is_bounded_though_no_worker_ends(system: System, stalls: bool) -
     assert min(at_s for at_s, _, number in system.sent if number == signal.SIGKILL) >= began_s + GRACE_S
 
 
-def test_a_second_ctrl_c_kills_those_that_outlast_the_others_as_well(system: System) -> None:
+def test_a_second_ctrl_c_kills_those_that_outlast_the_others_as_well(system: FakeSystem) -> None:
     one = supervisor(Program("store", 2), Program("operator", 1, outlasts=True))
     everyone = system.serve(one)
     one._bell.signals = bytes([signal.SIGINT])

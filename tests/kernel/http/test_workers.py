@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.http.served import Served, everything, parsed, request, served, start, wait_until
+from tests.kernel.http.served import ServedProcess, everything, parsed, request, served, start, wait_until
 from tests.servers.process import children, is_running
 
 WORKERS = 3
 
 
-def workers(server: Served) -> set[int]:
+def workers(server: ServedProcess) -> set[int]:
     """Return the worker processes."""
     return set(children(server.process.pid))
 
 
-def logged(server: Served, event: str) -> list[dict[str, object]]:
+def logged(server: ServedProcess, event: str) -> list[dict[str, object]]:
     """Return the log lines of this event."""
     lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
     return [line for line in lines if line["event"] == event]
@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def has_all(server: Served) -> bool:
+def has_all(server: ServedProcess) -> bool:
     """Return whether every worker runs."""
     return len(workers(server)) == WORKERS
 
@@ -225,7 +225,7 @@ def test_a_second_ctrl_c_ends_the_workers_at_once(folder: Path) -> None:
         assert not any(is_running(pid) for pid in everyone)
 
 
-def accepts(server: Served) -> bool:
+def accepts(server: ServedProcess) -> bool:
     """Return whether a new connection is accepted."""
     try:
         server.connect().close()

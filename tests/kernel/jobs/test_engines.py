@@ -31,7 +31,7 @@ async def opened(url: str) -> AsyncIterator[Database]:
         await database.close()
 
 
-class Calls:
+class CallCounter:
     """Counts how often a worker was called, and stops it after a given number."""
 
     def __init__(self, refusals: int = 0) -> None:
@@ -54,7 +54,7 @@ class Calls:
 
 
 @asynccontextmanager
-async def serving(engine: Engine, calls: Calls) -> AsyncIterator[None]:
+async def serving(engine: Engine, calls: CallCounter) -> AsyncIterator[None]:
     """Run the engine until the block ends."""
     task = asyncio.create_task(engine.serve(calls.take, calls.stopping))
     try:
@@ -78,7 +78,7 @@ async def test_the_choice_follows_the_database(database_url: str) -> None:
 
 
 async def test_the_embedded_engine_looks_often_and_outlives_a_database_that_is_away() -> None:
-    calls = Calls(refusals=1)
+    calls = CallCounter(refusals=1)
 
     async with serving(EmbeddedEngine(), calls):
         await calls.until(10)
@@ -119,7 +119,7 @@ async def test_a_deferred_job_runs_after_its_commit(postgres_url: str) -> None:
     async with opened(postgres_url) as database:
         engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
         await engine.install(database)
-        calls = Calls()
+        calls = CallCounter()
         async with serving(engine, calls):
             await calls.until(1)
             await asyncio.sleep(1.5)

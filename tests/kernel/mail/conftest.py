@@ -25,7 +25,7 @@ USER, PASSWORD = "store@example.com", "p@ss/word"
 
 
 @dataclass
-class Sink:
+class MailSink:
     """The server's address, the e-mails that it received, and its responses to a recipient and to a message."""
 
     port: int = 0
@@ -88,7 +88,7 @@ def sink(certificate: Path) -> Served:
     """Run a mail server. `tls` is "none", "starttls" or "implicit". With `auth`, it requires the password of the
     user."""
 
-    def server(kept: Sink, tls: str, auth: bool) -> SMTP:
+    def server(kept: MailSink, tls: str, auth: bool) -> SMTP:
         def checked(_: Any, __: Any, ___: Any, ____: str, data: Any) -> AuthResult:
             kept.users.append(data.login.decode())
             return AuthResult(success=data == (USER.encode(), PASSWORD.encode()), handled=False)
@@ -107,8 +107,8 @@ def sink(certificate: Path) -> Served:
             )
 
     @asynccontextmanager
-    async def served(tls: str = "none", *, auth: bool = False) -> AsyncIterator[Sink]:
-        kept = Sink()
+    async def served(tls: str = "none", *, auth: bool = False) -> AsyncIterator[MailSink]:
+        kept = MailSink()
         context = _context(certificate) if tls == "implicit" else None
         listening = await asyncio.get_running_loop().create_server(
             lambda: server(kept, tls, auth), "127.0.0.1", 0, ssl=context

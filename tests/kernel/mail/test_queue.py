@@ -12,7 +12,7 @@ from countersign.kernel.mail.queue import Email, MailQueue
 LETTER = Email("ann@example.com", "Hello", "text")
 
 
-class Flaky:
+class FlakyTransport:
     """A mail transport that fails the first few times."""
 
     def __init__(self, failures: int = 0) -> None:
@@ -29,7 +29,7 @@ class Flaky:
         return None
 
 
-class Lines:
+class LineLog:
     """A log that stores its lines."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 async def test_an_email_is_written_after_the_caller_has_continued() -> None:
-    mail, lines = Flaky(), Lines()
+    mail, lines = FlakyTransport(), LineLog()
     rooms = MailQueue(mail, lines)
 
     rooms.enqueue(letter)
@@ -69,8 +69,8 @@ async def test_an_email_is_written_after_the_caller_has_continued() -> None:
 
 
 async def test_no_letter_is_sent_where_there_is_none_to_write() -> None:
-    mail = Flaky()
-    rooms = MailQueue(mail, Lines())
+    mail = FlakyTransport()
+    rooms = MailQueue(mail, LineLog())
 
     rooms.enqueue(nothing)
     await rooms.drain()
@@ -79,7 +79,7 @@ async def test_no_letter_is_sent_where_there_is_none_to_write() -> None:
 
 
 async def test_a_failed_email_is_sent_again_unchanged() -> None:
-    mail, lines, written = Flaky(2), Lines(), list[int]()
+    mail, lines, written = FlakyTransport(2), LineLog(), list[int]()
     rooms = MailQueue(mail, lines)
 
     async def write() -> Email:
@@ -94,7 +94,7 @@ async def test_a_failed_email_is_sent_again_unchanged() -> None:
 
 
 async def test_an_undeliverable_email_is_logged_without_its_address() -> None:
-    mail, lines = Flaky(99), Lines()
+    mail, lines = FlakyTransport(99), LineLog()
     rooms = MailQueue(mail, lines)
 
     rooms.enqueue(letter)
@@ -105,7 +105,7 @@ async def test_an_undeliverable_email_is_logged_without_its_address() -> None:
 
 
 async def test_a_fault_in_the_writing_is_logged_and_ends_nothing_else() -> None:
-    mail, lines = Flaky(), Lines()
+    mail, lines = FlakyTransport(), LineLog()
     rooms = MailQueue(mail, lines)
 
     async def broken() -> Email:
@@ -121,8 +121,8 @@ async def test_a_fault_in_the_writing_is_logged_and_ends_nothing_else() -> None:
 
 async def test_more_than_can_wait_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue, "MAX_WAITING", 2)
-    mail = Flaky()
-    rooms = MailQueue(mail, Lines())
+    mail = FlakyTransport()
+    rooms = MailQueue(mail, LineLog())
 
     rooms.enqueue(letter)
     rooms.enqueue(letter)
@@ -135,7 +135,7 @@ async def test_more_than_can_wait_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_closing_waits_for_running_deliveries_and_drops_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue, "CLOSING_S", 0.05)
-    mail, lines = Flaky(), Lines()
+    mail, lines = FlakyTransport(), LineLog()
     rooms = MailQueue(mail, lines)
 
     async def endless() -> Email:

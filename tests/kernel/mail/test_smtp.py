@@ -10,13 +10,13 @@ from countersign.kernel.errors import Unavailable
 from countersign.kernel.mail.message import BadAddress
 from countersign.kernel.mail.smtp import SmtpMail, SmtpServer
 from countersign.settings import BadSetting
-from tests.kernel.mail.conftest import PASSWORD, USER, Served, Sink
+from tests.kernel.mail.conftest import PASSWORD, USER, MailSink, Served
 
 OF = Address("Countersign", addr_spec="no-reply@store.example")
 LOGIN = f"{quote(USER, safe='')}:{quote(PASSWORD, safe='')}@"
 
 
-def mail(sink: Sink, scheme: str = "smtp", login: str = "", *, timeout_s: float = 5) -> SmtpMail:
+def mail(sink: MailSink, scheme: str = "smtp", login: str = "", *, timeout_s: float = 5) -> SmtpMail:
     return SmtpMail(SmtpServer.of(f"{scheme}://{login}localhost:{sink.port}"), OF, timeout_s=timeout_s)
 
 
@@ -54,7 +54,9 @@ async def test_a_password_never_leaves_this_machine_in_the_clear(sink: Served) -
         assert there.needs_start_tls
         # The same server, at an address that does not count as this machine.
         refusing = SmtpMail(there._replace(host="127.0.0.2"), OF, timeout_s=5)
-        listening = await asyncio.get_running_loop().create_server(lambda: Relay(server.port), "127.0.0.2", server.port)
+        listening = await asyncio.get_running_loop().create_server(
+            lambda: TcpRelay(server.port), "127.0.0.2", server.port
+        )
         async with listening:
             with pytest.raises(Unavailable, match="STARTTLS"):
                 await refusing.send("ann@example.com", "Hello", "text\n")
@@ -107,7 +109,7 @@ async def test_a_server_that_is_away_or_silent_is_reported(sink: Served) -> None
     async with silent:
         port = silent.sockets[0].getsockname()[1]
         with pytest.raises(Unavailable, match="does not answer in time"):
-            await mail(Sink(port=port), timeout_s=0.2).send("ann@example.com", "Hello", "text\n")
+            await mail(MailSink(port=port), timeout_s=0.2).send("ann@example.com", "Hello", "text\n")
 
 
 async def test_two_addresses_in_one_never_reach_the_server(sink: Served) -> None:
@@ -159,7 +161,7 @@ def test_an_address_of_another_form_is_refused_without_showing_it(url: str) -> N
         SmtpServer.of(url)
 
 
-class Relay(asyncio.Protocol):
+class TcpRelay(asyncio.Protocol):
     """Forwards bytes to a port of 127.0.0.1."""
 
     def __init__(self, port: int) -> None:
@@ -172,7 +174,7 @@ class Relay(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         back = transport
 
-        class Back(asyncio.Protocol):
+        class ReverseRelay(asyncio.Protocol):
             """Forward bytes in the other direction."""
 
             def data_received(self, data: bytes) -> None:
@@ -183,7 +185,7 @@ class Relay(asyncio.Protocol):
 
         async def connect() -> None:
             loop = asyncio.get_running_loop()
-            self._onwards, _ = await loop.create_connection(Back, "127.0.0.1", self._port)
+            self._onwards, _ = await loop.create_connection(ReverseRelay, "127.0.0.1", self._port)
             self._onwards.write(self._early)
 
         self._task = asyncio.create_task(connect())

@@ -58,7 +58,7 @@ headers = st.fixed_dictionaries(
 )
 
 
-class Echo:
+class EchoServer:
     """A server with one tool, which returns its arguments."""
 
     async def listed(self, context: str) -> ToolList:
@@ -74,7 +74,7 @@ class Echo:
 
 def reply_to(body: object, sent: dict[str, str], *, with_2026: bool) -> Reply:
     """Return the server's reply."""
-    server = McpServer(Implementation("a", "A", "1", "Say something."), Echo(), with_2026=with_2026)
+    server = McpServer(Implementation("a", "A", "1", "Say something."), EchoServer(), with_2026=with_2026)
     return asyncio.run(server.answer("me", sent, json.dumps(body).encode()))
 
 

@@ -14,24 +14,24 @@ from hypothesis import strategies as st
 
 from countersign.kernel.security import external_jwt
 from countersign.kernel.security.external_jwt import BadSignature, BadToken
-from tests.peers.identity_provider import Key, b64, compact, new_key
+from tests.peers.identity_provider import SigningKey, b64, compact, new_key
 
 TYP = "oauth-id-jag+jwt"
 CLAIMS: dict[str, Any] = {"iss": "https://id.example", "sub": "user-1"}
 KEYS = {name: new_key(name) for name in ("ES256", "ES384", "RS256", "PS256", "EdDSA")}
 
 
-def key_set(*keys: Key | dict[str, Any]) -> bytes:
+def key_set(*keys: SigningKey | dict[str, Any]) -> bytes:
     """Return a JWK Set."""
-    return json.dumps({"keys": [key.jwk() if isinstance(key, Key) else key for key in keys]}).encode()
+    return json.dumps({"keys": [key.jwk() if isinstance(key, SigningKey) else key for key in keys]}).encode()
 
 
-def header(key: Key, **changes: object) -> dict[str, Any]:
+def header(key: SigningKey, **changes: object) -> dict[str, Any]:
     """Return the usual header of tokens of the key."""
     return {"alg": key.algorithm, "typ": TYP, "kid": key.kid} | changes
 
 
-def made(key: Key, payload: object = None, **changes: object) -> str:
+def made(key: SigningKey, payload: object = None, **changes: object) -> str:
     """Return a token signed by the key."""
     body = payload if isinstance(payload, bytes) else json.dumps(CLAIMS if payload is None else payload).encode()
     return compact(header(key, **changes), body, key.sign)
@@ -53,8 +53,9 @@ def opened(token: str, keys: bytes, typ: str = TYP) -> dict[str, object] | None:
 @pytest.mark.parametrize("algorithm", KEYS)
 def test_a_token_of_each_algorithm_is_verified_and_none_of_another_key(algorithm: str) -> None:
     key = KEYS[algorithm]
-    stranger = Key(algorithm, rsa.generate_private_key(65537, 2048) if algorithm[1:] == "S256" and algorithm[0] in "RP"
-                   else new_key(algorithm).private, key.kid)  # fmt: skip
+    is_rsa = algorithm[1:] == "S256" and algorithm[0] in "RP"
+    private = rsa.generate_private_key(65537, 2048) if is_rsa else new_key(algorithm).private
+    stranger = SigningKey(algorithm, private, key.kid)
 
     assert opened(made(key), key_set(*KEYS.values())) == CLAIMS
     assert opened(made(stranger), key_set(*KEYS.values())) is None
@@ -137,7 +138,7 @@ def test_t3_a_key_for_something_else_or_that_is_invalid_verifies_nothing(change:
 
 @pytest.mark.parametrize("bits", [1024, 2040])
 def test_an_rsa_key_under_2048_bits_verifies_nothing(bits: int) -> None:
-    weak = Key("RS256", rsa.generate_private_key(65537, bits), "weak")
+    weak = SigningKey("RS256", rsa.generate_private_key(65537, bits), "weak")
 
     assert external_jwt.public_keys(key_set(weak)) == ()
 
@@ -294,5 +295,5 @@ def test_any_key_set_is_read_or_refused(value: object) -> None:
 
 
 def test_a_curve_that_is_not_allowed_is_left_out() -> None:
-    key = Key("ES256", ec.generate_private_key(ec.SECP521R1()), "p521")
+    key = SigningKey("ES256", ec.generate_private_key(ec.SECP521R1()), "p521")
     assert external_jwt.public_keys(key_set(key.jwk())) == ()

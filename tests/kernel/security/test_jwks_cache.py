@@ -10,7 +10,7 @@ import pytest
 
 from countersign.kernel.security.external_jwt import CannotFetchKeySet, JwksCache
 from tests.kernel.security.forgery import NOW_S
-from tests.peers.identity_provider import Key, new_key
+from tests.peers.identity_provider import SigningKey, new_key
 
 ADDRESS = "https://id.example/jwks.json"
 KEY = new_key("ES256")
@@ -18,14 +18,14 @@ KEY = new_key("ES256")
 pytestmark = pytest.mark.usefixtures("fixed_clock")
 
 
-class Document(NamedTuple):
+class FetchedKeySet(NamedTuple):
     """A fetched key set."""
 
     body: bytes
     max_age_s: int | None
 
 
-class Far:
+class KeySetServer:
     """A server of key sets with a request counter, which may be down or slow."""
 
     def __init__(self) -> None:
@@ -37,36 +37,36 @@ class Far:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def fetch(self, address: str) -> Document:
+    async def fetch(self, address: str) -> FetchedKeySet:
         """Return the key set."""
         self.asked.append(address)
         await self.gate.wait()
         if self.failure:
             raise CannotFetchKeySet(self.failure)
         shown = json.dumps({"keys": [key.jwk() for key in self.keys]}).encode()
-        return Document(shown if self.body is None else self.body, self.max_age_s)
+        return FetchedKeySet(shown if self.body is None else self.body, self.max_age_s)
 
 
 @pytest.fixture
-async def server() -> Far:
+async def server() -> KeySetServer:
     """A server with one key."""
-    return Far()
+    return KeySetServer()
 
 
 @pytest.fixture
-def sets(server: Far) -> JwksCache:
+def sets(server: KeySetServer) -> JwksCache:
     """An empty cache of key sets."""
     return JwksCache(server.fetch)
 
 
-async def has(sets: JwksCache, key: Key = KEY, address: str = ADDRESS) -> bool:
+async def has(sets: JwksCache, key: SigningKey = KEY, address: str = ADDRESS) -> bool:
     """Return whether the key is found."""
     return await sets.key(address, key.algorithm, key.kid) is not None
 
 
 @pytest.mark.parametrize(("max_age_s", "kept_s"), [(None, 600), (0, 600), (5, 600), (7_200, 7_200), (10**9, 86_400)])
 async def test_a_set_is_kept_as_long_as_its_owner_says_within_ten_minutes_and_a_day(
-    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None], max_age_s: int | None, kept_s: int
+    sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None], max_age_s: int | None, kept_s: int
 ) -> None:
     server.max_age_s = max_age_s
     for later_s, times in ((0, 1), (kept_s - 1, 1), (kept_s, 2), (2 * kept_s - 1, 2)):
@@ -77,7 +77,7 @@ async def test_a_set_is_kept_as_long_as_its_owner_says_within_ten_minutes_and_a_
 
 
 async def test_t9_an_unknown_key_id_has_the_set_fetched_once_in_60_seconds(
-    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None]
+    sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None]
 ) -> None:
     await has(sets)
     for later_s, times in ((0, 2), (59, 2), (60, 3), (119, 3), (120, 4)):
@@ -88,13 +88,13 @@ async def test_t9_an_unknown_key_id_has_the_set_fetched_once_in_60_seconds(
     assert await has(sets)
 
 
-async def test_t9_a_first_question_for_an_unknown_key_fetches_once(sets: JwksCache, server: Far) -> None:
+async def test_t9_a_first_question_for_an_unknown_key_fetches_once(sets: JwksCache, server: KeySetServer) -> None:
     assert not await has(sets, new_key("ES256"))
     assert len(server.asked) == 1
 
 
 async def test_t10_a_new_key_is_found_and_one_that_left_no_longer(
-    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None]
+    sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None]
 ) -> None:
     await has(sets)
     server.keys = [new_key("ES256")]
@@ -103,7 +103,7 @@ async def test_t10_a_new_key_is_found_and_one_that_left_no_longer(
     assert not await has(sets)
 
 
-async def test_t9_many_who_ask_at_once_are_served_by_one_fetch(sets: JwksCache, server: Far) -> None:
+async def test_t9_many_who_ask_at_once_are_served_by_one_fetch(sets: JwksCache, server: KeySetServer) -> None:
     server.gate.clear()
     asking = [asyncio.create_task(has(sets)) for _ in range(50)]
     while not server.asked:
@@ -116,7 +116,7 @@ async def test_t9_many_who_ask_at_once_are_served_by_one_fetch(sets: JwksCache, 
 
 
 async def test_t9_while_a_server_is_down_it_is_asked_every_5_seconds_and_nobody_waits_in_between(
-    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None]
+    sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None]
 ) -> None:
     server.failure = "down"
     for later_s, times in ((0, 1), (4, 1), (5, 2)):
@@ -131,7 +131,7 @@ async def test_t9_while_a_server_is_down_it_is_asked_every_5_seconds_and_nobody_
 
 
 async def test_keys_that_are_kept_serve_on_while_the_server_is_down_but_not_beyond_their_time(
-    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None]
+    sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None]
 ) -> None:
     await has(sets)
     server.failure = "down"
@@ -149,14 +149,16 @@ async def test_keys_that_are_kept_serve_on_while_the_server_is_down_but_not_beyo
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"not json", b'{"keys":' + b"[" * 9_000, b'{"keys":[{},{}' + b",{}" * 20 + b"]}"]
 )
-async def test_t9_what_is_no_key_set_is_as_if_the_server_were_down(sets: JwksCache, server: Far, body: bytes) -> None:
+async def test_t9_what_is_no_key_set_is_as_if_the_server_were_down(
+    sets: JwksCache, server: KeySetServer, body: bytes
+) -> None:
     server.body = body
 
     with pytest.raises(CannotFetchKeySet, match="cannot be used"):
         await has(sets)
 
 
-async def test_addresses_do_not_share_keys(sets: JwksCache, server: Far) -> None:
+async def test_addresses_do_not_share_keys(sets: JwksCache, server: KeySetServer) -> None:
     assert await has(sets)
     server.keys = []
 
@@ -165,7 +167,7 @@ async def test_addresses_do_not_share_keys(sets: JwksCache, server: Far) -> None
 
 
 async def test_a_clock_that_was_set_back_has_the_set_fetched_again(
-    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None]
+    sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None]
 ) -> None:
     await has(sets)
     fixed_clock(NOW_S - 3_600)

@@ -18,7 +18,7 @@ KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
 
 
 @dataclass
-class Post:
+class ObservedOutbox:
     """An outbox with functions for tests."""
 
     outbox: Outbox
@@ -55,18 +55,20 @@ class Post:
             found += [repr(row) for row in await self.outbox.database.fetch("SELECT * FROM " + table)]
         return found
 
-    def public(self) -> "Post":
+    def public(self) -> "ObservedOutbox":
         """Return the same outbox without the permission to send to private networks."""
         return replace(self, outbox=replace(self.outbox, is_private=False))
 
 
 @pytest.fixture
-async def post(database_url: str) -> AsyncIterator[Post]:
+async def post(database_url: str) -> AsyncIterator[ObservedOutbox]:
     """An empty outbox."""
     database = await open_database(database_url, schema="shop", reserve_bytes=0)
     await begin(database)
     master = master_key(Settings(master_key=KEY))
-    yield Post(Outbox(database, master, "https://store.example/api/v1", is_private=True, days=14), database_url, master)
+    yield ObservedOutbox(
+        Outbox(database, master, "https://store.example/api/v1", is_private=True, days=14), database_url, master
+    )
     await database.close()
 
 

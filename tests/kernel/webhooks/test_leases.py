@@ -7,11 +7,13 @@ import pytest
 from countersign.kernel import clock
 from countersign.kernel.webhooks import receivers, sender
 from countersign.kernel.webhooks.sender import Sender
-from tests.kernel.webhooks.conftest import Post
+from tests.kernel.webhooks.conftest import ObservedOutbox
 from tests.peers.receiver import Receiver
 
 
-async def test_a_receiver_removed_during_a_delivery_gets_no_more_events(post: Post, receiver: Receiver) -> None:
+async def test_a_receiver_removed_during_a_delivery_gets_no_more_events(
+    post: ObservedOutbox, receiver: Receiver
+) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.instead = "hang"
     await post.emit("a", "b")
@@ -29,7 +31,7 @@ async def test_a_receiver_removed_during_a_delivery_gets_no_more_events(post: Po
 
 
 async def test_of_several_nodes_one_sends_to_a_receiver(
-    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    post: ObservedOutbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sender, "POLL_EVERY_S", 0.05)
     await post.add(receiver.url)
@@ -44,7 +46,7 @@ async def test_of_several_nodes_one_sends_to_a_receiver(
     assert receiver.most_open == 1
 
 
-async def test_a_node_that_was_silent_for_too_long_changes_nothing(post: Post, receiver: Receiver) -> None:
+async def test_a_node_that_was_silent_for_too_long_changes_nothing(post: ObservedOutbox, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.instead = "hang"
     await post.emit("a")

@@ -3,23 +3,23 @@
 from countersign.kernel import clock
 from countersign.kernel.clock import DAY, Instant
 from countersign.kernel.webhooks import outbox
-from tests.kernel.webhooks.conftest import Post
+from tests.kernel.webhooks.conftest import ObservedOutbox
 from tests.peers.receiver import Receiver
 
 
-async def hold(post: Post) -> None:
+async def hold(post: ObservedOutbox) -> None:
     """Pause all deliveries, as a restore does."""
     async with post.outbox.database.transaction() as transaction:
         await outbox.pause(transaction)
 
 
-async def resume(post: Post) -> bool:
+async def resume(post: ObservedOutbox) -> bool:
     """Resume the deliveries, as the operator does."""
     async with post.outbox.database.transaction() as transaction:
         return await outbox.resume(transaction)
 
 
-async def test_paused_deliveries_are_sent_in_order_after_the_resume(post: Post, receiver: Receiver) -> None:
+async def test_paused_deliveries_are_sent_in_order_after_the_resume(post: ObservedOutbox, receiver: Receiver) -> None:
     await post.add(receiver.url)
     await post.emit("a")
     await hold(post)
@@ -33,7 +33,7 @@ async def test_paused_deliveries_are_sent_in_order_after_the_resume(post: Post, 
     assert [each.event["subject"] for each in receiver.messages] == ["a", "b"]
 
 
-async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: Post, receiver: Receiver) -> None:
+async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: ObservedOutbox, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     await post.emit("a")
     await hold(post)
@@ -50,7 +50,7 @@ async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: Post, rec
     assert len(receiver.messages) == 1
 
 
-async def test_the_pause_report_shows_its_start_and_how_to_resume(post: Post) -> None:
+async def test_the_pause_report_shows_its_start_and_how_to_resume(post: ObservedOutbox) -> None:
     moment = Instant(clock.now() - DAY)
     with clock.fixed(moment):
         await hold(post)

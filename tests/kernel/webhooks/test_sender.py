@@ -13,11 +13,11 @@ from countersign.kernel.clock import DAY, HOUR, Instant
 from countersign.kernel.errors import InvalidRequest
 from countersign.kernel.webhooks import outbox, receivers
 from countersign.kernel.webhooks.sender import Sender
-from tests.kernel.webhooks.conftest import Post
+from tests.kernel.webhooks.conftest import ObservedOutbox
 from tests.peers.receiver import Receiver
 
 
-async def test_a_receiver_gets_events_and_can_verify_the_sender(post: Post, receiver: Receiver) -> None:
+async def test_a_receiver_gets_events_and_can_verify_the_sender(post: ObservedOutbox, receiver: Receiver) -> None:
     _, secret = await post.add(receiver.url)
 
     await post.emit("things/7")
@@ -36,7 +36,7 @@ async def test_a_receiver_gets_events_and_can_verify_the_sender(post: Post, rece
     assert message.headers["content-type"] == "application/json"
 
 
-async def test_an_event_is_reported_only_when_its_cause_is_kept(post: Post, receiver: Receiver) -> None:
+async def test_an_event_is_reported_only_when_its_cause_is_kept(post: ObservedOutbox, receiver: Receiver) -> None:
     await post.add(receiver.url)
 
     with suppress(ZeroDivisionError):
@@ -50,7 +50,7 @@ async def test_an_event_is_reported_only_when_its_cause_is_kept(post: Post, rece
 
 
 async def test_a_receiver_gets_only_the_types_it_chose_about_its_owners_things(
-    post: Post, receiver: Receiver, other: Receiver
+    post: ObservedOutbox, receiver: Receiver, other: Receiver
 ) -> None:
     await post.add(receiver.url, "thing.made", "thing.lost")
     await post.add(other.url, owner="south")
@@ -66,13 +66,13 @@ async def test_a_receiver_gets_only_the_types_it_chose_about_its_owners_things(
     assert [each.event["subject"] for each in other.messages] == ["d"]
 
 
-async def test_without_a_receiver_nothing_is_kept(post: Post) -> None:
+async def test_without_a_receiver_nothing_is_kept(post: ObservedOutbox) -> None:
     await post.emit("a")
 
     assert await post.tables() == []
 
 
-async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: Post, receiver: Receiver) -> None:
+async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: ObservedOutbox, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.status = 500
     await post.emit("a")
@@ -98,7 +98,7 @@ async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: Post, 
     assert len(receiver.messages) == 10
 
 
-async def test_a_receiver_that_comes_back_gets_what_it_missed(post: Post, receiver: Receiver) -> None:
+async def test_a_receiver_that_comes_back_gets_what_it_missed(post: ObservedOutbox, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.statuses = [503]
     await post.emit("a", "b", "c")
@@ -118,7 +118,7 @@ async def test_a_receiver_that_comes_back_gets_what_it_missed(post: Post, receiv
 
 @pytest.mark.parametrize("status", [199, 302, 410, 429, 500])
 async def test_a_status_other_than_2xx_is_a_failed_delivery(
-    post: Post, receiver: Receiver, other: Receiver, status: int
+    post: ObservedOutbox, receiver: Receiver, other: Receiver, status: int
 ) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.status, receiver.location = status, other.url
@@ -136,7 +136,7 @@ async def test_a_status_other_than_2xx_is_a_failed_delivery(
     [("hang", "timeout"), ("endless head", "unreachable"), ("garbage", "unreachable"), ("cut", "unreachable")],
 )
 async def test_a_hostile_receiver_is_a_failed_attempt(
-    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, instead: str, fault: str
+    post: ObservedOutbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, instead: str, fault: str
 ) -> None:
     if instead == "hang":
         monkeypatch.setattr(safe_http_client, "POST_S", 0.3)
@@ -150,7 +150,7 @@ async def test_a_hostile_receiver_is_a_failed_attempt(
     assert (found.state, found.answer, found.fault) == ("waiting", None, fault)
 
 
-async def test_of_an_endless_answer_the_head_is_enough(post: Post, receiver: Receiver) -> None:
+async def test_of_an_endless_answer_the_head_is_enough(post: ObservedOutbox, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.instead = "endless body"
     await post.emit("a")
@@ -160,7 +160,9 @@ async def test_of_an_endless_answer_the_head_is_enough(post: Post, receiver: Rec
     assert [each.state for each in await post.deliveries(webhook_id)] == ["delivered"]
 
 
-async def test_a_hanging_receiver_does_not_delay_others(post: Post, receiver: Receiver, other: Receiver) -> None:
+async def test_a_hanging_receiver_does_not_delay_others(
+    post: ObservedOutbox, receiver: Receiver, other: Receiver
+) -> None:
     await post.add(receiver.url)
     await post.add(other.url)
     receiver.instead = "hang"
@@ -178,7 +180,9 @@ async def test_a_hanging_receiver_does_not_delay_others(post: Post, receiver: Re
     await lanes.drain()
 
 
-async def test_a_receiver_that_fails_is_left_alone_for_longer_and_longer(post: Post, receiver: Receiver) -> None:
+async def test_a_receiver_that_fails_is_left_alone_for_longer_and_longer(
+    post: ObservedOutbox, receiver: Receiver
+) -> None:
     await post.add(receiver.url)
     receiver.status = 500
     await post.emit(*(f"things/{number}" for number in range(300)))
@@ -192,7 +196,7 @@ async def test_a_receiver_that_fails_is_left_alone_for_longer_and_longer(post: P
     assert 8 < len(receiver.messages) < 20, "half an hour: 2 s, 4 s, … then every five minutes, and not all 180 times"
 
 
-async def test_addresses_of_our_own_network_are_not_sent_to(post: Post, receiver: Receiver) -> None:
+async def test_addresses_of_our_own_network_are_not_sent_to(post: ObservedOutbox, receiver: Receiver) -> None:
     await post.add(f"https://127.0.0.1:{receiver.port}/")
     webhook_id, _ = await post.add(receiver.url)
     await post.emit("a")
@@ -211,14 +215,14 @@ async def test_addresses_of_our_own_network_are_not_sent_to(post: Post, receiver
         *("https://hooks.example/a b", "https://hooks.example/\r\nx: y", "https:///", "hooks.example", ""),
     ],
 )
-async def test_an_address_nothing_could_be_sent_to_is_refused(post: Post, url: str) -> None:
+async def test_an_address_nothing_could_be_sent_to_is_refused(post: ObservedOutbox, url: str) -> None:
     with pytest.raises(InvalidRequest):
         await post.public().add(url)
 
     assert await post.tables() == []
 
 
-async def test_addresses_and_responses_are_not_logged(post: Post, receiver: Receiver) -> None:
+async def test_addresses_and_responses_are_not_logged(post: ObservedOutbox, receiver: Receiver) -> None:
     written = io.StringIO()
     handler = logging.StreamHandler(written)
     logging.getLogger().addHandler(handler)
@@ -234,13 +238,13 @@ async def test_addresses_and_responses_are_not_logged(post: Post, receiver: Rece
     assert "secret-of-the-path" not in written.getvalue()
 
 
-async def test_secrets_are_stored_sealed(post: Post, receiver: Receiver) -> None:
+async def test_secrets_are_stored_sealed(post: ObservedOutbox, receiver: Receiver) -> None:
     _, secret = await post.add(receiver.url)
 
     assert secret.removeprefix("whsec_") not in "".join(await post.tables())
 
 
-async def test_both_secrets_sign_for_a_day_after_a_rotation(post: Post, receiver: Receiver) -> None:
+async def test_both_secrets_sign_for_a_day_after_a_rotation(post: ObservedOutbox, receiver: Receiver) -> None:
     webhook_id, old = await post.add(receiver.url)
     async with post.outbox.database.transaction() as transaction:
         new = await receivers.rotate(transaction, post.outbox, "north", webhook_id)
@@ -257,7 +261,7 @@ async def test_both_secrets_sign_for_a_day_after_a_rotation(post: Post, receiver
     assert len(late.headers["webhook-signature"].split()) == 1
 
 
-async def test_a_replayed_event_keeps_its_id(post: Post, receiver: Receiver) -> None:
+async def test_a_replayed_event_keeps_its_id(post: ObservedOutbox, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     # Events with the same time would be replayed together.
     now = clock.now()
@@ -280,9 +284,7 @@ async def test_a_replayed_event_keeps_its_id(post: Post, receiver: Receiver) -> 
     assert sorted(receiver.ids[4:]) == sorted(first[1:])
 
 
-async def test_a_new_receiver_can_get_earlier_events(
-    post: Post, receiver: Receiver, other: Receiver
-) -> None:
+async def test_a_new_receiver_can_get_earlier_events(post: ObservedOutbox, receiver: Receiver, other: Receiver) -> None:
     await post.add(receiver.url)
     await post.emit("a")
     await post.emit("b", kind="thing.lost")
@@ -298,7 +300,7 @@ async def test_a_new_receiver_can_get_earlier_events(
 
 
 async def test_a_replay_of_very_many_says_where_to_continue(
-    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    post: ObservedOutbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "MAX_REPLAYED", 10)
     webhook_id, _ = await post.add(receiver.url)
@@ -322,7 +324,9 @@ async def test_a_replay_of_very_many_says_where_to_continue(
     assert len(set(receiver.ids)) == 25
 
 
-async def test_old_finished_deliveries_are_removed_and_waiting_ones_are_kept(post: Post, receiver: Receiver) -> None:
+async def test_old_finished_deliveries_are_removed_and_waiting_ones_are_kept(
+    post: ObservedOutbox, receiver: Receiver
+) -> None:
     webhook_id, _ = await post.add(receiver.url)
     started = clock.now()
     await post.emit("a")
@@ -345,7 +349,7 @@ async def test_old_finished_deliveries_are_removed_and_waiting_ones_are_kept(pos
     assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == []
 
 
-async def test_deleting_a_receiver_deletes_its_waiting_deliveries(post: Post, receiver: Receiver) -> None:
+async def test_deleting_a_receiver_deletes_its_waiting_deliveries(post: ObservedOutbox, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     await post.emit("a")
 
@@ -357,7 +361,7 @@ async def test_deleting_a_receiver_deletes_its_waiting_deliveries(post: Post, re
     assert await post.deliveries(webhook_id) == []
 
 
-async def test_of_many_who_add_at_once_ten_do(post: Post) -> None:
+async def test_of_many_who_add_at_once_ten_do(post: ObservedOutbox) -> None:
     answers = await asyncio.gather(*(post.add("https://a.example/") for _ in range(14)), return_exceptions=True)
 
     assert sum(isinstance(each, receivers.TooManyWebhooks) for each in answers) == 4

@@ -12,7 +12,7 @@ from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuth
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
 
-class Kept:
+class MemoryStorage:
     """The provider's storage: its client and its token."""
 
     def __init__(self, client: OAuthClientInformationFull | None = None) -> None:
@@ -36,9 +36,9 @@ class Kept:
         self.client = client_info
 
 
-def by_credentials(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
+def by_credentials(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
     """The client acting for itself."""
-    kept = Kept()
+    kept = MemoryStorage()
     return ClientCredentialsOAuthProvider(
         known["library"],
         kept,
@@ -49,17 +49,17 @@ def by_credentials(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
     ), kept
 
 
-def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
+def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
     """The client acting for a person, with a code; without credentials it registers itself first."""
     metadata: dict[str, Any] = {
         "redirect_uris": [known["redirect_uri"]],
         "grant_types": ["authorization_code"],
         "token_endpoint_auth_method": known["way"],
     }
-    kept = Kept()
+    kept = MemoryStorage()
     if known["grant"] == "code":
         credentials = {name: known[name] for name in ("client_id", "client_secret")}
-        kept = Kept(OAuthClientInformationFull(**metadata, **credentials, issuer=known["root"]))
+        kept = MemoryStorage(OAuthClientInformationFull(**metadata, **credentials, issuer=known["root"]))
     answers: list[str] = []
 
     async def open_page(address: str) -> None:
@@ -72,9 +72,9 @@ def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
     return OAuthClientProvider(known["library"], OAuthClientMetadata(**metadata), kept, open_page, come_back), kept
 
 
-def by_assertion(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
+def by_assertion(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
     """The client acting for a person whom an identity provider asserts."""
-    kept = Kept()
+    kept = MemoryStorage()
 
     async def assertion(audience: str, resource: str) -> str:
         if (audience, resource) != (known["root"], known["library"]):

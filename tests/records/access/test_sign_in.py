@@ -9,7 +9,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.records import app
 from countersign.records.access import people, sessions
-from tests.records.conftest import Rooms
+from tests.records.conftest import OfficeSettings
 from tests.records.office import ROOT_URL, Office
 
 PASSWORD = "countersign-demo"
@@ -110,7 +110,9 @@ async def test_failures_of_a_time_that_never_came_are_forgotten(office: Office) 
     assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 200
 
 
-async def test_the_lockout_is_counted_across_workers_and_survives_a_restart(office: Office, rooms: Rooms) -> None:
+async def test_the_lockout_is_counted_across_workers_and_survives_a_restart(
+    office: Office, rooms: OfficeSettings
+) -> None:
     for username in ("alice", "ALICE", "Alice"):
         await _sign_in(office.http, username, "wrong")
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
@@ -159,7 +161,7 @@ async def test_a_person_ends_only_their_own_other_sessions(office: Office) -> No
 
 
 async def test_switching_a_person_off_ends_sessions_and_agents_for_good_on_every_worker(
-    office: Office, rooms: Rooms
+    office: Office, rooms: OfficeSettings
 ) -> None:
     agent = await office.agent("bob")
     bob = (await office.first("user", username="bob"))["id"]

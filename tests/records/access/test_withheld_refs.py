@@ -4,7 +4,7 @@ from typing import Any
 
 from countersign.declare import Declared, Ref
 from countersign.records.base_models import PAGE_MODELS
-from tests.records.mcp.desk import Desk, tool
+from tests.records.mcp.desk import McpDesk, tool
 from tests.records.office import Office
 
 OWN = {("plan", "person"), ("plan", "agent_token"), ("session", "user"), ("agent_token", "user")}
@@ -46,7 +46,7 @@ async def _is_unknown(office: Office, agent: str, model: Declared, name: str, ro
     unknown = f"unknown field {model.name}.{name}"
     assert await office.refused(agent, f"{model.name}.list", filter=[condition(name)]) == unknown
     assert await office.refused(agent, f"{model.name}.search", order=[{"field": name}]) == unknown
-    over_mcp = await Desk(office).result(tool(f"{model.name}__list", filter=[condition(name)]), agent)
+    over_mcp = await McpDesk(office).result(tool(f"{model.name}__list", filter=[condition(name)]), agent)
     assert (over_mcp["isError"], unknown in over_mcp["content"][0]["text"]) == (True, True)
     if "count_by" in model.commands:
         assert await office.refused(agent, f"{model.name}.count_by", field=name) == unknown

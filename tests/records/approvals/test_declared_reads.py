@@ -13,7 +13,7 @@ from countersign.records.approvals import decisions
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands.errors import BadInput
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 
 class Depot(Model):
@@ -73,13 +73,13 @@ class Order(Model):
 
 
 @pytest.fixture
-async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service with these models."""
     async with inside.opened(database_url, tmp_path, Depot, Shelf, Label, Crate, Parcel, Order) as opened:
         yield opened
 
 
-async def made(yard: Inside, model: str, /, **values: object) -> str:
+async def made(yard: InProcessService, model: str, /, **values: object) -> str:
     """Create a record as a person, and return it."""
     return str((await yard.value(yard.administrator(), model, "create", **values))["id"])
 
@@ -87,7 +87,7 @@ async def made(yard: Inside, model: str, /, **values: object) -> str:
 @pytest.mark.parametrize("model", ["crate", "parcel"])
 @pytest.mark.parametrize("change", ["depot", "shelf changed", "shelf added", "shelf gone", "label", "other depot", ""])
 async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
-    yard: Inside, model: str, change: str
+    yard: InProcessService, model: str, change: str
 ) -> None:
     root = await yard.member()
     agent = await yard.caller_of(await yard.issued(root))
@@ -114,7 +114,7 @@ async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
     assert await ends(yard, root, proposal.plan_id) == ("stale" if is_bound else "executed")
 
 
-async def ends(yard: Inside, person: Any, plan_id: str) -> str:
+async def ends(yard: InProcessService, person: Any, plan_id: str) -> str:
     """Approve the plan, and return its state."""
     try:
         return (await decisions.approve(yard.run(person), yard.service.callers, plan_id)).state
@@ -122,7 +122,7 @@ async def ends(yard: Inside, person: Any, plan_id: str) -> str:
         return str(ended.members["state"])
 
 
-async def test_an_action_insists_on_its_rules_and_takes_what_may_be_left_out(yard: Inside) -> None:
+async def test_an_action_insists_on_its_rules_and_takes_what_may_be_left_out(yard: InProcessService) -> None:
     root = yard.administrator()
     full, free = await made(yard, "depot", title="a", room=0), await made(yard, "depot", title="b")
     refused = await made(yard, "order", title="o", depot=full)
@@ -135,7 +135,7 @@ async def test_an_action_insists_on_its_rules_and_takes_what_may_be_left_out(yar
         assert (sent["place"], sent["state"]) == (place, "sent")
 
 
-async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard: Inside) -> None:
+async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard: InProcessService) -> None:
     everything = Grant(model="order", commands="*", clear="*", write="*")
     member = await yard.member()
     token, user_id = await yard.issued(member), member.user_id
@@ -155,7 +155,7 @@ async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard
                 await yard.value(seeing, "order", "send", id=order)
 
 
-async def test_a_refusal_names_what_was_sent_and_not_the_default_of_a_hidden_field(yard: Inside) -> None:
+async def test_a_refusal_names_what_was_sent_and_not_the_default_of_a_hidden_field(yard: InProcessService) -> None:
     depot = await made(yard, "depot", title="a", room=0)
     parcel = Grant(model="parcel", commands="*", clear=("title", "depot"), write="*")
     blind = await yard.person(parcel, Grant(model="depot", clear="*"))

@@ -14,13 +14,13 @@ from countersign.kernel.mail.transports import Mail
 from countersign.kernel.webhooks import outbox
 from countersign.records import app
 from countersign.records.approvals import emails
-from tests.records.conftest import Rooms
+from tests.records.conftest import OfficeSettings
 from tests.records.office import ROOT_URL, Office
 
 SOON_S = 5.1 * 60
 
 
-class Broken:
+class RefusingMail:
     """A mail transport that refuses every e-mail."""
 
     async def send(self, to: str, subject: str, text: str) -> None:
@@ -32,7 +32,7 @@ class Broken:
         raise Unavailable("the mail server is away")
 
 
-class Cut:
+class ExitingMail:
     """A mail transport whose process ends right after it has accepted an e-mail."""
 
     def __init__(self, office: Office) -> None:
@@ -176,7 +176,7 @@ async def test_emails_use_the_persons_language_and_only_go_to_subscribers(office
     assert "Sehen Sie, was sich ändert" in text
 
 
-async def test_two_nodes_send_one_email(office: Office, rooms: Rooms) -> None:
+async def test_two_nodes_send_one_email(office: Office, rooms: OfficeSettings) -> None:
     await proposals(office, 1)
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
         nodes = [office.service, other, office.service, other]
@@ -189,7 +189,7 @@ async def test_two_nodes_send_one_email(office: Office, rooms: Rooms) -> None:
 async def test_an_unaccepted_email_is_sent_again(office: Office) -> None:
     await proposals(office, 1)
 
-    await deliver(office, SOON_S, Broken())
+    await deliver(office, SOON_S, RefusingMail())
     assert sent(office) == []
     await deliver(office, SOON_S + 250)
     assert sent(office) == []
@@ -202,7 +202,7 @@ async def test_a_node_that_dies_after_sending_repeats_at_most_one_email(office: 
     await proposals(office, 1)
 
     with pytest.raises(KeyboardInterrupt):
-        await deliver(office, SOON_S, Cut(office))
+        await deliver(office, SOON_S, ExitingMail(office))
     await deliver(office, SOON_S)
     assert len(sent(office)) == 2, "the other letter; what the dead node held is still held"
     await deliver(office, SOON_S + emails.LEASE_S + 1)

@@ -17,7 +17,7 @@ import httpx
 from countersign.records import app
 from countersign.records.audit.verify import verify
 from tests.figures import Figures
-from tests.records.conftest import Rooms
+from tests.records.conftest import OfficeSettings
 from tests.records.office import ROOT_URL, Office
 from tests.servers.countersign import SOURCE, environment
 
@@ -26,7 +26,7 @@ MOST_STATEMENTS = 300
 PROGRAM = "tests.records.approvals.killed_process"
 
 
-class Request(NamedTuple):
+class KilledRequest(NamedTuple):
     """The request to the process that is killed."""
 
     who: str
@@ -36,14 +36,14 @@ class Request(NamedTuple):
 
 
 @asynccontextmanager
-async def _opened(rooms: Rooms) -> AsyncGenerator[Office]:
+async def _opened(rooms: OfficeSettings) -> AsyncGenerator[Office]:
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             yield Office(client, rooms.tokens, service)
 
 
-def _dies(rooms: Rooms, request: Request, last: int) -> bool:
+def _dies(rooms: OfficeSettings, request: KilledRequest, last: int) -> bool:
     """Return whether a process that runs the request was killed before the statement with this number."""
     asked = {
         "data": rooms.settings.data,
@@ -70,7 +70,7 @@ async def _sound(office: Office) -> None:
 
 
 async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
-    rooms: Rooms, is_full: bool, figures: Figures
+    rooms: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     async with _opened(rooms) as office:
         agent = await office.agent("alice")
@@ -81,7 +81,7 @@ async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
         ]
         plan_id = await office.proposed(agent, "plan.propose", steps=steps)
     last, kills = 1, 0
-    while _dies(rooms, Request("alice", f"/api/approve/{plan_id}", {}), last):
+    while _dies(rooms, KilledRequest("alice", f"/api/approve/{plan_id}", {}), last):
         kills += 1
         async with _opened(rooms) as office:
             assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "pending"
@@ -100,7 +100,7 @@ async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
 
 
 async def test_a_deletion_killed_between_any_two_statements_is_whole_or_not_there(
-    rooms: Rooms, is_full: bool, figures: Figures
+    rooms: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     async with _opened(rooms) as office:
         agent = await office.agent("alice")
@@ -108,7 +108,7 @@ async def test_a_deletion_killed_between_any_two_statements_is_whole_or_not_ther
         activity = await office.value("alice", "activity.create", lead=lead["id"], subject="Call")
         plan_id = await office.proposed(agent, "lead.delete", id=lead["id"], cascade=True)
     last, kills = 1, 0
-    while _dies(rooms, Request("alice", f"/api/approve/{plan_id}", {}), last):
+    while _dies(rooms, KilledRequest("alice", f"/api/approve/{plan_id}", {}), last):
         kills += 1
         async with _opened(rooms) as office:
             assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "pending"
@@ -127,13 +127,13 @@ async def test_a_deletion_killed_between_any_two_statements_is_whole_or_not_ther
 
 
 async def test_a_post_killed_between_any_two_statements_takes_no_number(
-    rooms: Rooms, is_full: bool, figures: Figures
+    rooms: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     async with _opened(rooms) as office:
         first, second = [each["id"] for each in await office.all("invoice", "carol") if each["state"] == "draft"][:2]
         known = {each["number"] for each in await office.all("invoice", "carol") if each["number"]}
     last, kills = 1, 0
-    while _dies(rooms, Request("carol", "/api/invoice/post", {"id": first}), last):
+    while _dies(rooms, KilledRequest("carol", "/api/invoice/post", {"id": first}), last):
         kills += 1
         last += 1 if is_full else EVERY
         assert last < MOST_STATEMENTS
@@ -159,7 +159,7 @@ async def _retried(http: httpx.AsyncClient, body: dict[str, object], headers: di
 
 
 async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
-    rooms: Rooms, is_full: bool, figures: Figures
+    rooms: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     body: dict[str, object] = {"title": "Killed", "contact_email": "ada@x.example"}
     # With 0, the process is killed between the commit and the response.
@@ -167,7 +167,7 @@ async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
     kills = 0
     for number, last in enumerate(places, 1):
         headers = {"Idempotency-Key": str(uuid.uuid4())}
-        died = _dies(rooms, Request("alice", "/api/lead/create", body, headers), last)
+        died = _dies(rooms, KilledRequest("alice", "/api/lead/create", body, headers), last)
         kills += died
         async with _opened(rooms) as office:
             sent = {**office.headers("alice"), **headers}

@@ -9,9 +9,9 @@ import httpx
 
 from countersign.records import app
 from countersign.records.audit.verify import verify
-from tests.faults.lives import Lives
+from tests.faults.lives import RestartableService
 from tests.figures import Figures
-from tests.records.conftest import Rooms
+from tests.records.conftest import OfficeSettings
 from tests.records.office import ROOT_URL, Office
 
 POSTS, POSTS_FULL = 120, 1_000
@@ -31,7 +31,7 @@ async def _drafts(office: Office, count: int) -> list[str]:
     return found
 
 
-class _Crowd:
+class _PostingClients:
     """Clients that post every invoice until each response is received or the invoice is found to be posted."""
 
     def __init__(self, office: Office, invoices: list[str]) -> None:
@@ -63,10 +63,10 @@ class _Crowd:
 
 
 async def test_numbers_have_neither_gap_nor_double_when_the_server_is_killed(
-    rooms: Rooms, is_full: bool, figures: Figures
+    rooms: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     chance = random.Random(3)
-    lives = Lives(Path(rooms.settings.data), "records")
+    lives = RestartableService(Path(rooms.settings.data), "records")
     lives.settings["COUNTERSIGN_DATABASE_URL"] = rooms.settings.database_url
     lives.settings["COUNTERSIGN_RESERVE_MIB"] = "0"
     kills = KILLS_FULL if is_full else KILLS
@@ -74,7 +74,7 @@ async def test_numbers_have_neither_gap_nor_double_when_the_server_is_killed(
         lives.start()
         async with httpx.AsyncClient(base_url=lives.root_url, timeout=30) as client:
             office = Office(client, rooms.tokens)
-            crowd = _Crowd(office, await _drafts(office, POSTS_FULL if is_full else POSTS))
+            crowd = _PostingClients(office, await _drafts(office, POSTS_FULL if is_full else POSTS))
             for number in range(kills):
                 rest = crowd.open[: len(crowd.open) * (kills - number) // (kills + 1)]
                 crowd.open = crowd.open[len(rest) :]
@@ -91,7 +91,7 @@ async def test_numbers_have_neither_gap_nor_double_when_the_server_is_killed(
     figures.update({"kills": kills, "acknowledged": len(crowd.acknowledged), "kept_unheard": crowd.unheard, "gaps": 0})
 
 
-async def _hold(rooms: Rooms, acknowledged: dict[str, str]) -> None:
+async def _hold(rooms: OfficeSettings, acknowledged: dict[str, str]) -> None:
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:

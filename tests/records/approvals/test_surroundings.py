@@ -13,7 +13,7 @@ from countersign.records.approvals.steps import Dependencies
 from countersign.records.commands import dependents
 from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 
 class Depot(Model):
@@ -36,7 +36,7 @@ class Crate(Model, needs_approval=("create",), reads=("depot", "shelf")):
     depot = Ref("depot")
 
 
-class Counted:
+class RowCountingTransaction:
     """A transaction that records how many rows each statement returns."""
 
     def __init__(self, inner: Transaction) -> None:
@@ -59,30 +59,30 @@ class Counted:
 
 
 @pytest.fixture
-async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service with these models."""
     async with inside.opened(database_url, tmp_path, Depot, Shelf, Crate) as opened:
         yield opened
 
 
-async def made(yard: Inside, model: str, /, **values: object) -> str:
+async def made(yard: InProcessService, model: str, /, **values: object) -> str:
     """Create a record as a person, and return its id."""
     return str((await yard.value(yard.administrator(), model, "create", **values))["id"])
 
 
-async def looked_up(yard: Inside, depot: str, count: int) -> tuple[set[str], list[int]]:
+async def looked_up(yard: InProcessService, depot: str, count: int) -> tuple[set[str], list[int]]:
     """Look up the dependencies of this number of commands on one depot. Return them, and the number of rows of each
     statement."""
     several = [PreparedCommand("crate", "create", given={"depot": FieldInput(depot)}) for _ in range(count)]
     async with yard.service.records.database.transaction() as transaction:
-        counted = Counted(transaction)
+        counted = RowCountingTransaction(transaction)
         run = yard.run(yard.administrator()).within(cast("Transaction", counted))
         around = Dependencies(run, several, locks=True)
         assert all([await around.reads(each) == [("depot", depot, 1)] for each in several])
         return {await around.fingerprint(each) for each in several}, counted.found
 
 
-async def test_commands_about_one_record_look_it_up_once(yard: Inside) -> None:
+async def test_commands_about_one_record_look_it_up_once(yard: InProcessService) -> None:
     depot = await made(yard, "depot", title="a")
     await made(yard, "shelf", title="s", depot=depot)
     (one,), found = await looked_up(yard, depot, 1)
@@ -92,7 +92,7 @@ async def test_commands_about_one_record_look_it_up_once(yard: Inside) -> None:
 
 
 async def test_many_records_that_refer_are_read_in_parts_and_each_counts(
-    yard: Inside, monkeypatch: pytest.MonkeyPatch
+    yard: InProcessService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dependents, "MAX_RECORDS", 3)
     root, depot = yard.administrator(), await made(yard, "depot", title="a")

@@ -9,7 +9,7 @@ import pytest
 from countersign.declare import Model, Text
 from countersign.records.access.view import Caller
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 from tests.records.office import Office
 
 WRONG = "wrong@x.example"
@@ -33,14 +33,14 @@ COMPUTED = ("same", "again", "titled", "whole", "remarked")
 
 
 @pytest.fixture
-async def cards(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def cards(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without cards, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Card) as opened:
         yield opened
 
 
 @pytest.fixture
-async def agent(cards: Inside) -> Caller:
+async def agent(cards: InProcessService) -> Caller:
     """An agent that sees every personal field masked."""
     return await cards.agent("scout")
 
@@ -115,7 +115,7 @@ async def test_the_next_token_of_a_label_does_not_confirm_what_the_last_one_gues
 
 
 async def test_a_value_computed_from_a_guess_does_not_get_the_token_of_an_existing_value(
-    cards: Inside, agent: Caller
+    cards: InProcessService, agent: Caller
 ) -> None:
     root = cards.administrator()
     there = await cards.value(root, "card", "create", name="Ada", remark="Ada")
@@ -131,7 +131,9 @@ async def test_a_value_computed_from_a_guess_does_not_get_the_token_of_an_existi
     assert (by_token["same"], by_token["again"]) == (token, token)
 
 
-async def test_a_right_guess_and_a_wrong_one_change_what_is_computed_alike(cards: Inside, agent: Caller) -> None:
+async def test_a_right_guess_and_a_wrong_one_change_what_is_computed_alike(
+    cards: InProcessService, agent: Caller
+) -> None:
     root = cards.administrator()
     for guess in ("Ada", "Eve"):
         there = await cards.value(root, "card", "create", name="Ada", title="plain", remark="Ada")
@@ -145,7 +147,9 @@ async def test_a_right_guess_and_a_wrong_one_change_what_is_computed_alike(cards
         assert sorted(entry["changes"]) == sorted(changed)
 
 
-async def test_a_value_that_others_derive_from_a_guess_does_not_share_a_token(cards: Inside, agent: Caller) -> None:
+async def test_a_value_that_others_derive_from_a_guess_does_not_share_a_token(
+    cards: InProcessService, agent: Caller
+) -> None:
     root = cards.administrator()
     there = await cards.value(root, "card", "create", name="Ada")
     token = (await cards.value(agent, "card", "get", id=there["id"]))["name"]
@@ -157,7 +161,7 @@ async def test_a_value_that_others_derive_from_a_guess_does_not_share_a_token(ca
     assert (await cards.value(agent, "card", "get", id=mine["id"]))["whole"] != token
 
 
-async def test_two_guesses_that_change_places_stay_guesses(cards: Inside, agent: Caller) -> None:
+async def test_two_guesses_that_change_places_stay_guesses(cards: InProcessService, agent: Caller) -> None:
     root = cards.administrator()
     there = await cards.value(root, "card", "create", name="Ada", nickname="Eve")
     seen = await cards.value(agent, "card", "get", id=there["id"])

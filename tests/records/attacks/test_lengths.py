@@ -11,7 +11,7 @@ from countersign.records.access.view import Caller
 from countersign.records.commands import unmask_input
 from countersign.records.commands.errors import BadInput
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 LENGTHS = (0, 1, 10, 500, 972, 978, 990, 999, 1000, 1001, 5000)
 
@@ -27,19 +27,19 @@ class Contact(Model):
 
 
 @pytest.fixture
-async def book(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def book(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """An empty address book, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Contact) as opened:
         yield opened
 
 
 @pytest.fixture
-async def agent(book: Inside) -> Caller:
+async def agent(book: InProcessService) -> Caller:
     """An agent that sees every personal field masked."""
     return await book.agent("scout")
 
 
-async def answered(book: Inside, agent: Caller, **written: str) -> str:
+async def answered(book: InProcessService, agent: Caller, **written: str) -> str:
     """Write these values, and return the response without tokens and ids."""
     try:
         made = await book.value(agent, "contact", "create", **written)
@@ -49,7 +49,9 @@ async def answered(book: Inside, agent: Caller, **written: str) -> str:
 
 
 @pytest.mark.parametrize("field", ["name", "nickname", "notes", "summary", "remark"])
-async def test_a_token_fits_or_not_whatever_the_length_of_its_value(book: Inside, agent: Caller, field: str) -> None:
+async def test_a_token_fits_or_not_whatever_the_length_of_its_value(
+    book: InProcessService, agent: Caller, field: str
+) -> None:
     said: list[list[str]] = []
     for length in (3, 900):
         clear = await book.value(book.administrator(), "contact", "create", name="n" * length, notes="o" * length)
@@ -67,7 +69,7 @@ async def test_a_token_fits_or_not_whatever_the_length_of_its_value(book: Inside
     assert said[0] == said[1]
 
 
-async def test_a_token_alone_fits_also_a_shorter_field_of_its_label(book: Inside, agent: Caller) -> None:
+async def test_a_token_alone_fits_also_a_shorter_field_of_its_label(book: InProcessService, agent: Caller) -> None:
     clear = await book.value(book.administrator(), "contact", "create", name="n" * 900)
     seen = await book.value(agent, "contact", "get", id=clear["id"])
 
@@ -77,7 +79,7 @@ async def test_a_token_alone_fits_also_a_shorter_field_of_its_label(book: Inside
     assert (await book.value(book.administrator(), "contact", "get", id=made["id"]))["nickname"] == "n" * 900
 
 
-async def test_a_line_is_never_longer_than_lines_are(book: Inside, agent: Caller) -> None:
+async def test_a_line_is_never_longer_than_lines_are(book: InProcessService, agent: Caller) -> None:
     clear = await book.value(book.administrator(), "contact", "create", name="n", notes="o")
     seen = await book.value(agent, "contact", "get", id=clear["id"])
 
@@ -87,7 +89,7 @@ async def test_a_line_is_never_longer_than_lines_are(book: Inside, agent: Caller
         await book.value(agent, "contact", "create", summary=seen["notes"])
 
 
-async def test_notes_are_added_to_also_where_they_are_full(book: Inside, agent: Caller) -> None:
+async def test_notes_are_added_to_also_where_they_are_full(book: InProcessService, agent: Caller) -> None:
     clear = await book.value(book.administrator(), "contact", "create", notes="o" * 1_000_000)
     seen = await book.value(agent, "contact", "get", id=clear["id"])
 
@@ -100,7 +102,9 @@ async def test_notes_are_added_to_also_where_they_are_full(book: Inside, agent: 
         await book.value(agent, "contact", "update", id=clear["id"], notes=f"{twice} {twice}")
 
 
-async def test_notes_do_not_grow_for_ever(book: Inside, agent: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_notes_do_not_grow_for_ever(
+    book: InProcessService, agent: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(unmask_input, "MAX_GROWN_LENGTH", 2_000)
     made = await book.value(agent, "contact", "create", notes="o" * 1_500)
 

@@ -14,7 +14,7 @@ from countersign.records.audit.verify import verify
 from tests.records.audit.conftest import SECRET, counts, entry, faults, fill, lanes, opened
 
 
-class Broken(Exception):
+class TransactionAborted(Exception):
     """The error with which a test makes a transaction fail."""
 
 
@@ -47,10 +47,10 @@ async def test_entries_of_one_transaction_stand_in_one_lane_in_their_order(datab
 async def test_a_rolled_back_entry_leaves_no_gap(database: Database, chain: Chain):
     await fill(database, chain, 2)
 
-    with suppress(Broken):
+    with suppress(TransactionAborted):
         async with database.transaction() as transaction:
             await chain.append(transaction, entry(3))
-            raise Broken
+            raise TransactionAborted
     await fill(database, chain, 2)
 
     report = await verify(database, SECRET)
@@ -59,15 +59,15 @@ async def test_a_rolled_back_entry_leaves_no_gap(database: Database, chain: Chai
 
 async def test_a_savepoint_rolled_back_leaves_no_gap(database: Database, chain: Chain):
     async with database.transaction() as transaction:
-        with suppress(Broken):
+        with suppress(TransactionAborted):
             async with transaction.savepoint():
                 await chain.append(transaction, entry(1))
-                raise Broken
+                raise TransactionAborted
         await chain.append(transaction, entry(2))
-        with suppress(Broken):
+        with suppress(TransactionAborted):
             async with transaction.savepoint():
                 await chain.append(transaction, entry(3))
-                raise Broken
+                raise TransactionAborted
         await chain.append(transaction, entry(4))
     await fill(database, chain, 3)
 
@@ -92,12 +92,12 @@ async def test_many_transactions_at_once_some_rolled_back_leave_no_gap(database:
 
     async def work(number: int, entries: int, fails: bool) -> None:
         nonlocal kept
-        with suppress(Broken):
+        with suppress(TransactionAborted):
             async with database.transaction() as transaction:
                 for each in range(entries):
                     await chains[number % 2].append(transaction, entry(number * 10 + each))
                 if fails:
-                    raise Broken
+                    raise TransactionAborted
             kept += entries
 
     for _ in range(4):

@@ -9,8 +9,8 @@ from countersign.declare import Model, Number, Ref, Text
 from countersign.records.commands import crud, workflow
 from tests.records import inside
 from tests.records.books.test_posting import drafted
-from tests.records.conftest import Rooms
-from tests.records.inside import Inside
+from tests.records.conftest import OfficeSettings
+from tests.records.inside import InProcessService
 from tests.records.office import Office
 
 LOCKABLE = "SELECT id FROM ware WHERE id = $1 FOR UPDATE SKIP LOCKED"
@@ -31,7 +31,7 @@ class Item(Model):
     price = Number(required=True)
 
 
-async def is_lockable(shop: Inside, ware: str) -> bool:
+async def is_lockable(shop: InProcessService, ware: str) -> bool:
     """Return whether another transaction can lock the record now."""
     async with shop.service.records.database.transaction() as other:
         return bool(await other.fetch(LOCKABLE, ware))
@@ -62,7 +62,9 @@ async def test_an_effect_reads_with_a_lock_or_without(postgres_url: str, tmp_pat
             assert await is_lockable(shop, ware) is not locks
 
 
-async def test_an_invoice_is_posted_while_the_one_before_is_being_edited(office: Office, rooms: Rooms) -> None:
+async def test_an_invoice_is_posted_while_the_one_before_is_being_edited(
+    office: Office, rooms: OfficeSettings
+) -> None:
     if not rooms.settings.database_url:
         pytest.skip("SQLite has one writer at a time")
     first, second = await drafted(office), await drafted(office)

@@ -16,7 +16,7 @@ STEPS = 9
 
 
 @dataclass
-class Book:
+class InvoiceState:
     """The expected state of an invoice."""
 
     id: str
@@ -53,25 +53,25 @@ class Book:
 
 
 @dataclass
-class Waiting:
+class PendingPlan:
     """A pending plan, and the command that it would run."""
 
     plan: str
-    book: Book
+    book: InvoiceState
     command: str
     body: dict[str, Any]
     changes: int
 
 
-class Year:
+class RandomYear:
     """Runs random commands on the invoices of an office, and tracks the expected state."""
 
     def __init__(self, office: Office, seed: int) -> None:
         self.office = office
         self.chance = random.Random(seed)
         self.now = Instant(clock.now() - 365 * DAY)
-        self.books: list[Book] = []
-        self.waiting: list[Waiting] = []
+        self.books: list[InvoiceState] = []
+        self.waiting: list[PendingPlan] = []
         self.party = ""
         self.agent = ""
         self.refused = 0
@@ -101,7 +101,7 @@ class Year:
             issued = self.chance.choice([self.books[-1].issued, self.today])
         made = await self.office.value("carol", "invoice.post", id=invoice, issued=issued)
         assert (made["issued"], made["number"][:4]) == (issued, issued[:4])
-        self.books.append(Book(invoice, total, issued, number=made["number"]))
+        self.books.append(InvoiceState(invoice, total, issued, number=made["number"]))
 
     async def step(self) -> None:
         """Run a random command, or decide on a pending plan."""
@@ -119,7 +119,7 @@ class Year:
                 await self.do(book, "payment.create", self.payment(book))
             await self.check(book)
 
-    def payment(self, book: Book) -> dict[str, Any]:
+    def payment(self, book: InvoiceState) -> dict[str, Any]:
         """Return a random payment, which the invoice usually must accept."""
         left = book.total - book.paid
         body: dict[str, Any] = {
@@ -132,7 +132,7 @@ class Year:
             body["paid_on"] = self.chance.choice([self.today, book.issued, "2001-01-01", "2999-12-31"])
         return body
 
-    async def change(self, book: Book) -> None:
+    async def change(self, book: InvoiceState) -> None:
         """Change a payment, move it to another invoice, or delete it."""
         payment = self.chance.choice(list(book.payments))
         which = self.chance.random()
@@ -145,7 +145,7 @@ class Year:
             await self.do(book, "payment.update", {"id": payment, "invoice": other.id, "paid_on": self.today})
             await self.check(other)
 
-    async def do(self, book: Book, command: str, body: dict[str, Any]) -> None:
+    async def do(self, book: InvoiceState, command: str, body: dict[str, Any]) -> None:
         """Let a person or the agent run the command, and require the expected result."""
         if self.chance.random() < 0.4:
             return await self.propose(book, command, body)
@@ -156,19 +156,19 @@ class Year:
         else:
             self.refused += 1
 
-    async def propose(self, book: Book, command: str, body: dict[str, Any]) -> None:
+    async def propose(self, book: InvoiceState, command: str, body: dict[str, Any]) -> None:
         """Let the agent run the command. It must become a plan, or be refused if the agent can see the error."""
         answer = await self.office.call(self.agent, command, body)
         if answer.status_code == 202:
             plan = answer.json()["plan_id"]
             if plan not in [each.plan for each in self.waiting]:
-                self.waiting.append(Waiting(plan, book, command, body, book.changes))
+                self.waiting.append(PendingPlan(plan, book, command, body, book.changes))
             return
         assert answer.status_code == 400, (command, body, answer.text)
         assert not self.is_right(book, command, body), (command, body, answer.text)
         self.refused += 1
 
-    async def decide(self, waiting: Waiting) -> Book:
+    async def decide(self, waiting: PendingPlan) -> InvoiceState:
         """Approve or reject a plan. An approved plan is executed if the command is valid at that moment, and has no
         effect otherwise."""
         is_right = self.is_right(waiting.book, waiting.command, waiting.body)
@@ -188,7 +188,7 @@ class Year:
             assert not is_right or not is_bound or "expired" in answer.text, answer.text
         return waiting.book
 
-    def is_right(self, book: Book, command: str, body: dict[str, Any]) -> bool:
+    def is_right(self, book: InvoiceState, command: str, body: dict[str, Any]) -> bool:
         """Return whether the command is valid in the expected state."""
         model, _, name = command.partition(".")
         if model == "invoice":
@@ -206,7 +206,7 @@ class Year:
             return body.get("amount_minor", amount) != 0 and book.issued <= body.get("paid_on", self.today)
         return to.takes(body.get("amount_minor", amount), body["paid_on"], self.today, reference)
 
-    def note(self, book: Book, command: str, body: dict[str, Any], record_id: str) -> None:
+    def note(self, book: InvoiceState, command: str, body: dict[str, Any], record_id: str) -> None:
         """Record the command in the expected state."""
         model, _, name = command.partition(".")
         if model == "invoice":
@@ -223,7 +223,7 @@ class Year:
                 to.changes += to is not book
             book.changes += book.paid != paid
 
-    async def check(self, book: Book) -> None:
+    async def check(self, book: InvoiceState) -> None:
         """Require that the invoice matches its expected payments."""
         seen = await self.office.value("carol", "invoice.get", id=book.id)
         mine = [{"field": "invoice", "op": "eq", "value": book.id}]
@@ -241,7 +241,7 @@ class Year:
 async def test_state_paid_and_open_agree_with_the_payments_after_every_step_of_a_year(
     office: Office, is_full: bool, figures: Figures
 ) -> None:
-    year = Year(office, seed=18)
+    year = RandomYear(office, seed=18)
     await year.begin()
     invoices = INVOICES_IN_FULL if is_full else INVOICES
     for number in range(invoices):

@@ -14,7 +14,7 @@ import pytest
 from countersign.records import app
 from countersign.records.access.view import Caller
 from countersign.settings import Settings
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 from tests.records.office import ROOT_URL, settings
 from tests.servers.postgres import Cluster
 
@@ -34,10 +34,10 @@ MODELS = (
 
 
 @dataclass
-class Installation:
+class ProcessInstallation:
     """An installation in the process of the test, and its administrator."""
 
-    inside: Inside
+    inside: InProcessService
     admin: Caller
 
     async def run(self, command: str, /, **body: object) -> Any:
@@ -70,14 +70,14 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Sett
 
 
 @asynccontextmanager
-async def opened(place: Settings) -> AsyncGenerator[Installation]:
+async def opened(place: Settings) -> AsyncGenerator[ProcessInstallation]:
     """Open an installation without records other than its administrator."""
     async with app.opened(place, ROOT_URL, is_loopback=True) as service:
-        inside = Inside(service)
-        yield Installation(inside, await inside.member())
+        inside = InProcessService(service)
+        yield ProcessInstallation(inside, await inside.member())
 
 
-async def fill(one: Installation) -> None:
+async def fill(one: ProcessInstallation) -> None:
     """Create records of every model in every state, with texts that are difficult to export."""
     run = one.run
     user = await run("user.create", username="eve", name="=Eve", email="eve@example.org", language="de")
@@ -105,7 +105,7 @@ async def fill(one: Installation) -> None:
     await run("ticket.solve", id=ticket["id"], resolution="+done")
 
 
-async def invoices(one: Installation, party: str, product: str) -> None:
+async def invoices(one: ProcessInstallation, party: str, product: str) -> None:
     """Create a draft, a posted, a paid and a cancelled invoice."""
     for state in ("draft", "posted", "paid", "cancelled"):
         invoice = (await one.run("invoice.create", party=party, due="2026-12-31", notes=state))["id"]
@@ -121,7 +121,7 @@ async def invoices(one: Installation, party: str, product: str) -> None:
             await one.run("invoice.cancel", id=invoice)
 
 
-async def carry(one: Installation, two: Installation) -> None:
+async def carry(one: ProcessInstallation, two: ProcessInstallation) -> None:
     """Restore the exported records of the first installation in the second."""
     for model in MODELS:
         # Every installation has its own built-in roles, with other ids. They are identified by name, like people.
@@ -152,7 +152,7 @@ async def test_every_model_is_exported_and_imported_with_equal_values(places: li
         await goes_on(one, two)
 
 
-async def goes_on(one: Installation, two: Installation) -> None:
+async def goes_on(one: ProcessInstallation, two: ProcessInstallation) -> None:
     """Require that the restored records can be used as in the first installation, and that a second restore changes
     nothing."""
     text = await one.exported("invoice")

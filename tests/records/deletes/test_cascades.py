@@ -11,7 +11,7 @@ from countersign.declare import Model, Money, Ref, Text, where
 from countersign.records.commands import dependents
 from countersign.records.commands.errors import BadInput
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 
 class Node(Model):
@@ -33,28 +33,28 @@ class Part(Model, locked=(where("title", eq="closed"),)):
 
 
 @pytest.fixture
-async def graph(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def graph(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without nodes, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Node, Part) as opened:
         yield opened
 
 
-async def node(graph: Inside, title: str, **refs: object) -> str:
+async def node(graph: InProcessService, title: str, **refs: object) -> str:
     """Create a node."""
     return str((await graph.value(graph.administrator(), "node", "create", title=title, **refs))["id"])
 
 
-async def delete(graph: Inside, record_id: str, **more: object) -> Any:
+async def delete(graph: InProcessService, record_id: str, **more: object) -> Any:
     """Delete a node."""
     return await graph.value(graph.administrator(), "node", "delete", id=record_id, **more)
 
 
-async def titles(graph: Inside) -> list[str]:
+async def titles(graph: InProcessService) -> list[str]:
     """Return the titles of the remaining nodes."""
     return [row[0] for row in await graph.rows("SELECT title FROM node ORDER BY title")]
 
 
-async def test_a_chain_of_any_length_is_deleted_as_a_whole(graph: Inside) -> None:
+async def test_a_chain_of_any_length_is_deleted_as_a_whole(graph: InProcessService) -> None:
     first = last = await node(graph, "0")
     for number in range(1, 40):
         last = await node(graph, f"{number}", parent=last)
@@ -64,7 +64,7 @@ async def test_a_chain_of_any_length_is_deleted_as_a_whole(graph: Inside) -> Non
     assert await titles(graph) == []
 
 
-async def test_records_that_refer_to_each_other_in_a_circle_are_deleted_together(graph: Inside) -> None:
+async def test_records_that_refer_to_each_other_in_a_circle_are_deleted_together(graph: InProcessService) -> None:
     first = await node(graph, "first")
     second = await node(graph, "second", parent=first)
     third = await node(graph, "third", parent=second, friend=first, boss=first)
@@ -79,7 +79,7 @@ async def test_records_that_refer_to_each_other_in_a_circle_are_deleted_together
     assert f'"parent":["{second}",null]' in entries[-1][0], "the audit has the refs as they were"
 
 
-async def test_a_record_that_refers_to_itself_alone_is_free(graph: Inside) -> None:
+async def test_a_record_that_refers_to_itself_alone_is_free(graph: InProcessService) -> None:
     alone = await node(graph, "alone")
     await graph.value(graph.administrator(), "node", "update", id=alone, parent=alone, boss=alone)
 
@@ -88,7 +88,7 @@ async def test_a_record_that_refers_to_itself_alone_is_free(graph: Inside) -> No
     assert await titles(graph) == []
 
 
-async def test_a_reference_that_prevents_a_deletion_does_so_where_its_record_stays(graph: Inside) -> None:
+async def test_a_reference_that_prevents_a_deletion_does_so_where_its_record_stays(graph: InProcessService) -> None:
     first = await node(graph, "first")
     child = await node(graph, "child", parent=first, boss=first)
     stays = await node(graph, "stays", boss=child, friend=first)
@@ -103,7 +103,7 @@ async def test_a_reference_that_prevents_a_deletion_does_so_where_its_record_sta
     assert await graph.rows("SELECT friend FROM node WHERE id = $1", stays) == [(None,)]
 
 
-async def test_a_locked_record_is_not_deleted_with_its_parent(graph: Inside) -> None:
+async def test_a_locked_record_is_not_deleted_with_its_parent(graph: InProcessService) -> None:
     first = await node(graph, "first")
     part = await graph.value(graph.administrator(), "part", "create", node=first)
     await graph.value(graph.administrator(), "part", "update", id=part["id"], title="closed")
@@ -115,7 +115,7 @@ async def test_a_locked_record_is_not_deleted_with_its_parent(graph: Inside) -> 
 
 
 async def test_a_deletion_of_too_much_is_refused_and_says_how_much(
-    graph: Inside, monkeypatch: pytest.MonkeyPatch
+    graph: InProcessService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = await node(graph, "first")
     for number in range(4):
@@ -131,7 +131,9 @@ async def test_a_deletion_of_too_much_is_refused_and_says_how_much(
     assert await titles(graph) == []
 
 
-async def test_a_cascade_updates_only_the_totals_of_remaining_records(graph: Inside) -> None:
+async def test_a_cascade_updates_only_the_totals_of_remaining_records(
+    graph: InProcessService,
+) -> None:
     first = await node(graph, "first")
     for amount in (5, 6):
         await graph.value(graph.administrator(), "part", "create", node=first, amount_minor=amount)
@@ -144,7 +146,7 @@ async def test_a_cascade_updates_only_the_totals_of_remaining_records(graph: Ins
     assert before != [(0,)]
 
 
-async def test_a_reference_created_during_a_deletion_never_dangles(graph: Inside) -> None:
+async def test_a_reference_created_during_a_deletion_never_dangles(graph: InProcessService) -> None:
     for turn in range(6):
         target = await node(graph, f"target {turn}")
         child = asyncio.create_task(node(graph, f"child {turn}", boss=target))

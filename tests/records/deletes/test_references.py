@@ -4,7 +4,7 @@ declared."""
 from countersign.declare import Declared
 from countersign.declare.registry import Referrer
 from tests.records.deletes.making import pair, referrers, stored
-from tests.records.mcp.desk import Desk, tool
+from tests.records.mcp.desk import McpDesk, tool
 from tests.records.office import Office
 
 REFUSAL = "another record refers to this one"
@@ -16,7 +16,7 @@ async def test_a_deletion_is_refused_while_any_reference_to_the_record_exists(of
         record_id, other = await pair(office, target, referrer)
 
         over_rest = await office.refused("root", f"{target.name}.delete", id=record_id)
-        over_mcp = await Desk(office).result(tool(f"{target.name}__delete", id=record_id), "root")
+        over_mcp = await McpDesk(office).result(tool(f"{target.name}__delete", id=record_id), "root")
 
         assert over_rest == REFUSAL, _named(target, referrer)
         assert over_mcp["isError"] is True, _named(target, referrer)
@@ -37,7 +37,7 @@ async def test_a_cascading_deletion_does_what_each_reference_declares(office: Of
         if number % 2:
             await office.value("root", f"{target.name}.delete", **body)
         else:
-            done = await Desk(office).result(tool(f"{target.name}__delete", **body), "root")
+            done = await McpDesk(office).result(tool(f"{target.name}__delete", **body), "root")
             assert done["isError"] is False, done
 
         left = {"cascade": [], "clear": [None]}[referrer.ref.on_delete]

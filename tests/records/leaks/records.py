@@ -17,10 +17,10 @@ from tests.records.worlds import leaking
 
 
 def _letting_drivers_speak(patch: pytest.MonkeyPatch) -> None:
-    class Never(Exception):
+    class NeverRaised(Exception):
         """An error that is never raised."""
 
-    replace_defence(patch, dispatch, "ConstraintViolation", Never)
+    replace_defence(patch, dispatch, "ConstraintViolation", NeverRaised)
 
 
 @channel(11, _letting_drivers_speak)

@@ -8,7 +8,7 @@ import pytest
 from countersign.declare import LongText, Model, Text
 from countersign.records.access.view import Caller
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 
 class Contact(Model):
@@ -24,19 +24,19 @@ class Contact(Model):
 
 
 @pytest.fixture
-async def book(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def book(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """An empty address book, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Contact) as opened:
         yield opened
 
 
 @pytest.fixture
-def root(book: Inside) -> Caller:
+def root(book: InProcessService) -> Caller:
     """A person who sees everything in clear."""
     return book.administrator()
 
 
 @pytest.fixture
-async def agent(book: Inside) -> Caller:
+async def agent(book: InProcessService) -> Caller:
     """An agent that sees every personal field masked."""
     return await book.agent("scout")

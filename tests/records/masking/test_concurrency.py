@@ -4,7 +4,7 @@ import asyncio
 import random
 
 from countersign.records.access.view import Caller
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 from tests.records.masking.test_vault import held, recounted
 
 WRITERS = 4
@@ -12,7 +12,7 @@ TURNS = 25
 
 
 async def test_writers_who_exchange_shared_values_do_not_wait_for_each_other_in_a_circle(
-    book: Inside, root: Caller
+    book: InProcessService, root: Caller
 ) -> None:
     people = [f"p{number}@example.com" for number in range(3)]
     for _ in range(WRITERS):
@@ -33,7 +33,7 @@ async def test_writers_who_exchange_shared_values_do_not_wait_for_each_other_in_
     assert sum(refs for _, refs in await held(book)) == 3 * WRITERS
 
 
-async def test_writers_who_make_and_delete_the_same_values_count_right(book: Inside, root: Caller) -> None:
+async def test_writers_who_make_and_delete_the_same_values_count_right(book: InProcessService, root: Caller) -> None:
     async def write(number: int) -> None:
         luck = random.Random(number)
         for _ in range(TURNS):

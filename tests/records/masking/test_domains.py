@@ -8,21 +8,21 @@ from countersign.records.access.agent_tokens import close_unused_domains
 from countersign.records.access.view import Caller
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands.errors import BadInput
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 
-async def ended(book: Inside, token_id: str) -> None:
+async def ended(book: InProcessService, token_id: str) -> None:
     """Revoke a bearer token."""
     async with book.service.records.database.transaction() as transaction:
         assert await sessions.end_credential(transaction, "agent_token", token_id)
 
 
-async def token_of(book: Inside, caller: Caller, record_id: str) -> str:
+async def token_of(book: InProcessService, caller: Caller, record_id: str) -> str:
     """Return the placeholder token of a contact's e-mail address."""
     return (await book.value(caller, "contact", "get", id=record_id))["email"]
 
 
-async def test_a_second_token_of_the_label_takes_up_the_domain(book: Inside) -> None:
+async def test_a_second_token_of_the_label_takes_up_the_domain(book: InProcessService) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
     first = await book.issued(person)
@@ -37,7 +37,7 @@ async def test_a_second_token_of_the_label_takes_up_the_domain(book: Inside) -> 
     assert await book.service.callers.agent(book.service.records.database, first) is None
 
 
-async def test_other_labels_and_other_people_have_other_tokens(book: Inside) -> None:
+async def test_other_labels_and_other_people_have_other_tokens(book: InProcessService) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
     callers = [await book.caller_of(await book.issued(person, label)) for label in ("scout", "Scout", "clerk")]
@@ -51,7 +51,7 @@ async def test_other_labels_and_other_people_have_other_tokens(book: Inside) -> 
             await book.value(caller, "contact", "create", email=foreign)
 
 
-async def test_the_domain_ends_with_its_last_token_and_its_salt_is_wiped(book: Inside) -> None:
+async def test_the_domain_ends_with_its_last_token_and_its_salt_is_wiped(book: InProcessService) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
     tokens = [await book.issued(person) for _ in range(2)]
@@ -69,7 +69,7 @@ async def test_the_domain_ends_with_its_last_token_and_its_salt_is_wiped(book: I
         await book.value(later, "contact", "create", email=old)
 
 
-async def test_a_domain_whose_tokens_have_expired_is_not_taken_up_again(book: Inside) -> None:
+async def test_a_domain_whose_tokens_have_expired_is_not_taken_up_again(book: InProcessService) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
     first = await book.issued(person)
@@ -82,7 +82,7 @@ async def test_a_domain_whose_tokens_have_expired_is_not_taken_up_again(book: In
     assert await token_of(book, later, made) != old
 
 
-async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: Inside) -> None:
+async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: InProcessService) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
     first = await book.issued(person)
@@ -101,7 +101,7 @@ async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: Inside)
     assert await token_of(book, await book.caller_of(third), made) != old
 
 
-async def test_only_unused_domains_are_closed(book: Inside) -> None:
+async def test_only_unused_domains_are_closed(book: InProcessService) -> None:
     person = await book.member()
     await book.issued(person)
     await book.domain(person.user_id, "left over")

@@ -14,7 +14,7 @@ from countersign.records.commands.errors import BadInput, TooManyUnknownTokens
 from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.masking.placeholder_tokens import SIZE, Grammar, Permutation
 from tests.figures import Figures
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 LIVE = 100_000
 BATCH = 10_000
@@ -22,7 +22,7 @@ LABELS = ("EMAIL", "PHONE", "PERSON", "LITERAL")
 GRAMMAR = Grammar(LABELS)
 
 
-class Vault:
+class MemoryVault:
     """The rows of pii_value in memory, which map value ids to people. Ids of deleted values are kept separately."""
 
     def __init__(self, luck: random.Random) -> None:
@@ -84,7 +84,7 @@ MUTATIONS: tuple[Callable[[random.Random, str], str], ...] = (
 )
 
 
-def attempts(luck: random.Random, vault: Vault, mine: Permutation, foreign: Permutation) -> Iterator[list[str]]:
+def attempts(luck: random.Random, vault: MemoryVault, mine: Permutation, foreign: Permutation) -> Iterator[list[str]]:
     """Yield batches of tokens that are invalid for the caller whose permutation is `mine`."""
     live, erased = list(vault.live.items()), list(vault.erased.items())
     while True:
@@ -106,7 +106,7 @@ def attempts(luck: random.Random, vault: Vault, mine: Permutation, foreign: Perm
         yield batch
 
 
-def resolved(vault: Vault, mine: Permutation, tokens: list[str]) -> int:
+def resolved(vault: MemoryVault, mine: Permutation, tokens: list[str]) -> int:
     """Return how many of the tokens mean a person if a masked field with their label reads them."""
     found = [token for text in tokens for token in GRAMMAR.tokens(text) if token.number < SIZE]
     value_ids = mine.decode([token.number for token in found])
@@ -121,7 +121,7 @@ def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures
     is always the same.
     """
     luck = random.Random(48)
-    vault = Vault(luck)
+    vault = MemoryVault(luck)
     mine, foreign = Permutation(luck.randbytes(32)), Permutation(luck.randbytes(32))
     wanted = 1_000_000 if is_full else 10_000
     began = time.monotonic()
@@ -144,13 +144,13 @@ def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures
 
 
 @pytest.fixture
-async def crowd(book: Inside, root: Caller) -> list[str]:
+async def crowd(book: InProcessService, root: Caller) -> list[str]:
     """Create contacts with an e-mail address and a phone number, and return their ids."""
     values = [{"email": f"person{number}@example.com", "phone": f"+49{number:08}"} for number in range(150)]
     return [(await book.value(root, "contact", "create", **each))["id"] for each in values]
 
 
-class Uncounted(TokenGuessLimit):
+class UnlimitedGuesses(TokenGuessLimit):
     """A limit that does not count unknown tokens."""
 
     def __init__(self) -> None:
@@ -165,13 +165,13 @@ def tokens_of(seen: Mapping[str, dict[str, Any]], contacts: Iterable[str]) -> li
     return [seen[each][name] for each in contacts for name in ("email", "phone")]
 
 
-async def seen_by(book: Inside, caller: Caller) -> dict[str, dict[str, Any]]:
+async def seen_by(book: InProcessService, caller: Caller) -> dict[str, dict[str, Any]]:
     """Map the ids of all contacts to the contacts as the caller sees them."""
     return {row["id"]: row for row in await book.value(caller, "contact", "list")}
 
 
 async def test_the_commands_refuse_every_unknown_token(
-    book: Inside, root: Caller, agent: Caller, crowd: list[str]
+    book: InProcessService, root: Caller, agent: Caller, crowd: list[str]
 ) -> None:
     """The test sends 500 tokens against the 300 values of a database. The probability that one of them is valid is
     5e-10."""
@@ -182,7 +182,7 @@ async def test_the_commands_refuse_every_unknown_token(
     for each in gone:
         await book.value(root, "contact", "delete", id=each)
     # This test is not about the limit on unknown tokens, but about what the limit protects.
-    engine = dataclasses.replace(book.service.engine, token_guesses=Uncounted())
+    engine = dataclasses.replace(book.service.engine, token_guesses=UnlimitedGuesses())
     run = dataclasses.replace(book.run(agent), engine=engine)
     alive, stale = tokens_of(own, there), tokens_of(own, gone)
     mutated = {luck.choice(MUTATIONS)(luck, luck.choice(alive)) for _ in range(200)} - set(alive)
@@ -195,7 +195,7 @@ async def test_the_commands_refuse_every_unknown_token(
         assert (await unmask_input.resolve(run, token))[1].startswith("person" if token.label == "EMAIL" else "+49")
 
 
-async def test_guessing_tokens_is_slowed_down(book: Inside, agent: Caller) -> None:
+async def test_guessing_tokens_is_slowed_down(book: InProcessService, agent: Caller) -> None:
     outcomes: list[str] = []
     for number in range(25):
         try:

@@ -7,23 +7,23 @@ import pytest
 from countersign.records.access.view import Caller
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands.errors import BadInput
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 KNOWN = "ada@example.com"
 
 
-async def refreshed(book: Inside, label: str = "scout") -> Caller:
+async def refreshed(book: InProcessService, label: str = "scout") -> Caller:
     """Return the agent as authentication returns it for the next request."""
     return await book.agent(label)
 
 
-async def get(book: Inside, caller: Caller, record: dict[str, Any]) -> dict[str, Any]:
+async def get(book: InProcessService, caller: Caller, record: dict[str, Any]) -> dict[str, Any]:
     """Return the record as the caller sees it."""
     return await book.value(caller, "contact", "get", id=record["id"])
 
 
 async def test_a_guessed_value_does_not_get_the_token_of_the_one_that_is_there(
-    book: Inside, root: Caller, agent: Caller
+    book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     there = await book.value(root, "contact", "create", email=KNOWN)
     token = (await get(book, agent, there))["email"]
@@ -41,7 +41,7 @@ async def test_a_guessed_value_does_not_get_the_token_of_the_one_that_is_there(
 
 
 async def test_an_update_in_clear_gets_a_token_of_its_own_even_with_the_same_value(
-    book: Inside, root: Caller, agent: Caller
+    book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     there = await book.value(root, "contact", "create", email=KNOWN)
     token = (await get(book, agent, there))["email"]
@@ -56,7 +56,7 @@ async def test_an_update_in_clear_gets_a_token_of_its_own_even_with_the_same_val
 
 
 async def test_only_the_agent_that_wrote_a_value_can_use_its_token(
-    book: Inside, root: Caller, agent: Caller
+    book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     mine = (await book.value(agent, "contact", "create", email=KNOWN))["email"]
     later = await refreshed(book)
@@ -71,7 +71,9 @@ async def test_only_the_agent_that_wrote_a_value_can_use_its_token(
         await book.value(clerk, "contact", "create", email=mine)
 
 
-async def test_others_see_what_an_agent_wrote_joined_as_it_is(book: Inside, root: Caller, agent: Caller) -> None:
+async def test_others_see_what_an_agent_wrote_joined_as_it_is(
+    book: InProcessService, root: Caller, agent: Caller
+) -> None:
     there = await book.value(root, "contact", "create", email=KNOWN)
     written = await book.value(agent, "contact", "create", email=KNOWN)
     clerk = await refreshed(book, "clerk")
@@ -79,7 +81,7 @@ async def test_others_see_what_an_agent_wrote_joined_as_it_is(book: Inside, root
     assert (await get(book, clerk, there))["email"] == (await get(book, clerk, written))["email"]
 
 
-async def test_writing_by_token_keeps_the_link(book: Inside, root: Caller, agent: Caller) -> None:
+async def test_writing_by_token_keeps_the_link(book: InProcessService, root: Caller, agent: Caller) -> None:
     there = await book.value(root, "contact", "create", email=KNOWN)
     token = (await get(book, agent, there))["email"]
 
@@ -90,7 +92,9 @@ async def test_writing_by_token_keeps_the_link(book: Inside, root: Caller, agent
     assert await book.rows("SELECT refs FROM pii_value") == [(2,)]
 
 
-async def test_the_token_of_a_replaced_guess_means_nothing_any_more(book: Inside, root: Caller, agent: Caller) -> None:
+async def test_the_token_of_a_replaced_guess_means_nothing_any_more(
+    book: InProcessService, root: Caller, agent: Caller
+) -> None:
     written = await book.value(agent, "contact", "create", email=KNOWN)
     later = await refreshed(book)
 
@@ -102,7 +106,9 @@ async def test_the_token_of_a_replaced_guess_means_nothing_any_more(book: Inside
     assert await book.rows("SELECT refs FROM pii_value") == [(1,)]
 
 
-async def test_an_old_token_does_not_come_back_by_a_right_guess(book: Inside, root: Caller, agent: Caller) -> None:
+async def test_an_old_token_does_not_come_back_by_a_right_guess(
+    book: InProcessService, root: Caller, agent: Caller
+) -> None:
     there = await book.value(root, "contact", "create", email=KNOWN)
     token = (await get(book, agent, there))["email"]
     await book.value(agent, "contact", "create", email=KNOWN)
@@ -112,7 +118,7 @@ async def test_an_old_token_does_not_come_back_by_a_right_guess(book: Inside, ro
         await book.value(agent, "contact", "create", email=token)
 
 
-async def test_the_history_and_the_plans_of_a_record_show_its_token(book: Inside, root: Caller) -> None:
+async def test_the_history_and_the_plans_of_a_record_show_its_token(book: InProcessService, root: Caller) -> None:
     agent = await book.caller_of(await book.issued(await book.member()))
     there = await book.value(root, "contact", "create", email=KNOWN)
     token = (await get(book, agent, there))["email"]
@@ -148,7 +154,7 @@ async def test_the_history_and_the_plans_of_a_record_show_its_token(book: Inside
 
 
 async def test_deleting_what_it_wrote_does_not_tell_whether_others_hold_the_value(
-    book: Inside, root: Caller, agent: Caller
+    book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     there = await book.value(root, "contact", "create", email=KNOWN)
     token = (await get(book, agent, there))["email"]
@@ -162,7 +168,7 @@ async def test_deleting_what_it_wrote_does_not_tell_whether_others_hold_the_valu
     assert token not in str(entries)
 
 
-async def test_a_token_under_another_label_is_unknown(book: Inside, agent: Caller) -> None:
+async def test_a_token_under_another_label_is_unknown(book: InProcessService, agent: Caller) -> None:
     mine = (await book.value(agent, "contact", "create", email=KNOWN))["email"]
     relabelled = mine.replace("EMAIL", "PHONE")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from countersign.declare import Grant
 from countersign.records.access.view import Caller
 from countersign.records.commands.errors import BadInput
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 from tests.records.queries.worlds import CONTROL
 
 PERSONAL = ("email", "other_email", "phone", "postcode", "notes")
@@ -21,17 +21,17 @@ TEXTS = st.lists(
 ).map("".join)
 
 
-async def make(book: Inside, root: Caller, **values: str) -> str:
+async def make(book: InProcessService, root: Caller, **values: str) -> str:
     """Create a contact as a caller without masks, and return its id."""
     return (await book.value(root, "contact", "create", **values))["id"]
 
 
-async def seen(book: Inside, caller: Caller, record_id: str) -> dict[str, Any]:
+async def seen(book: InProcessService, caller: Caller, record_id: str) -> dict[str, Any]:
     """Return a contact as the caller sees it."""
     return await book.value(caller, "contact", "get", id=record_id)
 
 
-async def refused(book: Inside, caller: Caller, command: str = "create", **values: str) -> str:
+async def refused(book: InProcessService, caller: Caller, command: str = "create", **values: str) -> str:
     """Return the error of a command that is refused and writes nothing."""
     before = await book.rows("SELECT count(*), coalesce(sum(revision), 0) FROM contact")
     with pytest.raises(BadInput) as caught:
@@ -43,7 +43,7 @@ async def refused(book: Inside, caller: Caller, command: str = "create", **value
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS.filter(bool), TEXTS.filter(bool), TEXTS.filter(bool))
 async def test_every_text_comes_back_exactly(
-    book: Inside, root: Caller, agent: Caller, title: str, email: str, notes: str
+    book: InProcessService, root: Caller, agent: Caller, title: str, email: str, notes: str
 ) -> None:
     made = await make(book, root, title=title, remark=notes, email=email, notes=notes)
 
@@ -59,7 +59,7 @@ async def test_every_text_comes_back_exactly(
     assert (copy["title"], copy["remark"], copy["email"], copy["notes"]) == (title, notes, email, notes)
 
 
-async def test_a_value_with_tokens_inside_stays_as_it_is(book: Inside, root: Caller, agent: Caller) -> None:
+async def test_a_value_with_tokens_inside_stays_as_it_is(book: InProcessService, root: Caller, agent: Caller) -> None:
     first = await make(book, root, email="ada@example.com")
     token = (await seen(book, agent, first))["email"]
     second = await make(book, root, email=f"{token}", notes=f"not {token}, nor EMAIL_1")
@@ -72,7 +72,7 @@ async def test_a_value_with_tokens_inside_stays_as_it_is(book: Inside, root: Cal
     assert (kept["email"], kept["notes"]) == (token, f"not {token}, nor EMAIL_1")
 
 
-async def test_five_hundred_tokens_in_one_note_are_swapped(book: Inside, root: Caller, agent: Caller) -> None:
+async def test_five_hundred_tokens_in_one_note_are_swapped(book: InProcessService, root: Caller, agent: Caller) -> None:
     mails = [f"p{number}@example.com" for number in range(250)]
     for first in range(0, 250, 2):
         await make(book, root, email=mails[first], other_email=mails[first + 1])
@@ -86,7 +86,9 @@ async def test_five_hundred_tokens_in_one_note_are_swapped(book: Inside, root: C
     assert (await seen(book, root, made["id"]))["notes"] == ", ".join(meant + meant)
 
 
-async def test_a_token_of_one_label_is_refused_in_a_field_of_another(book: Inside, root: Caller, agent: Caller) -> None:
+async def test_a_token_of_one_label_is_refused_in_a_field_of_another(
+    book: InProcessService, root: Caller, agent: Caller
+) -> None:
     made = await make(book, root, email="ada@example.com", phone="+441234", postcode="10115", notes="n")
     shown = await seen(book, agent, made)
 
@@ -98,7 +100,7 @@ async def test_a_token_of_one_label_is_refused_in_a_field_of_another(book: Insid
 
 
 async def test_a_token_is_refused_wherever_the_field_is_read_in_clear(
-    book: Inside, root: Caller, agent: Caller
+    book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     made = await make(book, root, title="t", email="ada@example.com")
     token = (await seen(book, agent, made))["email"]
@@ -115,12 +117,14 @@ async def test_a_token_is_refused_wherever_the_field_is_read_in_clear(
 
 @pytest.mark.parametrize("text", ["email_123", "<EMAIL>", "EMAIL-123", "EMAIL_0123", "EMAIL_1234567890123456"])
 @pytest.mark.parametrize("field", ["email", "notes"])
-async def test_near_misses_are_refused_in_masked_fields(book: Inside, agent: Caller, field: str, text: str) -> None:
+async def test_near_misses_are_refused_in_masked_fields(
+    book: InProcessService, agent: Caller, field: str, text: str
+) -> None:
     assert f"{text} is no placeholder token" in await refused(book, agent, **{field: text})
     assert f"{text} is no placeholder token" in await refused(book, agent, **{field: f"to {text}."})
 
 
-async def test_a_token_in_brackets_is_fine(book: Inside, root: Caller, agent: Caller) -> None:
+async def test_a_token_in_brackets_is_fine(book: InProcessService, root: Caller, agent: Caller) -> None:
     token = (await seen(book, agent, await make(book, root, email="ada@example.com")))["email"]
 
     made = await book.value(agent, "contact", "create", notes=f"[{token}] <{token}>")
@@ -128,7 +132,9 @@ async def test_a_token_in_brackets_is_fine(book: Inside, root: Caller, agent: Ca
     assert (await seen(book, root, made["id"]))["notes"] == "[ada@example.com] <ada@example.com>"
 
 
-async def test_a_caller_who_sees_everything_writes_token_like_text_unchanged(book: Inside, root: Caller) -> None:
+async def test_a_caller_who_sees_everything_writes_token_like_text_unchanged(
+    book: InProcessService, root: Caller
+) -> None:
     made = await make(book, root, title="EMAIL_1", email="EMAIL_2", notes="email_3 <EMAIL>")
 
     kept = await seen(book, root, made)
@@ -137,7 +143,7 @@ async def test_a_caller_who_sees_everything_writes_token_like_text_unchanged(boo
 
 
 async def test_token_like_text_is_a_literal_token_that_comes_back_anywhere(
-    book: Inside, root: Caller, agent: Caller
+    book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     made = await make(book, root, title="about EMAIL_12 and EMAIL_1", remark="EMAIL_12")
     shown = await seen(book, agent, made)
@@ -153,7 +159,7 @@ async def test_token_like_text_is_a_literal_token_that_comes_back_anywhere(
     assert await refused(book, agent, title="LITERAL_12345") == "unknown token LITERAL_12345"
 
 
-async def test_tokens_of_two_callers_have_nothing_to_do_with_each_other(book: Inside, root: Caller) -> None:
+async def test_tokens_of_two_callers_have_nothing_to_do_with_each_other(book: InProcessService, root: Caller) -> None:
     one, other = await book.agent("scout"), await book.agent("clerk")
     person = await book.person(Grant(model="contact", commands="*", masked="*", write="*"))
     ids = [await make(book, root, email=f"p{n}@example.com", phone=f"+{n}", title="EMAIL_1") for n in range(20)]
@@ -170,7 +176,7 @@ async def test_tokens_of_two_callers_have_nothing_to_do_with_each_other(book: In
 
 
 async def test_equal_values_have_equal_tokens_where_the_label_is_linked_and_nowhere_else(
-    book: Inside, root: Caller, agent: Caller
+    book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     values = {"email": "a@example.com", "other_email": "a@example.com", "phone": "+44", "postcode": "1", "notes": "n"}
     one, two = [await seen(book, agent, await make(book, root, **values)) for _ in range(2)]

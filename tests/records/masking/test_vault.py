@@ -8,17 +8,17 @@ from countersign.records.access.view import Caller
 from countersign.records.commands.errors import BadInput
 from countersign.records.masking import vault as module
 from countersign.records.masking.vault import PersonalValue, Vault
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 HELD = "SELECT label, refs FROM pii_value ORDER BY label, refs"
 
 
-async def held(book: Inside) -> list[tuple[str, int]]:
+async def held(book: InProcessService) -> list[tuple[str, int]]:
     """Return the labels and the reference counts in the vault."""
     return [(row[0], row[1]) for row in await book.rows(HELD)]
 
 
-async def recounted(book: Inside) -> dict[int, int]:
+async def recounted(book: InProcessService) -> dict[int, int]:
     """Count the fields and aliases that refer to each value id."""
     columns = [f"{name}__value" for name in ("email", "other_email", "phone", "postcode", "notes")]
     selects = [f'SELECT "{column}" AS id FROM contact WHERE "{column}" IS NOT NULL' for column in columns]
@@ -28,7 +28,7 @@ async def recounted(book: Inside) -> dict[int, int]:
 
 
 async def test_each_distinct_linked_value_has_one_row_and_the_others_one_for_each_holder(
-    book: Inside, root: Caller
+    book: InProcessService, root: Caller
 ) -> None:
     values = {"email": "ada@example.com", "other_email": "ada@example.com", "postcode": "1", "notes": "n"}
     for _ in range(2):
@@ -37,13 +37,13 @@ async def test_each_distinct_linked_value_has_one_row_and_the_others_one_for_eac
     assert await held(book) == [("EMAIL", 4), ("NOTES", 1), ("NOTES", 1), ("POSTCODE", 1), ("POSTCODE", 1)]
 
 
-async def test_equal_values_of_two_labels_are_two_values(book: Inside, root: Caller) -> None:
+async def test_equal_values_of_two_labels_are_two_values(book: InProcessService, root: Caller) -> None:
     await book.value(root, "contact", "create", email="12", phone="12")
 
     assert await held(book) == [("EMAIL", 1), ("PHONE", 1)]
 
 
-async def test_no_value_is_in_the_vault(book: Inside, root: Caller) -> None:
+async def test_no_value_is_in_the_vault(book: InProcessService, root: Caller) -> None:
     await book.value(root, "contact", "create", email="ada@example.com", notes="knows Ada")
 
     for row in await book.rows("SELECT label, hash, key FROM pii_value"):
@@ -51,7 +51,7 @@ async def test_no_value_is_in_the_vault(book: Inside, root: Caller) -> None:
     assert [row[0] for row in await book.rows("SELECT hash FROM pii_value WHERE label = 'NOTES'")] == [None]
 
 
-async def test_changing_a_value_releases_the_old_one(book: Inside, root: Caller) -> None:
+async def test_changing_a_value_releases_the_old_one(book: InProcessService, root: Caller) -> None:
     made = await book.value(root, "contact", "create", email="old@example.com", notes="n")
     await book.value(root, "contact", "create", email="old@example.com")
 
@@ -64,7 +64,7 @@ async def test_changing_a_value_releases_the_old_one(book: Inside, root: Caller)
 
 
 async def test_deleting_the_last_holder_erases_the_value_and_its_sealed_copies(
-    book: Inside, root: Caller, agent: Caller
+    book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     vault = book.service.engine.vault
     ids = [(await book.value(root, "contact", "create", email="ada@example.com"))["id"] for _ in range(2)]
@@ -96,7 +96,7 @@ async def test_deleting_the_last_holder_erases_the_value_and_its_sealed_copies(
 
 @pytest.mark.parametrize("is_held_elsewhere", [False, True])
 async def test_a_value_that_leaves_and_returns_has_its_token_whether_or_not_others_hold_it(
-    book: Inside, root: Caller, agent: Caller, *, is_held_elsewhere: bool
+    book: InProcessService, root: Caller, agent: Caller, *, is_held_elsewhere: bool
 ) -> None:
     if is_held_elsewhere:
         await book.value(root, "contact", "create", email="ada@example.com")
@@ -109,7 +109,7 @@ async def test_a_value_that_leaves_and_returns_has_its_token_whether_or_not_othe
         assert (await book.value(agent, "contact", "get", id=made["id"]))["email"] == token
 
 
-async def test_values_whose_ids_would_be_equal_get_two(book: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_values_whose_ids_would_be_equal_get_two(book: InProcessService, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = book.service.engine
     one, other = (PersonalValue("EMAIL", f"{name}@example.com", linked=True) for name in ("ada", "grace"))
     monkeypatch.setattr(module, "_linked_id", lambda hashed, start=0: 7 + start + (hashed[0] if start else 0))
@@ -125,7 +125,7 @@ async def test_values_whose_ids_would_be_equal_get_two(book: Inside, monkeypatch
 
 
 async def test_references_are_what_a_recount_finds_after_many_changes(
-    book: Inside, root: Caller, agent: Caller
+    book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     contacts: list[str] = []
     for turn in range(60):
@@ -149,7 +149,7 @@ async def test_references_are_what_a_recount_finds_after_many_changes(
     assert await book.rows("SELECT count(*) FROM pii_alias") == [(0,)]
 
 
-async def test_values_held_in_one_batch_are_counted_once_each(book: Inside) -> None:
+async def test_values_held_in_one_batch_are_counted_once_each(book: InProcessService) -> None:
     vault = book.service.engine.vault
     wanted = [PersonalValue("EMAIL", "a", True), PersonalValue("EMAIL", "b", True), PersonalValue("EMAIL", "a", True)]
     wanted += [PersonalValue("NOTES", "a", False), PersonalValue("NOTES", "a", False)]
@@ -165,7 +165,7 @@ async def test_values_held_in_one_batch_are_counted_once_each(book: Inside) -> N
     assert all(0 <= each.id < 1 << 48 for each in first)
 
 
-async def test_releasing_twice_as_often_as_held_leaves_nothing(book: Inside) -> None:
+async def test_releasing_twice_as_often_as_held_leaves_nothing(book: InProcessService) -> None:
     vault = book.service.engine.vault
     async with book.service.records.database.transaction() as transaction:
         (one,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])

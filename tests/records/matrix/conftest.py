@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from countersign.records import app
-from tests.records.conftest import Furnished, Rooms
-from tests.records.matrix.scene import Scene, furnished
+from tests.records.conftest import OfficeSettings, SeededOffice
+from tests.records.matrix.scene import MatrixScene, furnished
 from tests.records.office import ROOT_URL, Office, settings
 from tests.servers.postgres import Cluster
 
@@ -18,19 +18,19 @@ MATRIX = "matrix"
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.full)])
-def rooms(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Rooms:
+def rooms(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OfficeSettings:
     """A copy of the seeded office on SQLite, and with --full also on PostgreSQL."""
     data = tmp_path_factory.mktemp(MATRIX) / "data"
-    made: Furnished = request.getfixturevalue(f"{request.param}_office")
+    made: SeededOffice = request.getfixturevalue(f"{request.param}_office")
     if request.param == "sqlite":
         shutil.copytree(made.place, data)
-        return Rooms(settings(str(data)), dict(made.tokens))
+        return OfficeSettings(settings(str(data)), dict(made.tokens))
     cluster: Cluster = request.getfixturevalue("postgres_cluster")
-    return Rooms(settings(str(data), cluster.create(MATRIX, made.place)), dict(made.tokens))
+    return OfficeSettings(settings(str(data), cluster.create(MATRIX, made.place)), dict(made.tokens))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def scene(rooms: Rooms) -> AsyncIterator[Scene]:
+async def scene(rooms: OfficeSettings) -> AsyncIterator[MatrixScene]:
     """The company, with a client of its real application."""
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)

@@ -21,7 +21,7 @@ PERSONAL = "personalvalue"
 
 
 @dataclass
-class Scene:
+class MatrixScene:
     """The office, its callers by name, and its records by model and kind (`ours` or `hidden`)."""
 
     office: Office
@@ -55,9 +55,9 @@ class Scene:
         return self.owned[model, person if thing == "ours" else other]
 
 
-async def furnished(office: Office) -> Scene:
+async def furnished(office: Office) -> MatrixScene:
     """Build the scene with the commands of the service."""
-    scene = Scene(office)
+    scene = MatrixScene(office)
     for thing, word in (("ours", "ours"), ("hidden", HIDDEN_ROW)):
         await _records(scene, thing, word)
     await _people(scene)
@@ -65,7 +65,7 @@ async def furnished(office: Office) -> Scene:
     return scene
 
 
-async def _records(scene: Scene, thing: str, word: str) -> None:
+async def _records(scene: MatrixScene, thing: str, word: str) -> None:
     made: dict[str, str] = {}
 
     async def create(model: str, /, **values: object) -> None:
@@ -94,7 +94,7 @@ async def _records(scene: Scene, thing: str, word: str) -> None:
     scene.records |= {(model, thing): each for model, each in {**made, "audit_entry": entry["id"]}.items()}
 
 
-def _grants(scene: Scene, registry: Mapping[str, Any]) -> list[dict[str, object]]:
+def _grants(scene: MatrixScene, registry: Mapping[str, Any]) -> list[dict[str, object]]:
     """Create the grants of the keeper: one record of each model, with one hidden field and masked personal fields."""
     grants: list[dict[str, object]] = []
     for model, words in table.ROLES["keeper"].items():
@@ -108,7 +108,7 @@ def _grants(scene: Scene, registry: Mapping[str, Any]) -> list[dict[str, object]
     return grants
 
 
-async def _people(scene: Scene) -> None:
+async def _people(scene: MatrixScene) -> None:
     office = scene.office
     await office.person("keeper", *_grants(scene, office.service.records.registry.models))
     await office.person("dan")
@@ -133,7 +133,7 @@ async def _people(scene: Scene) -> None:
         )
 
 
-async def _pages(scene: Scene, person: str, token_id: str) -> None:
+async def _pages(scene: MatrixScene, person: str, token_id: str) -> None:
     """Create a view, a dashboard, a favourite and a comment of the person, on a token that others do not see."""
     values: dict[str, dict[str, object]] = {
         "view": {"model": "lead", "name": person},
@@ -151,7 +151,7 @@ async def _sessions(office: Office, user: str) -> list[dict[str, Any]]:
     return rows
 
 
-async def _outsiders(scene: Scene) -> None:
+async def _outsiders(scene: MatrixScene) -> None:
     office = scene.office
     office.tokens["forged"] = office.tokens["alice"][:-4] + "AAAA"
     with clock.fixed(clock.later(clock.now(), seconds=-40 * 86_400)):

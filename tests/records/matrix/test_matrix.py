@@ -12,7 +12,7 @@ from countersign.records import app
 from tests.figures import Figures
 from tests.records.matrix import scene as scenes
 from tests.records.matrix import table
-from tests.records.matrix.scene import Scene
+from tests.records.matrix.scene import MatrixScene
 
 THINGS = ("ours", "hidden", "missing")
 CALLERS = (*table.PEOPLE, *table.AGENTS)
@@ -133,14 +133,14 @@ def told_too_much(caller: str, answer: httpx.Response) -> str | None:
     return next((f"it holds {word}" for word in words if word in answer.text), None)
 
 
-async def test_every_command_has_its_place_in_the_table(scene: Scene) -> None:
+async def test_every_command_has_its_place_in_the_table(scene: MatrixScene) -> None:
     known = scene.office.service.engine.commands
 
     written = {model: sorted(words.split()) for model, words in table.COMMANDS.items()}
     assert written == {model: sorted(names) for model, names in known.items()}
 
 
-async def test_every_address_has_its_place_in_the_table(scene: Scene) -> None:
+async def test_every_address_has_its_place_in_the_table(scene: MatrixScene) -> None:
     routes = app.create(scene.office.service).routes
 
     assert sorted(table.ROUTES) == sorted(f"{each.method} {each.path}" for each in routes)
@@ -158,7 +158,7 @@ def tried(held: Mapping[str, frozenset[str]], *, is_full: bool) -> Iterator[tupl
 
 
 async def test_every_command_does_for_every_caller_what_the_table_says(
-    scene: Scene, is_full: bool, figures: Figures
+    scene: MatrixScene, is_full: bool, figures: Figures
 ) -> None:
     cells, wrong = Counter[str](), list[str]()
     nobody = like(await scene.send("anonymous", "GET", "/api/meta"))
@@ -182,7 +182,7 @@ async def test_every_command_does_for_every_caller_what_the_table_says(
     figures |= {"cells": cells.total(), "callers": len(cells), "commands": sum(1 for _ in commands())}
 
 
-async def test_every_address_admits_the_callers_of_the_table(scene: Scene, figures: Figures) -> None:
+async def test_every_address_admits_the_callers_of_the_table(scene: MatrixScene, figures: Figures) -> None:
     nobody = like(await scene.send("anonymous", "GET", "/api/meta"))
     cells = 0
     for address, kind in table.ROUTES.items():
@@ -207,7 +207,7 @@ async def test_every_address_admits_the_callers_of_the_table(scene: Scene, figur
     figures["cells"] = cells
 
 
-async def test_callers_see_only_the_commands_that_they_may_use(scene: Scene, figures: Figures) -> None:
+async def test_callers_see_only_the_commands_that_they_may_use(scene: MatrixScene, figures: Figures) -> None:
     for caller in CALLERS:
         held = table.holds(caller)
         listed = (await scene.send(caller, "GET", "/api/commands")).json()["commands"]
@@ -221,7 +221,7 @@ async def test_callers_see_only_the_commands_that_they_may_use(scene: Scene, fig
     figures["cells"] = 3 * len(CALLERS) * sum(1 for _ in commands())
 
 
-async def test_a_tool_that_a_caller_has_not_is_unknown(scene: Scene, is_full: bool, figures: Figures) -> None:
+async def test_a_tool_that_a_caller_has_not_is_unknown(scene: MatrixScene, is_full: bool, figures: Figures) -> None:
     cells = 0
     for number, (model, name) in enumerate(commands()):
         for turn, caller in enumerate(CALLERS):
@@ -237,7 +237,7 @@ async def test_a_tool_that_a_caller_has_not_is_unknown(scene: Scene, is_full: bo
     figures["cells"] = cells
 
 
-async def _over_mcp(scene: Scene, caller: str, method: str, parameters: object) -> httpx.Response:
+async def _over_mcp(scene: MatrixScene, caller: str, method: str, parameters: object) -> httpx.Response:
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
     headers = {
         **scene.office.headers(caller),
@@ -263,7 +263,7 @@ def naming(model: str, name: str, record_id: str) -> Iterator[tuple[str, dict[st
         yield each, {"id": record_id, name: "x"}
 
 
-async def test_a_hidden_field_is_like_a_misspelt_one(scene: Scene, figures: Figures) -> None:
+async def test_a_hidden_field_is_like_a_misspelt_one(scene: MatrixScene, figures: Figures) -> None:
     cells, wrong = 0, list[str]()
     for caller in ("keeper", "keeper's agent"):
         for model, hidden in table.HIDDEN.items():
@@ -290,7 +290,7 @@ async def test_a_hidden_field_is_like_a_misspelt_one(scene: Scene, figures: Figu
     figures["cells"] = cells
 
 
-async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: Scene, figures: Figures) -> None:
+async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: MatrixScene, figures: Figures) -> None:
     cells = 0
     for (maker, name, thing), deciders in table.PLANS.items():
         owner = table.AGENTS[maker][0]
@@ -319,7 +319,7 @@ async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: Scene
     figures["cells"] = cells
 
 
-async def _proposed(scene: Scene, maker: str, name: str, thing: str) -> str:
+async def _proposed(scene: MatrixScene, maker: str, name: str, thing: str) -> str:
     """Let the agent propose a new plan. An update is proposed as a step of a plan, because it would be executed
     directly otherwise."""
     body: dict[str, object] = {"id": scene.record(maker, name.partition(".")[0], thing)}
@@ -329,7 +329,7 @@ async def _proposed(scene: Scene, maker: str, name: str, thing: str) -> str:
     return await scene.office.proposed(maker, name, **body)
 
 
-async def _reject(scene: Scene, caller: str, plan_id: str, *, sees: bool) -> None:
+async def _reject(scene: MatrixScene, caller: str, plan_id: str, *, sees: bool) -> None:
     answer = await scene.run(caller, "plan.reject", {"id": plan_id, "reason": "no"})
     if caller in table.AGENTS:
         assert (answer.status_code, answer.content) == (404, NOT_FOUND), caller
@@ -340,7 +340,7 @@ async def _reject(scene: Scene, caller: str, plan_id: str, *, sees: bool) -> Non
 
 
 async def test_a_command_that_agents_may_only_propose_is_never_executed_for_them(
-    scene: Scene, figures: Figures
+    scene: MatrixScene, figures: Figures
 ) -> None:
     cells = Counter[int]()
     for caller in table.AGENTS:

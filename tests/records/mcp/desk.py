@@ -37,7 +37,7 @@ def initialize(revision: str) -> dict[str, Any]:
 
 
 @dataclass
-class Desk:
+class McpDesk:
     """Sends MCP requests to an office."""
 
     office: Office

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.records.mcp.desk import CLIENT, MODERN, NEW, REVISIONS, Desk, initialize, request, tool
+from tests.records.mcp.desk import CLIENT, MODERN, NEW, REVISIONS, McpDesk, initialize, request, tool
 
 PREFIX = "io.modelcontextprotocol/"
 META = {f"{PREFIX}protocolVersion": MODERN, f"{PREFIX}clientInfo": CLIENT, f"{PREFIX}clientCapabilities": {}}
@@ -20,7 +20,7 @@ def described(message: dict[str, Any], **meta: object) -> dict[str, Any]:
     return {**message, "params": {**message.get("params", {}), "_meta": said}}
 
 
-async def send(desk: Desk, message: dict[str, Any], who: str = "alice", **headers: str) -> httpx.Response:
+async def send(desk: McpDesk, message: dict[str, Any], who: str = "alice", **headers: str) -> httpx.Response:
     """Send the request as a client of this revision does. Headers can be changed, and an empty header is omitted."""
     said = {"mcp_method": message["method"]}
     if message["method"] == "tools/call":
@@ -29,7 +29,7 @@ async def send(desk: Desk, message: dict[str, Any], who: str = "alice", **header
     return await desk.send(message, who, revision or None, **{**said, **headers})
 
 
-async def test_discovery_shows_what_is_offered(modern: Desk) -> None:
+async def test_discovery_shows_what_is_offered(modern: McpDesk) -> None:
     answer = await send(modern, described(request("server/discover")))
 
     result = answer.json()["result"]
@@ -39,7 +39,7 @@ async def test_discovery_shows_what_is_offered(modern: Desk) -> None:
     assert result["_meta"][f"{PREFIX}serverInfo"]["name"] == "countersign-records"
 
 
-async def test_tools_are_listed_for_the_caller_alone(modern: Desk) -> None:
+async def test_tools_are_listed_for_the_caller_alone(modern: McpDesk) -> None:
     agent = await modern.office.agent("alice", "lead.get")
 
     result = (await send(modern, described(request("tools/list")), agent)).json()["result"]
@@ -48,7 +48,7 @@ async def test_tools_are_listed_for_the_caller_alone(modern: Desk) -> None:
     assert result["tools"] == await modern.tools(agent)
 
 
-async def test_a_tool_is_called(modern: Desk) -> None:
+async def test_a_tool_is_called(modern: McpDesk) -> None:
     agent = await modern.office.agent("alice", "*")
     lead = await modern.office.first("lead")
 
@@ -63,7 +63,7 @@ async def test_a_tool_is_called(modern: Desk) -> None:
     assert results[1]["structuredContent"]["status"] == "approval_required"
 
 
-async def test_a_hidden_tool_is_unknown(modern: Desk) -> None:
+async def test_a_hidden_tool_is_unknown(modern: McpDesk) -> None:
     agent = await modern.office.agent("alice", "lead.get")
 
     answer = await send(modern, described(tool("user__list")), agent)
@@ -73,7 +73,7 @@ async def test_a_hidden_tool_is_unknown(modern: Desk) -> None:
 
 
 @pytest.mark.parametrize("method", ["initialize", "ping", "resources/list", "subscriptions/listen", "fly"])
-async def test_an_unknown_method_is_404(modern: Desk, method: str) -> None:
+async def test_an_unknown_method_is_404(modern: McpDesk, method: str) -> None:
     answer = await send(modern, described(request(method)))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, -32601)
@@ -96,20 +96,22 @@ MISMATCHES: list[tuple[dict[str, Any], dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("message", "headers"), MISMATCHES)
-async def test_headers_must_be_as_in_the_body(modern: Desk, message: dict[str, Any], headers: dict[str, str]) -> None:
+async def test_headers_must_be_as_in_the_body(
+    modern: McpDesk, message: dict[str, Any], headers: dict[str, str]
+) -> None:
     answer = await send(modern, message, **headers)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
     assert answer.json()["id"] == message["id"]
 
 
-async def test_a_name_may_be_sent_as_base64(modern: Desk) -> None:
+async def test_a_name_may_be_sent_as_base64(modern: McpDesk) -> None:
     encoded = f"=?base64?{base64.b64encode(b'lead__list').decode()}?="
 
     assert (await send(modern, CALL, mcp_name=encoded)).json()["result"]["isError"] is False
 
 
-async def test_white_space_around_a_header_is_no_part_of_it(modern: Desk) -> None:
+async def test_white_space_around_a_header_is_no_part_of_it(modern: McpDesk) -> None:
     spaced = {"revision": f"{MODERN} ", "mcp_method": " tools/call\t", "mcp_name": "  lead__list "}
 
     assert (await send(modern, CALL, **spaced)).json()["result"]["isError"] is False
@@ -117,20 +119,20 @@ async def test_white_space_around_a_header_is_no_part_of_it(modern: Desk) -> Non
 
 
 @pytest.mark.parametrize("meta", [{"clientCapabilities": None}, {"clientCapabilities": []}, {"protocolVersion": 7}])
-async def test_an_incomplete_metadata_are_malformed(modern: Desk, meta: dict[str, object]) -> None:
+async def test_an_incomplete_metadata_are_malformed(modern: McpDesk, meta: dict[str, object]) -> None:
     answer = await send(modern, described(request("tools/list"), **meta))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32602)
 
 
-async def test_the_header_alone_is_not_enough(modern: Desk) -> None:
+async def test_the_header_alone_is_not_enough(modern: McpDesk) -> None:
     answer = await send(modern, request("tools/list"))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32602)
 
 
 @pytest.mark.parametrize("revision", ["1900-01-01", "2024-11-05"])
-async def test_an_unsupported_revision_is_refused_with_the_supported_ones(modern: Desk, revision: str) -> None:
+async def test_an_unsupported_revision_is_refused_with_the_supported_ones(modern: McpDesk, revision: str) -> None:
     for message in (described(request("tools/list"), protocolVersion=revision), request("tools/list")):
         answer = await send(modern, message, revision=revision)
         assert answer.status_code == 400
@@ -141,7 +143,7 @@ async def test_an_unsupported_revision_is_refused_with_the_supported_ones(modern
         }
 
 
-async def test_batches_and_responses_are_refused_and_notifications_accepted(modern: Desk) -> None:
+async def test_batches_and_responses_are_refused_and_notifications_accepted(modern: McpDesk) -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
 
     assert (await modern.send([LIST], revision=MODERN)).status_code == 400
@@ -150,7 +152,7 @@ async def test_batches_and_responses_are_refused_and_notifications_accepted(mode
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-async def test_clients_with_a_handshake_are_served_beside(modern: Desk, revision: str) -> None:
+async def test_clients_with_a_handshake_are_served_beside(modern: McpDesk, revision: str) -> None:
     assert (await modern.result(initialize(revision), revision=None))["protocolVersion"] == revision
     assert await modern.result(request("ping"), revision=revision) == {}
     assert "resultType" not in await modern.result(request("tools/list"), revision=revision)
@@ -160,12 +162,12 @@ async def test_clients_with_a_handshake_are_served_beside(modern: Desk, revision
 
 
 @pytest.mark.parametrize("revision", [MODERN, "1999-01-01"])
-async def test_a_handshake_never_agrees_to_it(modern: Desk, revision: str) -> None:
+async def test_a_handshake_never_agrees_to_it(modern: McpDesk, revision: str) -> None:
     assert (await modern.result(initialize(revision), revision=None))["protocolVersion"] == NEW
     assert (await modern.send(initialize(NEW), revision=MODERN)).status_code == 400
 
 
-async def test_the_description_of_the_service_names_what_is_on(modern: Desk, desk: Desk) -> None:
+async def test_the_description_of_the_service_names_what_is_on(modern: McpDesk, desk: McpDesk) -> None:
     found: list[object] = []
     for each in (desk, modern):
         answer = await each.office.http.get("/api/openapi.json", headers=each.office.headers("alice"))
@@ -177,7 +179,7 @@ async def test_the_description_of_the_service_names_what_is_on(modern: Desk, des
     ]
 
 
-async def test_the_link_of_the_metadata_leads_to_the_endpoint(desk: Desk) -> None:
+async def test_the_link_of_the_metadata_leads_to_the_endpoint(desk: McpDesk) -> None:
     answer = await desk.office.http.get("/api/meta", headers=desk.office.headers("alice"))
 
     target = answer.links["mcp"]["url"]
@@ -185,7 +187,7 @@ async def test_the_link_of_the_metadata_leads_to_the_endpoint(desk: Desk) -> Non
     assert pinged.json()["result"] == {}
 
 
-async def test_without_the_setting_its_clients_get_an_error_that_makes_them_fall_back(desk: Desk) -> None:
+async def test_without_the_setting_its_clients_get_an_error_that_makes_them_fall_back(desk: McpDesk) -> None:
     answer = await send(desk, described(request("server/discover")))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)

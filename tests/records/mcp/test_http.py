@@ -6,7 +6,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.records import http
-from tests.records.mcp.desk import BOTH, MODERN, NEW, REVISIONS, Desk, initialize, request, tool
+from tests.records.mcp.desk import BOTH, MODERN, NEW, REVISIONS, McpDesk, initialize, request, tool
 from tests.records.office import ROOT_URL
 
 every_revision = pytest.mark.parametrize("revision", REVISIONS)
@@ -15,7 +15,7 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
 @every_revision
-async def test_h1_a_request_is_answered_with_one_json_object(desk: Desk, revision: str) -> None:
+async def test_h1_a_request_is_answered_with_one_json_object(desk: McpDesk, revision: str) -> None:
     answer = await desk.send(PING, revision=revision)
 
     assert answer.status_code == 200
@@ -35,7 +35,7 @@ async def test_h1_a_request_is_answered_with_one_json_object(desk: Desk, revisio
     ids=["initialized", "unknown", "result", "error"],
 )
 async def test_h2_a_notification_or_a_response_is_accepted_without_a_word(
-    desk: Desk, revision: str, message: dict[str, object]
+    desk: McpDesk, revision: str, message: dict[str, object]
 ) -> None:
     answer = await desk.send(message, revision=revision)
 
@@ -44,14 +44,14 @@ async def test_h2_a_notification_or_a_response_is_accepted_without_a_word(
 
 @every_revision
 @pytest.mark.parametrize("message", [{"method": "notifications/initialized"}, {"jsonrpc": "2.0", "method": 7}, {}])
-async def test_h3_an_unusable_notification_is_refused(desk: Desk, revision: str, message: dict[str, object]) -> None:
+async def test_h3_an_unusable_notification_is_refused(desk: McpDesk, revision: str, message: dict[str, object]) -> None:
     answer = await desk.send(message, revision=revision)
 
     assert answer.status_code == 400
     assert "id" not in answer.json()
 
 
-async def test_h4_get_is_not_allowed(desk: Desk) -> None:
+async def test_h4_get_is_not_allowed(desk: McpDesk) -> None:
     headers = {**desk.office.headers("alice"), "Accept": "text/event-stream"}
 
     answer = await desk.office.http.get("/mcp", headers=headers)
@@ -60,7 +60,7 @@ async def test_h4_get_is_not_allowed(desk: Desk) -> None:
     assert answer.json() == {"error": "method not allowed"}
 
 
-async def test_h5_delete_is_not_allowed(desk: Desk) -> None:
+async def test_h5_delete_is_not_allowed(desk: McpDesk) -> None:
     answer = await desk.office.http.delete("/mcp", headers=desk.office.headers("alice"))
 
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
@@ -80,7 +80,7 @@ async def test_h5_delete_is_not_allowed(desk: Desk) -> None:
     ],
 )
 @pytest.mark.parametrize("who", ["alice", ""])
-async def test_h6_a_page_of_another_site_is_refused_before_anything_else(desk: Desk, origin: str, who: str) -> None:
+async def test_h6_a_page_of_another_site_is_refused_before_anything_else(desk: McpDesk, origin: str, who: str) -> None:
     answer = await desk.send(PING, who, origin=origin)
 
     assert answer.status_code == 403
@@ -88,14 +88,14 @@ async def test_h6_a_page_of_another_site_is_refused_before_anything_else(desk: D
 
 
 @pytest.mark.parametrize("origin", ["", ROOT_URL, "http://localhost:6274", "http://127.0.0.1", "https://[::1]:1"])
-async def test_h7_a_page_of_this_machine_or_none_is_served(desk: Desk, origin: str) -> None:
+async def test_h7_a_page_of_this_machine_or_none_is_served(desk: McpDesk, origin: str) -> None:
     assert (await desk.send(PING, origin=origin)).status_code == 200
 
 
 @pytest.mark.parametrize("revision", [MODERN, "2024-11-05", "1999-01-01", "latest", "2025-11-25, 2025-06-18"])
 @pytest.mark.parametrize("message", [PING, initialize(NEW)], ids=["ping", "initialize"])
 async def test_h8_an_unsupported_revision_is_refused_in_words_that_no_client_takes_for_a_newer_server(
-    desk: Desk, revision: str, message: dict[str, object]
+    desk: McpDesk, revision: str, message: dict[str, object]
 ) -> None:
     answer = await desk.send(message, revision=revision)
 
@@ -104,7 +104,7 @@ async def test_h8_an_unsupported_revision_is_refused_in_words_that_no_client_tak
     assert answer.json()["id"] == message["id"]
 
 
-async def test_h9_without_the_header_the_revision_is_2025_03_26(desk: Desk) -> None:
+async def test_h9_without_the_header_the_revision_is_2025_03_26(desk: McpDesk) -> None:
     got = await desk.result(tool("lead__list", limit=1), revision=None)
 
     assert set(got) == {"content", "isError"}
@@ -112,20 +112,20 @@ async def test_h9_without_the_header_the_revision_is_2025_03_26(desk: Desk) -> N
 
 
 @every_revision
-async def test_h10_initialize_may_carry_the_header(desk: Desk, revision: str) -> None:
+async def test_h10_initialize_may_carry_the_header(desk: McpDesk, revision: str) -> None:
     answer = await desk.send(initialize(NEW), revision=revision)
 
     assert answer.json()["result"]["protocolVersion"] == NEW
 
 
 @pytest.mark.parametrize("accept", [None, "application/json", "*/*", "application/*;q=0.5", BOTH, "text/html"])
-async def test_h11_whatever_the_client_accepts_it_gets_json(desk: Desk, accept: str | None) -> None:
+async def test_h11_whatever_the_client_accepts_it_gets_json(desk: McpDesk, accept: str | None) -> None:
     answer = await desk.send(PING, accept=accept)
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
 
 
-async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: Desk) -> None:
+async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: McpDesk) -> None:
     answer = await desk.send(tool("lead__list", limit=2), accept="text/event-stream")
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
@@ -135,7 +135,7 @@ async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: Desk) 
 
 
 @every_revision
-async def test_h12_no_session_is_opened_and_a_stray_one_is_ignored(desk: Desk, revision: str) -> None:
+async def test_h12_no_session_is_opened_and_a_stray_one_is_ignored(desk: McpDesk, revision: str) -> None:
     opened = await desk.send(initialize(revision), revision=None)
     answer = await desk.send(PING, revision=revision, mcp_session_id="made-up")
 
@@ -144,11 +144,11 @@ async def test_h12_no_session_is_opened_and_a_stray_one_is_ignored(desk: Desk, r
 
 
 @pytest.mark.parametrize("media_type", ["text/plain", "", "application/json-rpc", "application/x-www-form-urlencoded"])
-async def test_h13_another_content_type_is_refused(desk: Desk, media_type: str) -> None:
+async def test_h13_another_content_type_is_refused(desk: McpDesk, media_type: str) -> None:
     assert (await desk.send(PING, content_type=media_type)).status_code == 415
 
 
-async def test_h13_json_in_utf_8_may_say_so(desk: Desk) -> None:
+async def test_h13_json_in_utf_8_may_say_so(desk: McpDesk) -> None:
     assert (await desk.send(PING, content_type="application/json; charset=utf-8")).status_code == 200
 
 
@@ -157,7 +157,7 @@ MESSAGES = [initialize(NEW), PING, request("tools/list"), tool("lead__list"), {"
 
 @pytest.mark.parametrize("authorization", ["", "Bearer nobody's", "Basic YTpi", "Bearer"])
 @pytest.mark.parametrize("message", MESSAGES, ids=["initialize", "ping", "list", "call", "notification", "batch"])
-async def test_h14_without_a_token_nothing_is_answered(desk: Desk, authorization: str, message: object) -> None:
+async def test_h14_without_a_token_nothing_is_answered(desk: McpDesk, authorization: str, message: object) -> None:
     answer = await desk.send(message, "", REVISIONS[0], authorization=authorization)
 
     assert answer.status_code == 401
@@ -165,7 +165,7 @@ async def test_h14_without_a_token_nothing_is_answered(desk: Desk, authorization
     assert answer.json() == {"error": "the bearer token is missing, unknown, expired or revoked"}
 
 
-async def test_h14_an_expired_or_revoked_token_is_refused_and_none_is_read_from_the_address(desk: Desk) -> None:
+async def test_h14_an_expired_or_revoked_token_is_refused_and_none_is_read_from_the_address(desk: McpDesk) -> None:
     agent = await desk.office.agent("alice", "lead.*", label="mailbot")
     token = desk.office.tokens[agent]
     assert (await desk.send(PING, agent)).status_code == 200
@@ -181,7 +181,7 @@ async def test_h14_an_expired_or_revoked_token_is_refused_and_none_is_read_from_
     assert token not in inside.text
 
 
-async def test_h15_a_body_over_the_limit_is_refused(desk: Desk) -> None:
+async def test_h15_a_body_over_the_limit_is_refused(desk: McpDesk) -> None:
     answer = await desk.send(b" " * (http.BODY_LIMIT + 1))
 
     assert answer.status_code == 413
@@ -196,14 +196,14 @@ async def test_h15_a_body_over_the_limit_is_refused(desk: Desk) -> None:
         "/.well-known/openid-configuration",
     ],
 )
-async def test_h16_discovery_of_oauth_finds_nothing_as_json(desk: Desk, path: str) -> None:
+async def test_h16_discovery_of_oauth_finds_nothing_as_json(desk: McpDesk, path: str) -> None:
     answer = await desk.office.http.get(path)
 
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/json")
     assert answer.json() == {"error": "not found"}
 
 
-async def test_h17_the_endpoint_answers_itself_without_a_redirect(desk: Desk) -> None:
+async def test_h17_the_endpoint_answers_itself_without_a_redirect(desk: McpDesk) -> None:
     assert (await desk.send(PING)).history == []
     slashed = await desk.office.http.post("/mcp/", json=PING, headers=desk.office.headers("alice"))
     assert slashed.status_code == 404

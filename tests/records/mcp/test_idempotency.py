@@ -3,7 +3,7 @@ replay."""
 
 from typing import Any
 
-from tests.records.mcp.desk import Desk, request
+from tests.records.mcp.desk import McpDesk, request
 from tests.records.test_idempotency import LEAD, REUSED, fresh, keyed, leads
 
 
@@ -13,7 +13,7 @@ def called(name: str, key: object, **arguments: object) -> dict[str, Any]:
     return request("tools/call", params)
 
 
-async def test_a_repeated_tool_call_has_one_effect(both: Desk) -> None:
+async def test_a_repeated_tool_call_has_one_effect(both: McpDesk) -> None:
     office, agent, key = both.office, await both.office.agent("alice"), fresh()
 
     first = await both.result(called("lead__create", key, **LEAD), agent)
@@ -30,7 +30,7 @@ async def test_a_repeated_tool_call_has_one_effect(both: Desk) -> None:
     assert plans[0]["structuredContent"]["status"] == "approval_required"
 
 
-async def test_a_tool_call_with_a_wrong_key_is_an_error_result(desk: Desk) -> None:
+async def test_a_tool_call_with_a_wrong_key_is_an_error_result(desk: McpDesk) -> None:
     key = fresh()
     await desk.result(called("lead__create", key, **LEAD))
     for wrong in ("x", 5, True, [], {}, "", None, False, 0):
@@ -47,7 +47,7 @@ async def test_a_tool_call_with_a_wrong_key_is_an_error_result(desk: Desk) -> No
     assert await leads(desk.office) == 1
 
 
-async def test_in_the_newest_revision_a_result_has_one_meta(modern: Desk) -> None:
+async def test_in_the_newest_revision_a_result_has_one_meta(modern: McpDesk) -> None:
     key = fresh()
     described = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -7,7 +7,7 @@ import pytest
 
 from countersign import __version__
 from countersign.kernel.mcp.messages import MAX_BATCHED
-from tests.records.mcp.desk import CLIENT, MODERN, NEW, REVISIONS, Desk, initialize, request, tool
+from tests.records.mcp.desk import CLIENT, MODERN, NEW, REVISIONS, McpDesk, initialize, request, tool
 
 every_revision = pytest.mark.parametrize("revision", REVISIONS)
 
@@ -21,7 +21,7 @@ def with_id(raw: str) -> bytes:
 
 
 @pytest.mark.parametrize("raw", ["0", "-7", "1", "18446744073709551616", '"1"', '""', '"ä\\n\\"\\u0001"', '"2.0"'])
-async def test_j1_the_id_comes_back_with_its_type(desk: Desk, raw: str) -> None:
+async def test_j1_the_id_comes_back_with_its_type(desk: McpDesk, raw: str) -> None:
     answer = await desk.send(with_id(raw))
 
     assert answer.json()["id"] == json.loads(raw)
@@ -31,7 +31,7 @@ async def test_j1_the_id_comes_back_with_its_type(desk: Desk, raw: str) -> None:
 @every_revision
 @pytest.mark.parametrize("raw", ["null", "1.5", "1.0", "1e3", "true", "[]", "{}", "-0.0"])
 async def test_j2_an_id_of_another_type_is_refused_and_not_taken_for_a_notification(
-    desk: Desk, revision: str, raw: str
+    desk: McpDesk, revision: str, raw: str
 ) -> None:
     answer = await desk.send(with_id(raw), revision=revision)
 
@@ -54,7 +54,7 @@ UNREADABLE = {
 
 @every_revision
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
-async def test_j3_what_is_not_json_is_a_parse_error(desk: Desk, revision: str, body: bytes) -> None:
+async def test_j3_what_is_not_json_is_a_parse_error(desk: McpDesk, revision: str, body: bytes) -> None:
     answer = await desk.send(body, revision=revision)
 
     assert answer.status_code == 400
@@ -77,7 +77,7 @@ async def test_j3_what_is_not_json_is_a_parse_error(desk: Desk, revision: str, b
         {"jsonrpc": "2.0", "result": {}},
     ],
 )
-async def test_j4_what_is_no_message_is_an_invalid_request(desk: Desk, revision: str, message: object) -> None:
+async def test_j4_what_is_no_message_is_an_invalid_request(desk: McpDesk, revision: str, message: object) -> None:
     answer = await desk.send(message, revision=revision)
 
     assert answer.status_code == 400
@@ -89,19 +89,19 @@ async def test_j4_what_is_no_message_is_an_invalid_request(desk: Desk, revision:
     "method",
     ["fly", "resources/list", "prompts/list", "server/discover", "logging/setLevel", "completion/complete", "", "Ping"],
 )
-async def test_j5_an_unknown_method_is_not_found(desk: Desk, revision: str, method: str) -> None:
+async def test_j5_an_unknown_method_is_not_found(desk: McpDesk, revision: str, method: str) -> None:
     assert (await desk.error(request(method), revision=revision))[0] == -32601
 
 
 @every_revision
 @pytest.mark.parametrize("params", [[], [1], "x", 7, False])
-async def test_j6_params_that_are_no_object_are_invalid(desk: Desk, revision: str, params: object) -> None:
+async def test_j6_params_that_are_no_object_are_invalid(desk: McpDesk, revision: str, params: object) -> None:
     for method in ("ping", "tools/list", "tools/call", "initialize"):
         assert (await desk.error(request(method, params), revision=revision))[0] == -32602
 
 
 @pytest.mark.parametrize("revision", [FIRST, None])
-async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: Desk, revision: str | None) -> None:
+async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: McpDesk, revision: str | None) -> None:
     good, unknown, refused = request("ping"), request("fly"), tool("lead__get", id="x")
     listed = request("tools/list")
 
@@ -117,18 +117,18 @@ async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: Des
     assert by_id[listed["id"]]["result"]["tools"]
 
 
-async def test_j7_a_batch_without_requests_is_only_accepted(desk: Desk) -> None:
+async def test_j7_a_batch_without_requests_is_only_accepted(desk: McpDesk) -> None:
     answer = await desk.send([NOTE, {"jsonrpc": "2.0", "id": 9, "result": {}}], revision=FIRST)
 
     assert (answer.status_code, answer.content) == (202, b"")
 
 
-async def test_j7_a_batch_has_a_limit(desk: Desk) -> None:
+async def test_j7_a_batch_has_a_limit(desk: McpDesk) -> None:
     assert (await desk.send([NOTE] * MAX_BATCHED, revision=FIRST)).status_code == 202
     assert (await desk.send([NOTE] * (MAX_BATCHED + 1), revision=FIRST)).status_code == 400
 
 
-async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: Desk) -> None:
+async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: McpDesk) -> None:
     before = len(await desk.office.all("lead"))
 
     answer = await desk.send([tool("lead__create", title="Never"), initialize(FIRST)], revision=FIRST)
@@ -138,31 +138,31 @@ async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(des
 
 
 @pytest.mark.parametrize("revision", LATER)
-async def test_j9_later_revisions_have_no_batches(desk: Desk, revision: str) -> None:
+async def test_j9_later_revisions_have_no_batches(desk: McpDesk, revision: str) -> None:
     answer = await desk.send([request("ping")], revision=revision)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
 
 
 @every_revision
-async def test_j9_an_empty_batch_is_refused(desk: Desk, revision: str) -> None:
+async def test_j9_an_empty_batch_is_refused(desk: McpDesk, revision: str) -> None:
     answer = await desk.send([], revision=revision)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
 
 
 @every_revision
-async def test_j10_a_revision_that_is_offered_is_agreed_to(desk: Desk, revision: str) -> None:
+async def test_j10_a_revision_that_is_offered_is_agreed_to(desk: McpDesk, revision: str) -> None:
     assert (await desk.result(initialize(revision), revision=None))["protocolVersion"] == revision
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", MODERN, "1999-01-01", ""])
-async def test_j11_for_any_other_the_latest_is_offered(desk: Desk, revision: str) -> None:
+async def test_j11_for_any_other_the_latest_is_offered(desk: McpDesk, revision: str) -> None:
     assert (await desk.result(initialize(revision), revision=None))["protocolVersion"] == NEW
 
 
 @every_revision
-async def test_j12_the_handshake_introduces_the_server(desk: Desk, revision: str) -> None:
+async def test_j12_the_handshake_introduces_the_server(desk: McpDesk, revision: str) -> None:
     result = await desk.result(initialize(revision), revision=None)
 
     assert set(result) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
@@ -174,7 +174,7 @@ async def test_j12_the_handshake_introduces_the_server(desk: Desk, revision: str
 
 
 @every_revision
-async def test_j13_tools_are_offered_and_never_announced_to_change(desk: Desk, revision: str) -> None:
+async def test_j13_tools_are_offered_and_never_announced_to_change(desk: McpDesk, revision: str) -> None:
     result = await desk.result(initialize(revision), revision=None)
 
     assert result["capabilities"] == {"tools": {"listChanged": False}}
@@ -195,24 +195,24 @@ GOOD = {"protocolVersion": NEW, "capabilities": {}, "clientInfo": CLIENT}
         {**GOOD, "clientInfo": "x"},
     ],
 )
-async def test_j14_a_handshake_without_what_it_needs_is_invalid(desk: Desk, params: object) -> None:
+async def test_j14_a_handshake_without_what_it_needs_is_invalid(desk: McpDesk, params: object) -> None:
     assert (await desk.error(request("initialize", params), revision=None))[0] == -32602
 
 
 @every_revision
-async def test_j15_ping_is_answered_before_any_handshake(desk: Desk, revision: str) -> None:
+async def test_j15_ping_is_answered_before_any_handshake(desk: McpDesk, revision: str) -> None:
     assert await desk.result(request("ping"), revision=revision) == {}
     assert await desk.result(request("ping", {"_meta": {"progressToken": 1}}), revision=revision) == {}
 
 
 @every_revision
-async def test_j16_tools_are_listed_and_called_without_a_handshake(desk: Desk, revision: str) -> None:
+async def test_j16_tools_are_listed_and_called_without_a_handshake(desk: McpDesk, revision: str) -> None:
     assert await desk.tools(revision=revision)
     assert (await desk.result(tool("lead__list", limit=1), revision=revision))["isError"] is False
 
 
 @every_revision
-async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: Desk, revision: str) -> None:
+async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: McpDesk, revision: str) -> None:
     """The client validates each response against the schema. This test sends a request of every kind."""
     agent = await desk.office.agent("alice", "*")
     lead = await desk.office.first("lead")
@@ -225,7 +225,7 @@ async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: Desk, revi
 
 
 @every_revision
-async def test_j18_a_cancellation_is_accepted_and_does_nothing(desk: Desk, revision: str) -> None:
+async def test_j18_a_cancellation_is_accepted_and_does_nothing(desk: McpDesk, revision: str) -> None:
     message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1, "reason": "late"}}
 
     answer = await desk.send(message, revision=revision)

@@ -9,7 +9,7 @@ import pytest
 
 from countersign.kernel.mcp.tools import PAGE, ToolList
 from countersign.records.commands.command import APPROVAL, is_tool
-from tests.records.mcp.desk import REVISIONS, Desk, request
+from tests.records.mcp.desk import REVISIONS, McpDesk, request
 
 every_revision = pytest.mark.parametrize("revision", REVISIONS)
 
@@ -17,7 +17,7 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 COMBINATORS = {"oneOf", "anyOf", "allOf", "not", "if", "$ref", "$defs", "enum", "const"}
 
 
-async def test_o1_every_tool_has_a_name_a_description_and_a_schema_of_an_object(desk: Desk) -> None:
+async def test_o1_every_tool_has_a_name_a_description_and_a_schema_of_an_object(desk: McpDesk) -> None:
     for each in await desk.tools("root"):
         assert set(each) == {"name", "title", "description", "inputSchema", "annotations"}
         assert each["title"]
@@ -28,7 +28,7 @@ async def test_o1_every_tool_has_a_name_a_description_and_a_schema_of_an_object(
         assert each["inputSchema"]["additionalProperties"] is False
 
 
-async def test_o2_a_tool_without_arguments_takes_an_empty_object(desk: Desk) -> None:
+async def test_o2_a_tool_without_arguments_takes_an_empty_object(desk: McpDesk) -> None:
     revoke = next(each for each in await desk.tools("root") if each["name"] == "session__revoke")
     assert "required" not in revoke["inputSchema"]
     assert (await desk.called("alice", "session__revoke"))["status"] == "ok"
@@ -43,7 +43,7 @@ def types_in(schema: Any) -> list[Any]:
     return [schema["type"], *types_in(list(schema.values()))] if "type" in schema else types_in(list(schema.values()))
 
 
-async def test_o3_schemas_are_flat_and_of_the_dialect_that_is_meant_when_none_is_named(desk: Desk) -> None:
+async def test_o3_schemas_are_flat_and_of_the_dialect_that_is_meant_when_none_is_named(desk: McpDesk) -> None:
     agent = await desk.office.agent("alice", "*")
     for who in ("root", "alice", agent):
         for each in await desk.tools(who):
@@ -64,14 +64,14 @@ def enums_in(schema: Any) -> list[Any]:
     return [*own, *enums_in(list(schema.values()))]
 
 
-async def test_no_schema_has_an_empty_enum_which_some_clients_refuse(desk: Desk) -> None:
+async def test_no_schema_has_an_empty_enum_which_some_clients_refuse(desk: McpDesk) -> None:
     for who in ("root", "carol", await desk.office.agent("root", "product.*")):
         schemas = {each["name"]: each["inputSchema"] for each in await desk.tools(who)}
         assert [name for name, schema in schemas.items() if [] in enums_in(schema)] == []
         assert "product__count_by" in schemas
 
 
-async def test_o4_names_are_what_every_client_takes_and_each_is_there_once(desk: Desk) -> None:
+async def test_o4_names_are_what_every_client_takes_and_each_is_there_once(desk: McpDesk) -> None:
     names = [each["name"] for each in await desk.tools("root")]
 
     assert all(NAME.fullmatch(name) for name in names)
@@ -79,7 +79,7 @@ async def test_o4_names_are_what_every_client_takes_and_each_is_there_once(desk:
 
 
 @every_revision
-async def test_o5_each_caller_is_listed_the_commands_it_may_use(both: Desk, revision: str) -> None:
+async def test_o5_each_caller_is_listed_the_commands_it_may_use(both: McpDesk, revision: str) -> None:
     agent = await both.office.agent("alice", "lead.get", "lead.update")
     for who in ("root", "alice", "bob", "carol", agent):
         answer = await both.office.http.get("/api/commands", headers=both.office.headers(who))
@@ -90,7 +90,7 @@ async def test_o5_each_caller_is_listed_the_commands_it_may_use(both: Desk, revi
     assert {each["name"] for each in await both.tools(agent)} < {each["name"] for each in await both.tools("alice")}
 
 
-async def test_o5_a_schema_names_only_what_its_caller_sees(both: Desk) -> None:
+async def test_o5_a_schema_names_only_what_its_caller_sees(both: McpDesk) -> None:
     seen = {who: await both.tools(who) for who in ("root", "alice", await both.office.agent("alice", "*"))}
     members = {who: {each["name"]: each["inputSchema"]["properties"] for each in tools} for who, tools in seen.items()}
 
@@ -112,7 +112,7 @@ SIGHTS: dict[str, dict[str, str]] = {
 }
 
 
-async def test_o5_callers_of_the_same_commands_are_each_listed_their_own_fields(both: Desk) -> None:
+async def test_o5_callers_of_the_same_commands_are_each_listed_their_own_fields(both: McpDesk) -> None:
     seen: dict[str, set[str]] = {}
     for name, sight in SIGHTS.items():
         await both.office.person(name, {**SEEN, **sight})
@@ -129,7 +129,7 @@ async def test_o5_callers_of_the_same_commands_are_each_listed_their_own_fields(
     assert "source" not in listed["second"]
 
 
-async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_next(both: Desk) -> None:
+async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_next(both: McpDesk) -> None:
     agent = await both.office.agent("alice", "lead.*")
     before = {each["name"]: each["description"] for each in await both.tools(agent)}
 
@@ -146,7 +146,7 @@ async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_nex
 
 
 @every_revision
-async def test_o14_a_tool_has_the_members_that_its_revision_knows(desk: Desk, revision: str) -> None:
+async def test_o14_a_tool_has_the_members_that_its_revision_knows(desk: McpDesk, revision: str) -> None:
     hints = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
     first = revision == REVISIONS[0]
 
@@ -156,7 +156,7 @@ async def test_o14_a_tool_has_the_members_that_its_revision_knows(desk: Desk, re
         assert set(each["annotations"]) == hints | ({"title"} if first else set())
 
 
-async def test_o14_the_hints_say_what_a_command_does(desk: Desk) -> None:
+async def test_o14_the_hints_say_what_a_command_does(desk: McpDesk) -> None:
     said = {each["name"]: list(each["annotations"].values()) for each in await desk.tools("root")}
 
     # read only, destructive, idempotent, open world
@@ -170,7 +170,7 @@ async def test_o14_the_hints_say_what_a_command_does(desk: Desk) -> None:
         assert said[name] == replaces
 
 
-async def test_o17_all_tools_are_on_one_page_and_a_foreign_cursor_is_refused(desk: Desk) -> None:
+async def test_o17_all_tools_are_on_one_page_and_a_foreign_cursor_is_refused(desk: McpDesk) -> None:
     result = await desk.result(request("tools/list", {}))
 
     assert "nextCursor" not in result
@@ -182,7 +182,7 @@ async def test_o17_all_tools_are_on_one_page_and_a_foreign_cursor_is_refused(des
 
 @pytest.mark.parametrize("size", [1, 7, 79, 80, 81])
 async def test_o17_following_the_pages_leads_to_every_tool_once(
-    desk: Desk, size: int, monkeypatch: pytest.MonkeyPatch
+    desk: McpDesk, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = await desk.tools("root")
     agent = await desk.office.agent("root", "*")
@@ -204,7 +204,7 @@ async def test_o17_following_the_pages_leads_to_every_tool_once(
     assert len(names) > 60
 
 
-async def test_o18_the_order_is_the_same_in_every_call(desk: Desk) -> None:
+async def test_o18_the_order_is_the_same_in_every_call(desk: McpDesk) -> None:
     names = [each["name"] for each in await desk.tools()]
 
     assert names == sorted(names)

@@ -11,7 +11,7 @@ from countersign.kernel.errors import Unavailable
 from countersign.records import tools
 from countersign.records.commands import token_guess_limit
 from countersign.records.dispatch import Dispatch
-from tests.records.mcp.desk import REVISIONS, Desk, initialize, request, tool
+from tests.records.mcp.desk import REVISIONS, McpDesk, initialize, request, tool
 
 every_revision = pytest.mark.parametrize("revision", REVISIONS)
 
@@ -32,7 +32,7 @@ HIDDEN = [
 
 @every_revision
 @pytest.mark.parametrize("name", HIDDEN, ids=lambda name: name[:20])
-async def test_o6_a_hidden_tool_is_as_unknown_as_one_that_never_was(desk: Desk, revision: str, name: str) -> None:
+async def test_o6_a_hidden_tool_is_as_unknown_as_one_that_never_was(desk: McpDesk, revision: str, name: str) -> None:
     agent = await desk.office.agent("alice", "lead.get")
 
     for arguments in ({}, {"id": "x"}, {"no_such_key": 1}):
@@ -40,7 +40,7 @@ async def test_o6_a_hidden_tool_is_as_unknown_as_one_that_never_was(desk: Desk, 
         assert found == (-32602, f"Unknown tool: {name}")
 
 
-async def test_o6_hidden_and_unknown_are_the_same_bytes_but_for_the_name(desk: Desk) -> None:
+async def test_o6_hidden_and_unknown_are_the_same_bytes_but_for_the_name(desk: McpDesk) -> None:
     agent = await desk.office.agent("alice", "lead.get")
     answers = [
         await desk.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name}}, agent)
@@ -54,7 +54,7 @@ async def test_o6_hidden_and_unknown_are_the_same_bytes_but_for_the_name(desk: D
 
 
 @every_revision
-async def test_o7_arguments_may_be_left_out(desk: Desk, revision: str) -> None:
+async def test_o7_arguments_may_be_left_out(desk: McpDesk, revision: str) -> None:
     for params in (
         {"name": "plan__list"},
         {"name": "plan__list", "arguments": None},
@@ -74,7 +74,7 @@ async def test_o7_arguments_may_be_left_out(desk: Desk, revision: str) -> None:
         *({"name": "lead__list", "arguments": each} for each in ([], "{}", 7, True)),
     ],
 )
-async def test_o8_a_malformed_call_is_a_protocol_error(desk: Desk, revision: str, params: object) -> None:
+async def test_o8_a_malformed_call_is_a_protocol_error(desk: McpDesk, revision: str, params: object) -> None:
     assert (await desk.error(request("tools/call", params), revision=revision))[0] == -32602
 
 
@@ -96,7 +96,7 @@ REFUSED: list[tuple[str, bytes]] = [
 
 
 @every_revision
-async def test_o9_a_refused_input_is_a_result_with_the_words_of_rest(both: Desk, revision: str) -> None:
+async def test_o9_a_refused_input_is_a_result_with_the_words_of_rest(both: McpDesk, revision: str) -> None:
     agent = await both.office.agent("alice", "*")
     headers = {**both.office.headers(agent), "Content-Type": "application/json"}
     message = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%b","arguments":%b}}'
@@ -111,7 +111,7 @@ async def test_o9_a_refused_input_is_a_result_with_the_words_of_rest(both: Desk,
 
 
 @every_revision
-async def test_o10_what_needs_approval_is_a_good_result_with_a_plan(both: Desk, revision: str) -> None:
+async def test_o10_what_needs_approval_is_a_good_result_with_a_plan(both: McpDesk, revision: str) -> None:
     agent = await both.office.agent("alice", "lead.*")
     lead = await both.office.first("lead", "alice")
 
@@ -129,7 +129,7 @@ async def test_o10_what_needs_approval_is_a_good_result_with_a_plan(both: Desk, 
 
 @every_revision
 async def test_o11_and_o12_content_is_always_there_and_structured_content_from_2025_06_18_on(
-    both: Desk, revision: str
+    both: McpDesk, revision: str
 ) -> None:
     result = await both.result(tool("lead__search", limit=2), revision=revision)
 
@@ -152,7 +152,7 @@ ASKED: list[tuple[str, dict[str, object]]] = [
 ]
 
 
-async def test_o12_the_envelope_is_that_of_rest(both: Desk) -> None:
+async def test_o12_the_envelope_is_that_of_rest(both: McpDesk) -> None:
     agent = await both.office.agent("bob", "*")
     for who in ("root", "alice", "bob", agent):
         for command, body in ASKED:
@@ -164,11 +164,11 @@ async def test_o12_the_envelope_is_that_of_rest(both: Desk) -> None:
                 assert answer["result"]["structuredContent"] == {"status": "ok", **rest.json()}, (who, command)
 
 
-async def test_o13_no_output_is_promised_that_masking_could_break(desk: Desk) -> None:
+async def test_o13_no_output_is_promised_that_masking_could_break(desk: McpDesk) -> None:
     assert not [each for each in await desk.tools("root") if "outputSchema" in each]
 
 
-async def test_o15_a_call_that_asks_for_a_task_is_simply_carried_out(desk: Desk) -> None:
+async def test_o15_a_call_that_asks_for_a_task_is_simply_carried_out(desk: McpDesk) -> None:
     params = {"name": "lead__list", "arguments": {"limit": 1}, "task": {"ttl": 60000}}
 
     result = await desk.result(request("tools/call", params))
@@ -178,7 +178,7 @@ async def test_o15_a_call_that_asks_for_a_task_is_simply_carried_out(desk: Desk)
 
 
 @every_revision
-async def test_o16_nothing_is_sent_that_was_not_asked_for(desk: Desk, revision: str) -> None:
+async def test_o16_nothing_is_sent_that_was_not_asked_for(desk: McpDesk, revision: str) -> None:
     """Whatever capabilities the client declares, the body of the response is the only message."""
     able = {"sampling": {}, "roots": {"listChanged": True}, "elicitation": {}}
     message = initialize(revision)
@@ -188,7 +188,7 @@ async def test_o16_nothing_is_sent_that_was_not_asked_for(desk: Desk, revision: 
         assert set(answer.json()) == {"jsonrpc", "id", "result"}
 
 
-async def test_o19_a_call_is_limited_and_audited_as_over_rest(both: Desk) -> None:
+async def test_o19_a_call_is_limited_and_audited_as_over_rest(both: McpDesk) -> None:
     agent = await both.office.agent("alice", "lead.*", label="mailbot")
     lead = await both.office.first("lead", "alice", stage="new")
     await both.called(agent, "lead__qualify", id=lead["id"])
@@ -204,7 +204,7 @@ async def test_o19_a_call_is_limited_and_audited_as_over_rest(both: Desk) -> Non
     assert await both.refused(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1") == rest.json()["error"]
 
 
-async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: Desk) -> None:
+async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: McpDesk) -> None:
     agent = await both.office.agent("alice", "*")
 
     answer = await both.send(tool("lead__list"), agent)
@@ -218,7 +218,7 @@ async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: Desk)
 
 
 async def test_o20_what_cannot_be_done_now_is_an_internal_error_with_its_words(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: McpDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*given: object, **named: object) -> object:
         raise Unavailable("the database cannot be reached")
@@ -230,7 +230,7 @@ async def test_o20_what_cannot_be_done_now_is_an_internal_error_with_its_words(
 
 @every_revision
 async def test_o20_a_fault_of_the_service_is_an_internal_error_without_internals(
-    desk: Desk, revision: str, monkeypatch: pytest.MonkeyPatch
+    desk: McpDesk, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*given: object, **named: object) -> object:
         raise RuntimeError("the secret of the house")
@@ -248,7 +248,9 @@ async def test_o20_a_fault_of_the_service_is_an_internal_error_without_internals
     assert "secret" not in answer.text
 
 
-async def test_a_list_that_is_too_long_for_one_message_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_list_that_is_too_long_for_one_message_is_refused(
+    desk: McpDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent = await desk.office.agent("alice", "lead.*")
     assert len((await desk.called(agent, "lead__list"))["value"]) == 500
 

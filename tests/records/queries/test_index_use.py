@@ -15,7 +15,7 @@ from countersign.records.access.view import Caller
 from countersign.records.commands import list_search, select
 from countersign.records.commands.select import SelectStatement, insert_statement, insert_values
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 from tests.servers.postgres import Cluster
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -29,13 +29,13 @@ FOUND = re.compile(r"Index Cond|\bSEARCH t\b")
 SCAN = re.compile(r"Seq Scan on thing|\bSCAN t\b(?! USING)")
 
 
-class Place(Model):
+class RefTarget(Model):
     """The target of refs."""
 
     title = Text()
 
 
-class Thing(Model):
+class IndexedRecord(Model):
     """A model with an indexed field of each kind."""
 
     title = Text(index=True)
@@ -79,7 +79,7 @@ VALUES: Mapping[str, Any] = {
 RANGED = tuple(name for name in FIELDS if name not in ("done", "place"))
 
 
-async def fill(opened: Inside) -> None:
+async def fill(opened: InProcessService) -> None:
     """Insert rows like the rows of records, without their audit entries."""
     luck = random.Random(1)
     root = opened.administrator()
@@ -99,7 +99,9 @@ async def fill(opened: Inside) -> None:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["sqlite", "postgres"])
-async def things(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Inside]:
+async def things(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[InProcessService]:
     """20,000 records, once on SQLite and once on PostgreSQL. Tests only read them, so they are shared."""
     folder, name = tmp_path_factory.mktemp("things"), "things"
     url = f"sqlite:///{folder}/{name}.db"
@@ -107,15 +109,15 @@ async def things(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
         cluster: Cluster = request.getfixturevalue("postgres_cluster")
         cluster.drop(name)
         url = cluster.create(name)
-    async with inside.opened(url, folder, Place, Thing, deadline_s=60) as opened:
+    async with inside.opened(url, folder, RefTarget, IndexedRecord, deadline_s=60) as opened:
         await fill(opened)
         yield opened
 
 
-class Asked:
+class RecordedStatements:
     """The statements of queries, and their query plans."""
 
-    def __init__(self, things: Inside, caller: Caller) -> None:
+    def __init__(self, things: InProcessService, caller: Caller) -> None:
         self.things = things
         self.run = things.run(caller)
 
@@ -151,9 +153,9 @@ def faults(plan: str, *, may_scan: bool = False) -> bool:
     )
 
 
-async def check(things: Inside, queries: Iterable[dict[str, Any]]) -> None:
+async def check(things: InProcessService, queries: Iterable[dict[str, Any]]) -> None:
     """Require that list and search run these queries without reading or sorting the whole table."""
-    asked = Asked(things, things.administrator())
+    asked = RecordedStatements(things, things.administrator())
     bad: list[str] = []
     for query in queries:
         # If most records match, the engine may count them in any way. If few records match, it must use an index.
@@ -165,7 +167,7 @@ async def check(things: Inside, queries: Iterable[dict[str, Any]]) -> None:
     assert not bad, "\n\n".join(bad)
 
 
-async def test_a_page_in_the_order_of_any_indexed_field_is_read_from_its_index(things: Inside) -> None:
+async def test_a_page_in_the_order_of_any_indexed_field_is_read_from_its_index(things: InProcessService) -> None:
     await check(
         things,
         [
@@ -180,8 +182,10 @@ async def test_a_page_in_the_order_of_any_indexed_field_is_read_from_its_index(t
     )
 
 
-async def test_the_newest_dates_are_read_from_an_index_without_sorting_those_of_one_day(things: Inside) -> None:
-    asked = Asked(things, things.administrator())
+async def test_the_newest_dates_are_read_from_an_index_without_sorting_those_of_one_day(
+    things: InProcessService,
+) -> None:
+    asked = RecordedStatements(things, things.administrator())
 
     plan = await asked.plan(asked.statement(order=[{"field": "day", "dir": "desc"}], limit=50))
 
@@ -189,7 +193,7 @@ async def test_the_newest_dates_are_read_from_an_index_without_sorting_those_of_
     assert "Sort" not in plan
 
 
-async def test_a_filter_on_one_indexed_field_is_answered_by_its_index(things: Inside) -> None:
+async def test_a_filter_on_one_indexed_field_is_answered_by_its_index(things: InProcessService) -> None:
     place = (await things.value(things.administrator(), "place", "list", limit=1))[0]["id"]
     await check(
         things,
@@ -201,7 +205,7 @@ async def test_a_filter_on_one_indexed_field_is_answered_by_its_index(things: In
     )
 
 
-async def test_a_filter_of_many_values_is_answered_by_its_index(things: Inside) -> None:
+async def test_a_filter_of_many_values_is_answered_by_its_index(things: InProcessService) -> None:
     emails = [f"person{number}@example.com" for number in range(0, 8_000, 40)]
     titles = [f"title {number}" for number in range(0, 5_000, 25)]
     await check(
@@ -214,7 +218,7 @@ async def test_a_filter_of_many_values_is_answered_by_its_index(things: Inside) 
     )
 
 
-async def test_a_filter_and_the_order_of_one_indexed_field_share_its_index(things: Inside) -> None:
+async def test_a_filter_and_the_order_of_one_indexed_field_share_its_index(things: InProcessService) -> None:
     await check(
         things,
         [
@@ -226,18 +230,18 @@ async def test_a_filter_and_the_order_of_one_indexed_field_share_its_index(thing
     )
 
 
-async def test_a_page_of_a_caller_who_sees_a_part_is_read_from_an_index_too(things: Inside) -> None:
+async def test_a_page_of_a_caller_who_sees_a_part_is_read_from_an_index_too(things: InProcessService) -> None:
     grant = Grant(model="thing", commands="*", clear=FIELDS[:-1], masked=("email",), rows=(where("plain", eq="x"),))
     places = Grant(model="place", commands="*", clear="*", rows=(where("title", is_null=True),))
-    asked = Asked(things, await things.person(grant, places))
+    asked = RecordedStatements(things, await things.person(grant, places))
     for name in FIELDS[:-2]:
         for direction in ("asc", "desc"):
             made = asked.statement(order=[{"field": name, "dir": direction}], limit=50)
             assert not faults(await asked.plan(made)), made.text
 
 
-async def test_the_check_sees_a_sort_and_a_scan(things: Inside) -> None:
-    asked = Asked(things, things.administrator())
+async def test_the_check_sees_a_sort_and_a_scan(things: InProcessService) -> None:
+    asked = RecordedStatements(things, things.administrator())
 
     assert faults(await asked.plan(asked.statement(order=[{"field": "plain"}], limit=50)))
     assert faults(await asked.plan(asked.statement(order=[{"field": "plain"}], limit=50)), may_scan=True)

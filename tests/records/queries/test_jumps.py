@@ -21,15 +21,15 @@ from countersign.records.commands.seek_pagination import MAX_POSITIONS, KnownPos
 from countersign.records.commands.select import insert_statement, insert_values
 from tests.figures import Figures
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 from tests.records.queries import worlds
 from tests.records.queries.oracle import Query
-from tests.records.queries.test_queries import SLOW, Viewer, World, cases, filled
+from tests.records.queries.test_queries import SLOW, QueryWorld, Viewer, cases, filled
 
 ROWS = 4_000
 
 
-def listed(opened: Inside, caller: Caller, model: str, query: Query) -> ListQuery:
+def listed(opened: InProcessService, caller: Caller, model: str, query: Query) -> ListQuery:
     """Return the list of a query."""
     run = opened.run(caller)
     view = run.view_of(model)
@@ -37,7 +37,9 @@ def listed(opened: Inside, caller: Caller, model: str, query: Query) -> ListQuer
     return ListQuery(reading, view.reach("list"), list_search.read_query(run, model, "list", query))
 
 
-async def jumped(world: World, viewer: Viewer, query: Query, known: KnownPositions, offset: int, limit: int) -> Any:
+async def jumped(
+    world: QueryWorld, viewer: Viewer, query: Query, known: KnownPositions, offset: int, limit: int
+) -> Any:
     """Return the rows of a jump as they are sent."""
     run = world.opened.run(viewer.caller)
     rows = await PageSeeker(run, listed(world.opened, viewer.caller, "thing", query), known).page(offset, limit)
@@ -45,7 +47,7 @@ async def jumped(world: World, viewer: Viewer, query: Query, known: KnownPositio
     return msgspec.json.decode(msgspec.json.encode(shown))
 
 
-async def check(world: World, viewer: Viewer, query: Query, step: int, luck: random.Random) -> int:
+async def check(world: QueryWorld, viewer: Viewer, query: Query, step: int, luck: random.Random) -> int:
     """Jump to random positions in one list, with the cached positions of earlier jumps. Return the number of jumps."""
     asked = {name: query[name] for name in ("filter", "order") if name in query}
     whole = await world.ask(viewer.caller, "list", asked)
@@ -76,7 +78,7 @@ async def test_a_jump_gives_what_the_whole_list_has_there(
     def on_a_model(model: type[Model], seed: int) -> None:
         counted["models"] += 1
         opening = filled(database_url, tmp_path, counted["models"], model, seed)
-        world: World = here(opening.__aenter__())
+        world: QueryWorld = here(opening.__aenter__())
 
         @settings(quick, max_examples=each)
         @given(cases(world), st.integers(1, 9), st.randoms(use_true_random=False))
@@ -135,7 +137,7 @@ FILTERS: list[list[dict[str, Any]]] = [
 
 
 @pytest.fixture
-async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """4,000 deals with equal and empty values in each field."""
     async with inside.opened(database_url, tmp_path, Shop, Deal, deadline_s=60) as opened:
         luck = random.Random(5)
@@ -157,17 +159,17 @@ async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
 
 
 @pytest.fixture
-async def clerk(trade: Inside) -> Caller:
+async def clerk(trade: InProcessService) -> Caller:
     """A caller who does not see lost deals, e-mail addresses and small shops."""
     return await trade.person(*GRANTS)
 
 
-async def page(trade: Inside, caller: Caller, **query: Any) -> Any:
+async def page(trade: InProcessService, caller: Caller, **query: Any) -> Any:
     """Return a page of deals."""
     return await trade.value(caller, "deal", "list", **query)
 
 
-async def test_pages_far_down_are_those_of_the_whole(trade: Inside, clerk: Caller) -> None:
+async def test_pages_far_down_are_those_of_the_whole(trade: InProcessService, clerk: Caller) -> None:
     luck = random.Random(7)
     for order in ORDERS:
         for conditions in FILTERS:
@@ -180,7 +182,7 @@ async def test_pages_far_down_are_those_of_the_whole(trade: Inside, clerk: Calle
 
 
 @pytest.mark.parametrize("change", ["create", "delete", "show", "hide", "move"])
-async def test_a_change_before_the_page_moves_it(trade: Inside, clerk: Caller, change: str) -> None:
+async def test_a_change_before_the_page_moves_it(trade: InProcessService, clerk: Caller, change: str) -> None:
     """Cached positions of the list are no longer used after a change."""
     root = trade.administrator()
     query: dict[str, Any] = {"order": [{"field": "title"}]}
@@ -204,7 +206,7 @@ async def test_a_change_before_the_page_moves_it(trade: Inside, clerk: Caller, c
         assert await page(trade, clerk, **query, limit=10, offset=offset) == after[offset : offset + 10]
 
 
-async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: Inside, clerk: Caller) -> None:
+async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: InProcessService, clerk: Caller) -> None:
     root = trade.administrator()
 
     async def write() -> None:
@@ -226,7 +228,7 @@ async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: Inside, 
         assert [each["id"] for each in rows] == ids_of[first : first + 50]
 
 
-async def test_the_number_of_remembered_jumps_is_bounded(trade: Inside, clerk: Caller) -> None:
+async def test_the_number_of_remembered_jumps_is_bounded(trade: InProcessService, clerk: Caller) -> None:
     for number in range(list_search.MAX_LISTS + 5):
         await page(trade, clerk, filter=[{"field": "size", "op": "ne", "value": number}], limit=1, offset=1_500)
     known = KnownPositions(1)
@@ -240,7 +242,7 @@ async def test_the_number_of_remembered_jumps_is_bounded(trade: Inside, clerk: C
     assert known.before(MAX_POSITIONS * 2) == SeekPosition(MAX_POSITIONS * 2, (str(MAX_POSITIONS * 2),))
 
 
-async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: Inside, clerk: Caller) -> None:
+async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: InProcessService, clerk: Caller) -> None:
     """On SQLite, such a list uses the index of the order and not the index of the filter."""
     conditions = [{"field": "stage", "op": "in", "value": ["new", "won"]}]
     query: dict[str, Any] = {"order": [{"field": "size"}], "filter": conditions}

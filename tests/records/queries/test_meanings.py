@@ -8,7 +8,7 @@ import pytest
 
 from countersign.declare import Bool, Date, Model, Number, Select, Text
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 
 class Item(Model):
@@ -23,26 +23,26 @@ class Item(Model):
 
 
 @pytest.fixture
-async def items(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def items(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without items, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Item) as opened:
         yield opened
 
 
-async def put(items: Inside, name: str, *values: Any) -> None:
+async def put(items: InProcessService, name: str, *values: Any) -> None:
     """Create items with these values of one field."""
     for value in values:
         await items.value(items.administrator(), "item", "create", **{name: value})
 
 
-async def found(items: Inside, name: str, operator: str, value: Any) -> list[Any]:
+async def found(items: InProcessService, name: str, operator: str, value: Any) -> list[Any]:
     """Return the values of the field in the items that meet a condition."""
     condition = {"field": name, "op": operator, "value": value}
     rows = await items.value(items.administrator(), "item", "list", filter=[condition], order=[{"field": name}])
     return [row[name] for row in rows]
 
 
-async def in_order(items: Inside, name: str, direction: str) -> list[Any]:
+async def in_order(items: InProcessService, name: str, direction: str) -> list[Any]:
     """Return the values of the field in all items, in the order of the field."""
     order = [{"field": name, "dir": direction}]
     return [row[name] for row in await items.value(items.administrator(), "item", "list", order=order)]
@@ -69,7 +69,7 @@ CONTAINED = [
 NOT_CONTAINED = [("1000", "%"), ("ab", "_"), ("a", "a "), ("ı", "i"), ("e\u0301", "e"), ("", "x"), ("a", "\\")]
 
 
-async def test_contains_compares_without_case_and_composition(items: Inside) -> None:
+async def test_contains_compares_without_case_and_composition(items: InProcessService) -> None:
     await put(items, "word", *(text for text, _ in CONTAINED + NOT_CONTAINED), None)
 
     for text, part in CONTAINED:
@@ -79,7 +79,7 @@ async def test_contains_compares_without_case_and_composition(items: Inside) -> 
     assert None not in await found(items, "word", "contains", "")
 
 
-async def test_equality_of_texts_is_exact(items: Inside) -> None:
+async def test_equality_of_texts_is_exact(items: InProcessService) -> None:
     words = ["a", "A", "a ", "é", "e\u0301", ""]
     await put(items, "word", *words)
 
@@ -89,7 +89,7 @@ async def test_equality_of_texts_is_exact(items: Inside) -> None:
 
 
 @pytest.mark.parametrize("name", ["word", "indexed"])
-async def test_texts_are_ordered_by_code_point(items: Inside, name: str) -> None:
+async def test_texts_are_ordered_by_code_point(items: InProcessService, name: str) -> None:
     ordered = ["", "10", "9", "A", "Z", "a", "b", "z", "~", "é", "ﬁ", "\uffff", "\U00010000", "\U0001f600"]
     await put(items, name, *reversed(ordered), None)
 
@@ -99,7 +99,7 @@ async def test_texts_are_ordered_by_code_point(items: Inside, name: str) -> None
     assert await found(items, name, "lte", "9") == ["", "10", "9"]
 
 
-async def test_options_are_compared_and_ordered_as_declared(items: Inside) -> None:
+async def test_options_are_compared_and_ordered_as_declared(items: InProcessService) -> None:
     await put(items, "stage", "alpha", None, "zulu", "mike")
 
     assert await in_order(items, "stage", "asc") == ["zulu", "mike", "alpha", None]
@@ -114,7 +114,7 @@ async def test_options_are_compared_and_ordered_as_declared(items: Inside) -> No
     ("name", "values"),
     [("size", [-(2**53) + 1, -1, 0, 10, 9_999, 2**53 - 1]), ("day", ["0001-01-01", "2024-02-29", "9999-12-31"])],
 )
-async def test_numbers_and_days_are_compared_by_value(items: Inside, name: str, values: list[Any]) -> None:
+async def test_numbers_and_days_are_compared_by_value(items: InProcessService, name: str, values: list[Any]) -> None:
     await put(items, name, None, *reversed(values))
 
     assert await in_order(items, name, "asc") == [*values, None]
@@ -133,7 +133,9 @@ async def test_numbers_and_days_are_compared_by_value(items: Inside, name: str, 
         ("stage", "zulu", "mike"),
     ],
 )
-async def test_only_ne_and_is_null_match_an_empty_value(items: Inside, name: str, value: Any, other: Any) -> None:
+async def test_only_ne_and_is_null_match_an_empty_value(
+    items: InProcessService, name: str, value: Any, other: Any
+) -> None:
     await put(items, name, value, None)
 
     assert await found(items, name, "eq", value) == [value]

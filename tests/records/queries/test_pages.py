@@ -10,7 +10,7 @@ from countersign.declare import Bool, Date, LongText, Model, Moment, Money, Numb
 from countersign.records.access.view import Caller
 from countersign.records.commands.errors import BadInput
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 from tests.records.queries import oracle
 
 
@@ -35,19 +35,19 @@ RANGES = ("gt", "gte", "lt", "lte")
 
 
 @pytest.fixture
-async def samples(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def samples(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without samples, once on SQLite and once on PostgreSQL."""
     async with inside.opened(database_url, tmp_path, Sample) as opened:
         yield opened
 
 
 @pytest.fixture
-def caller(samples: Inside) -> Caller:
+def caller(samples: InProcessService) -> Caller:
     """A caller who sees everything in clear."""
     return samples.administrator()
 
 
-async def refused(samples: Inside, caller: Caller, **query: object) -> str:
+async def refused(samples: InProcessService, caller: Caller, **query: object) -> str:
     """Return the error of a query, which must be the same for list and search."""
     reasons: set[str] = set()
     for command in ("list", "search"):
@@ -58,7 +58,7 @@ async def refused(samples: Inside, caller: Caller, **query: object) -> str:
     return reason
 
 
-async def test_a_search_is_in_order_with_and_without_a_limit(samples: Inside, caller: Caller) -> None:
+async def test_a_search_is_in_order_with_and_without_a_limit(samples: InProcessService, caller: Caller) -> None:
     ids = sorted([(await samples.value(caller, "sample", "create", size=n % 3))["id"] for n in range(30)])
 
     queries: list[dict[str, Any]] = [{}, {"limit": 30}, {"offset": 0}, {"filter": []}, {"filter": [], "order": []}]
@@ -70,7 +70,7 @@ async def test_a_search_is_in_order_with_and_without_a_limit(samples: Inside, ca
     assert [row["id"] for row in found["rows"]] == ids[::-1]
 
 
-async def test_a_page_beyond_the_end_is_empty_and_shows_the_total(samples: Inside, caller: Caller) -> None:
+async def test_a_page_beyond_the_end_is_empty_and_shows_the_total(samples: InProcessService, caller: Caller) -> None:
     for number in range(3):
         await samples.value(caller, "sample", "create", size=number)
 
@@ -81,7 +81,7 @@ async def test_a_page_beyond_the_end_is_empty_and_shows_the_total(samples: Insid
     assert await samples.value(caller, "sample", "list", offset=2**53 - 1) == []
 
 
-async def test_pages_put_together_are_the_whole(samples: Inside, caller: Caller) -> None:
+async def test_pages_put_together_are_the_whole(samples: InProcessService, caller: Caller) -> None:
     for number in range(25):
         await samples.value(caller, "sample", "create", size=number % 2 or None, title="x" * (number % 3))
     order = [{"field": "size", "dir": "desc"}, {"field": "title"}]
@@ -93,7 +93,7 @@ async def test_pages_put_together_are_the_whole(samples: Inside, caller: Caller)
     assert len(whole) == 25
 
 
-async def test_operators_that_do_not_fit_the_kind_are_refused(samples: Inside, caller: Caller) -> None:
+async def test_operators_that_do_not_fit_the_kind_are_refused(samples: InProcessService, caller: Caller) -> None:
     misfits = [(name, "contains") for name in FITTING if name not in ("title", "story", "id")]
     misfits += [(name, operator) for name in ("done", "parent") for operator in RANGES]
     for field, operator in misfits:
@@ -114,7 +114,7 @@ MISFITS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("field", list(FITTING))
-async def test_a_value_of_another_kind_is_refused(samples: Inside, caller: Caller, field: str) -> None:
+async def test_a_value_of_another_kind_is_refused(samples: InProcessService, caller: Caller, field: str) -> None:
     for value in NEVER + MISFITS[field]:
         for operator, operand in (("eq", value), ("ne", value), ("in", [FITTING[field], value])):
             condition = {"field": field, "op": operator, "value": operand}
@@ -163,12 +163,12 @@ MALFORMED: list[dict[str, Any]] = [
 ]
 
 
-async def test_malformed_queries_are_refused(samples: Inside, caller: Caller) -> None:
+async def test_malformed_queries_are_refused(samples: InProcessService, caller: Caller) -> None:
     for query in MALFORMED:
         assert await refused(samples, caller, **query), query
 
 
-async def test_queries_at_the_limits_are_answered(samples: Inside, caller: Caller) -> None:
+async def test_queries_at_the_limits_are_answered(samples: InProcessService, caller: Caller) -> None:
     await samples.value(caller, "sample", "create", size=1)
     conditions = [{"field": "size", "op": "in", "value": list(range(each, each + 1_000))} for each in range(-998, -948)]
     order = [{"field": name} for name in ("title", "size", "day", "stage", "id")]
@@ -179,7 +179,7 @@ async def test_queries_at_the_limits_are_answered(samples: Inside, caller: Calle
 
 
 @pytest.mark.parametrize("others", [3, 500])
-async def test_few_and_many_values_of_in_find_the_same(samples: Inside, caller: Caller, others: int) -> None:
+async def test_few_and_many_values_of_in_find_the_same(samples: InProcessService, caller: Caller, others: int) -> None:
     values = {"title": 'a"\\\u00e9\U0001f600\n', "size": 2**53 - 1, "day": "2024-02-29", "done": True, "stage": "late"}
     made = await samples.value(caller, "sample", "create", **values)
     await samples.value(caller, "sample", "create")
@@ -191,21 +191,21 @@ async def test_few_and_many_values_of_in_find_the_same(samples: Inside, caller: 
         assert [row["id"] for row in found] == [made["id"]], name
 
 
-async def test_names_that_are_no_fields_are_unknown(samples: Inside, caller: Caller) -> None:
+async def test_names_that_are_no_fields_are_unknown(samples: InProcessService, caller: Caller) -> None:
     for name in ("changed", "revision", "title__folded", "x", "Title", "", "size ", "id.id", "t.id"):
         condition = {"field": name, "op": "is_null", "value": True}
         assert await refused(samples, caller, filter=[condition]) == f"unknown field sample.{name}"
         assert await refused(samples, caller, order=[{"field": name}]) == f"unknown field sample.{name}"
 
 
-async def moments(samples: Inside, caller: Caller, operator: str, operand: Any) -> list[str]:
+async def moments(samples: InProcessService, caller: Caller, operator: str, operand: Any) -> list[str]:
     """Return the instants of the audit entries that meet a condition, in order."""
     condition = {"field": "at", "op": operator, "value": operand}
     rows = await samples.value(caller, "audit_entry", "list", filter=[condition], order=[{"field": "at"}])
     return [row["at"] for row in rows]
 
 
-async def test_moments_are_compared_as_they_are_shown(samples: Inside, caller: Caller) -> None:
+async def test_moments_are_compared_as_they_are_shown(samples: InProcessService, caller: Caller) -> None:
     """Instants are stored in microseconds and shown in milliseconds."""
     at = Moment()
     for _ in range(5):
@@ -222,7 +222,7 @@ async def test_moments_are_compared_as_they_are_shown(samples: Inside, caller: C
             assert await moments(samples, caller, "in", [operand]) == [each for each in every if each == operand]
 
 
-async def test_a_value_that_is_not_an_instant_is_refused(samples: Inside, caller: Caller) -> None:
+async def test_a_value_that_is_not_an_instant_is_refused(samples: InProcessService, caller: Caller) -> None:
     for wrong in ("2026-11-20", "2026-11-20T10:00:00", "2026-02-30T10:00:00Z", "2026-11-20T25:00:00Z", 5, None, True):
         with pytest.raises(BadInput, match=r"audit_entry\.at"):
             await moments(samples, caller, "gt", wrong)

@@ -14,7 +14,7 @@ from countersign.declare import Grant, Model, Ref, Where
 from countersign.records.access.view import Caller
 from tests.figures import Figures
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 from tests.records.queries import oracle, worlds
 from tests.records.queries.oracle import Query, Record
 
@@ -30,10 +30,10 @@ class Viewer(NamedTuple):
     records: list[Record]
 
 
-class World:
+class QueryWorld:
     """A database with records of one random model, and two callers: one sees everything, and one sees a part."""
 
-    def __init__(self, opened: Inside) -> None:
+    def __init__(self, opened: InProcessService) -> None:
         self.opened = opened
         self.model = opened.models["thing"]
         self.viewers: list[Viewer] = []
@@ -99,7 +99,7 @@ def vars_of(rule: Where) -> dict[str, Any]:
     return {"field": rule.field, "op": rule.operator, "value": rule.value}
 
 
-def cases(world: World) -> st.SearchStrategy[tuple[Viewer, Query, str]]:
+def cases(world: QueryWorld) -> st.SearchStrategy[tuple[Viewer, Query, str]]:
     """Generate a caller, a query, and a field that the caller sees."""
     return st.sampled_from(world.viewers).flatmap(
         lambda viewer: st.tuples(
@@ -109,13 +109,13 @@ def cases(world: World) -> st.SearchStrategy[tuple[Viewer, Query, str]]:
 
 
 @asynccontextmanager
-async def filled(url: str, folder: Path, number: int, model: type[Model], seed: int) -> AsyncGenerator[World]:
+async def filled(url: str, folder: Path, number: int, model: type[Model], seed: int) -> AsyncGenerator[QueryWorld]:
     """Create a world in its own file on SQLite, or in its own schema on PostgreSQL."""
     place = folder / str(number)
     place.mkdir()
     own_url = f"sqlite:///{place}/test.db" if url.startswith("sqlite") else url
-    async with inside.opened(own_url, place, worlds.Target, model, schema=f"world_{number}") as opened:
-        world = World(opened)
+    async with inside.opened(own_url, place, worlds.RefTarget, model, schema=f"world_{number}") as opened:
+        world = QueryWorld(opened)
         await world.fill(random.Random(seed))
         yield world
 
@@ -139,7 +139,7 @@ async def test_queries_give_what_the_oracle_gives(
     def on_a_model(model: type[Model], seed: int) -> None:
         counted["models"] += 1
         opening = filled(database_url, tmp_path, counted["models"], model, seed)
-        world: World = here(opening.__aenter__())
+        world: QueryWorld = here(opening.__aenter__())
         counted["records"] += len(world.viewers[0].records)
 
         @settings(quick, max_examples=each)

@@ -11,7 +11,7 @@ from countersign.declare.condition import OPERATORS
 from countersign.records.access.view import Caller
 from countersign.records.commands.errors import BadInput
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 from tests.records.queries import oracle
 
 ME = "b" * 24
@@ -51,7 +51,7 @@ def some_deals(*conditions: Any) -> tuple[Grant, ...]:
 
 
 @pytest.fixture
-async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """Twelve shops, half of them open, and 96 deals."""
     async with inside.opened(database_url, tmp_path, Shop, Deal) as opened:
         root = opened.administrator()
@@ -73,14 +73,14 @@ async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
         yield opened
 
 
-async def refused(trade: Inside, caller: Caller, command: str, **query: object) -> str:
+async def refused(trade: InProcessService, caller: Caller, command: str, **query: object) -> str:
     """Return the error of a query."""
     with pytest.raises(BadInput) as caught:
         await trade.value(caller, "deal", command, **query)
     return str(caught.value)
 
 
-async def visible(trade: Inside, caller: Caller, hidden: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
+async def visible(trade: InProcessService, caller: Caller, hidden: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
     """Return the deals that a caller must see, as the caller must see them: deals without the hidden values, with
     closed shops shown as empty."""
     root = trade.administrator()
@@ -95,7 +95,7 @@ async def visible(trade: Inside, caller: Caller, hidden: dict[str, tuple[Any, ..
     return found
 
 
-async def test_masked_hidden_and_missing_fields_are_refused_with_the_same_text(trade: Inside) -> None:
+async def test_masked_hidden_and_missing_fields_are_refused_with_the_same_text(trade: InProcessService) -> None:
     person = await trade.person(*some_deals())
     agent = await trade.agent("scout", *some_deals())
     values: dict[str, Any] = {"in": ["p1@example.com"], "is_null": True}
@@ -117,7 +117,7 @@ async def test_masked_hidden_and_missing_fields_are_refused_with_the_same_text(t
             assert await refused(trade, caller, "count_by", field=name) == unknown
 
 
-async def test_an_administrators_agent_filters_on_everything_but_personal_fields(trade: Inside) -> None:
+async def test_an_administrators_agent_filters_on_everything_but_personal_fields(trade: InProcessService) -> None:
     agent = await trade.agent("scout")
 
     condition = {"field": "email", "op": "eq", "value": "p1@example.com"}
@@ -152,7 +152,7 @@ QUERIES: list[dict[str, Any]] = [
     ids=lambda value: value.field if hasattr(value, "field") else "",
 )
 async def test_rows_totals_and_groups_are_of_the_rows_a_rule_leaves(
-    trade: Inside, rule: Any, hidden: dict[str, tuple[Any, ...]]
+    trade: InProcessService, rule: Any, hidden: dict[str, tuple[Any, ...]]
 ) -> None:
     caller = await trade.person(*some_deals(rule))
     model = trade.models["deal"]
@@ -169,7 +169,7 @@ async def test_rows_totals_and_groups_are_of_the_rows_a_rule_leaves(
             assert groups == oracle.groups(model, there, field, condition), query
 
 
-async def test_several_grants_add_their_rows_up(trade: Inside) -> None:
+async def test_several_grants_add_their_rows_up(trade: InProcessService) -> None:
     caller = await trade.person(*some_deals(where("region", eq="north"), where("stage", eq="won")), *some_deals(
         where("margin", gte=50)
     ))  # fmt: skip
@@ -184,14 +184,14 @@ async def test_several_grants_add_their_rows_up(trade: Inside) -> None:
     assert found["total"] == len(meant)
 
 
-async def test_a_rule_about_the_caller_is_filled_in(trade: Inside) -> None:
+async def test_a_rule_about_the_caller_is_filled_in(trade: InProcessService) -> None:
     caller = await trade.person(*some_deals(where("id", eq=CALLER)), user_id=ME)
 
     assert await trade.value(caller, "deal", "search") == {"rows": [], "total": 0}
     assert await trade.value(caller, "deal", "count_by", field="stage") == []
 
 
-async def test_a_hidden_record_is_not_found_by_its_id_nor_through_a_ref(trade: Inside) -> None:
+async def test_a_hidden_record_is_not_found_by_its_id_nor_through_a_ref(trade: InProcessService) -> None:
     caller = await trade.person(*some_deals(where("region", eq="north")))
     root = trade.administrator()
     hidden = (await trade.value(root, "deal", "list", filter=[{"field": "region", "op": "eq", "value": "south"}]))[0]

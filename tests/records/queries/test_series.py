@@ -13,7 +13,7 @@ from countersign.declare import Date, Grant, Model, Number, Ref, Select, Text, w
 from countersign.records.access.view import Caller
 from countersign.records.commands.errors import BadInput
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 FIRST = date(2026, 1, 1)
 
@@ -50,7 +50,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-async def sales(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def sales(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A shop with all sales."""
     async with inside.opened(database_url, tmp_path, Shop, Sale) as opened:
         root = opened.administrator()
@@ -60,7 +60,7 @@ async def sales(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
         yield opened
 
 
-async def value(sales: Inside, caller: Caller, command: str, /, **body: object) -> Any:
+async def value(sales: InProcessService, caller: Caller, command: str, /, **body: object) -> Any:
     """Run a command, and return its value as decoded JSON."""
     model, _, name = command.partition(".")
     return msgspec.json.decode(msgspec.json.encode(await sales.value(caller, model, name, **body)))
@@ -99,7 +99,7 @@ def sold_in(within: list[dict[str, Any]], step: str, at: str) -> list[dict[str, 
 
 @pytest.mark.parametrize("step", ["day", "week", "month", "quarter", "year"])
 @pytest.mark.parametrize("fn", ["count", "sum", "avg", "median"])
-async def test_every_point_is_what_counting_by_hand_gives(sales: Inside, fn: str, step: str) -> None:
+async def test_every_point_is_what_counting_by_hand_gives(sales: InProcessService, fn: str, step: str) -> None:
     asked: dict[str, Any] = {"fn": fn, "date": "day", "step": step, "from": "2026-02-03", "to": "2026-09-30"}
     if fn != "count":
         asked["field"] = "amount"
@@ -113,7 +113,7 @@ async def test_every_point_is_what_counting_by_hand_gives(sales: Inside, fn: str
     assert steps == sorted({*steps, *(first_day(each["day"], step) for each in within)})
 
 
-async def test_the_previous_period_has_the_same_length(sales: Inside) -> None:
+async def test_the_previous_period_has_the_same_length(sales: InProcessService) -> None:
     found = await value(sales, sales.administrator(), "sale.series", date="day", **days("2026-02-01", "2026-02-10"))
 
     previous = found["previous"]
@@ -126,7 +126,7 @@ def days(first: str, last: str) -> dict[str, str]:
     return {"from": first, "to": last}
 
 
-async def test_groups_add_up_to_the_whole(sales: Inside) -> None:
+async def test_groups_add_up_to_the_whole(sales: InProcessService) -> None:
     year = days("2026-01-01", "2026-12-31")
     root = sales.administrator()
 
@@ -138,7 +138,7 @@ async def test_groups_add_up_to_the_whole(sales: Inside) -> None:
     assert list(shops["names"].values()) == ["Main street"]
 
 
-async def test_a_filter_limits_the_series(sales: Inside) -> None:
+async def test_a_filter_limits_the_series(sales: InProcessService) -> None:
     only = [{"field": "kind", "op": "eq", "value": "cash"}]
 
     found = await value(sales, sales.administrator(), "sale.series", date="day", filter=only, **days(*YEAR))
@@ -149,7 +149,7 @@ async def test_a_filter_limits_the_series(sales: Inside) -> None:
 YEAR = ("2026-01-01", "2026-12-31")
 
 
-async def test_only_visible_records_are_counted(sales: Inside) -> None:
+async def test_only_visible_records_are_counted(sales: InProcessService) -> None:
     some = await sales.person(
         Grant(model="sale", commands="*", clear=("title", "day", "amount", "kind"), rows=(where("kind", eq="card"),))
     )
@@ -178,7 +178,7 @@ async def test_only_visible_records_are_counted(sales: Inside) -> None:
         ({"from": "2024-01-01", "step": "day"}, "a series has 400 points at most: give a shorter period"),
     ],
 )
-async def test_an_unanswerable_series_is_refused(sales: Inside, body: dict[str, Any], text: str) -> None:
+async def test_an_unanswerable_series_is_refused(sales: InProcessService, body: dict[str, Any], text: str) -> None:
     some = await sales.person(Grant(model="sale", commands="*", clear=("title", "day", "amount")))
     asked = {"date": "day", **days(*YEAR), **body}
 

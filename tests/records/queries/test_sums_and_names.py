@@ -12,7 +12,7 @@ from countersign.declare.fields.kinds import LARGEST
 from countersign.records.access.view import Caller
 from countersign.records.commands.errors import BadInput
 from tests.records import inside
-from tests.records.inside import Inside
+from tests.records.inside import InProcessService
 
 
 class Owner(Model, shown_as="name"):
@@ -44,7 +44,7 @@ CHEAP = where("price", lt=100)
 
 
 @pytest.fixture
-async def land(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+async def land(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """Two owners, six plots with prices from 0 to 250, and a fence for each plot."""
     async with inside.opened(database_url, tmp_path, Owner, Plot, Fence) as opened:
         root = opened.administrator()
@@ -56,13 +56,13 @@ async def land(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
         yield opened
 
 
-async def value(land: Inside, caller: Caller, command: str, /, **body: object) -> Any:
+async def value(land: InProcessService, caller: Caller, command: str, /, **body: object) -> Any:
     """Run a command, and return its value as decoded JSON."""
     model, _, name = command.partition(".")
     return msgspec.json.decode(msgspec.json.encode(await land.value(caller, model, name, **body)))
 
 
-async def surveyor(land: Inside) -> Caller:
+async def surveyor(land: InProcessService) -> Caller:
     """A caller who sees cheap plots without their price, and owners as tokens."""
     return await land.person(
         Grant(model="plot", commands="*", clear=("title", "area", "owner", "sold"), rows=(CHEAP,)),
@@ -71,7 +71,7 @@ async def surveyor(land: Inside) -> Caller:
     )
 
 
-async def test_sums_cover_the_whole_result_and_not_the_page(land: Inside) -> None:
+async def test_sums_cover_the_whole_result_and_not_the_page(land: InProcessService) -> None:
     root = land.administrator()
 
     found = await value(land, root, "plot.search", sums=["area", "price"], limit=2, offset=1)
@@ -81,7 +81,7 @@ async def test_sums_cover_the_whole_result_and_not_the_page(land: Inside) -> Non
     assert "names" not in found
 
 
-async def test_sums_of_nothing_are_zero(land: Inside) -> None:
+async def test_sums_of_nothing_are_zero(land: InProcessService) -> None:
     nothing = [{"field": "title", "op": "eq", "value": "no such plot"}]
 
     found = await value(land, land.administrator(), "plot.search", filter=nothing, sums=["area"])
@@ -89,7 +89,7 @@ async def test_sums_of_nothing_are_zero(land: Inside) -> None:
     assert found == {"rows": [], "total": 0, "sums": {"area": {"sum": 0, "count": 0}}}
 
 
-async def test_a_sum_of_negative_and_large_numbers_is_exact_or_null(land: Inside) -> None:
+async def test_a_sum_of_negative_and_large_numbers_is_exact_or_null(land: InProcessService) -> None:
     root = land.administrator()
     for area in (LARGEST, LARGEST, -LARGEST, -3):
         await value(land, root, "plot.create", title="large", area=area)
@@ -103,21 +103,21 @@ async def test_a_sum_of_negative_and_large_numbers_is_exact_or_null(land: Inside
     }
 
 
-async def test_sums_count_only_records_that_the_caller_sees(land: Inside) -> None:
+async def test_sums_count_only_records_that_the_caller_sees(land: InProcessService) -> None:
     found = await value(land, await surveyor(land), "plot.search", sums=["area"])
 
     assert (found["total"], found["sums"]) == (2, {"area": {"sum": 10, "count": 1}})
 
 
 @pytest.mark.parametrize("field", ["price", "nothing", "owner__value"])
-async def test_a_hidden_field_is_unknown_to_sums(land: Inside, field: str) -> None:
+async def test_a_hidden_field_is_unknown_to_sums(land: InProcessService, field: str) -> None:
     with pytest.raises(BadInput) as refused:
         await value(land, await surveyor(land), "plot.search", sums=[field])
 
     assert refused.value.detail == f"unknown field plot.{field}"
 
 
-async def test_only_numbers_are_summed_and_only_references_expanded(land: Inside) -> None:
+async def test_only_numbers_are_summed_and_only_references_expanded(land: InProcessService) -> None:
     root = land.administrator()
     for body, text in (
         ({"sums": ["title"]}, "plot.title cannot be summed: its kind must be number or money"),
@@ -130,13 +130,13 @@ async def test_only_numbers_are_summed_and_only_references_expanded(land: Inside
         assert refused.value.detail == text
 
 
-async def test_expand_answers_the_names_of_references(land: Inside) -> None:
+async def test_expand_answers_the_names_of_references(land: InProcessService) -> None:
     found = await value(land, land.administrator(), "plot.search", expand=["owner"])
 
     assert {found["names"]["owner"][row["owner"]] for row in found["rows"]} == {"Owner 0", "Owner 1"}
 
 
-async def test_names_are_placeholder_tokens_where_they_are_masked(land: Inside) -> None:
+async def test_names_are_placeholder_tokens_where_they_are_masked(land: InProcessService) -> None:
     found = await value(land, await surveyor(land), "plot.search", expand=["owner"])
 
     names = list(found["names"]["owner"].values())
@@ -145,7 +145,7 @@ async def test_names_are_placeholder_tokens_where_they_are_masked(land: Inside) 
     assert "Owner" not in str(found)
 
 
-async def test_a_hidden_reference_is_unknown_to_expand(land: Inside) -> None:
+async def test_a_hidden_reference_is_unknown_to_expand(land: InProcessService) -> None:
     blind = await land.person(Grant(model="plot", clear=("title", "owner")))
 
     with pytest.raises(BadInput) as refused:
@@ -154,7 +154,7 @@ async def test_a_hidden_reference_is_unknown_to_expand(land: Inside) -> None:
     assert refused.value.detail == "unknown field plot.owner"
 
 
-async def test_related_answers_the_records_that_refer_to_one(land: Inside) -> None:
+async def test_related_answers_the_records_that_refer_to_one(land: InProcessService) -> None:
     root = land.administrator()
     owner = (await value(land, root, "owner.list"))[0]["id"]
 
@@ -165,7 +165,7 @@ async def test_related_answers_the_records_that_refer_to_one(land: Inside) -> No
     assert found["items"][0]["sold"] > found["items"][1]["sold"]
 
 
-async def test_related_counts_only_records_that_the_caller_sees(land: Inside) -> None:
+async def test_related_counts_only_records_that_the_caller_sees(land: InProcessService) -> None:
     caller = await surveyor(land)
     owner = (await value(land, caller, "owner.list"))[0]["id"]
     plot = (await value(land, caller, "plot.list"))[0]["id"]
@@ -179,7 +179,7 @@ async def test_related_counts_only_records_that_the_caller_sees(land: Inside) ->
     assert fences["items"][0].keys() == {"id", "revision", "title", "plot"}
 
 
-async def test_related_of_a_hidden_record_is_refused_like_a_missing_one(land: Inside) -> None:
+async def test_related_of_a_hidden_record_is_refused_like_a_missing_one(land: InProcessService) -> None:
     caller = await surveyor(land)
     dear = [each["id"] for each in await value(land, land.administrator(), "plot.list") if each["price"] >= 100]
 
@@ -189,7 +189,7 @@ async def test_related_of_a_hidden_record_is_refused_like_a_missing_one(land: In
         assert refused.value.detail == "no such record"
 
 
-async def test_models_that_the_caller_cannot_read_are_not_related(land: Inside) -> None:
+async def test_models_that_the_caller_cannot_read_are_not_related(land: InProcessService) -> None:
     caller = await land.person(Grant(model="plot", clear=("title",)))
     plot = (await value(land, caller, "plot.list"))[0]["id"]
 

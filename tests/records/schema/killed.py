@@ -56,7 +56,7 @@ AFTER: tuple[type[Model], ...] = (
 """The models before and after. The upgrade between them has every kind of step."""
 
 
-class Dying:
+class StatementCountdown:
     """Counts statements, and kills this process before the statement with the given number."""
 
     def __init__(self, last: int) -> None:
@@ -72,7 +72,7 @@ class Dying:
 class DyingTransaction:
     """A transaction whose statements are counted."""
 
-    def __init__(self, inner: Transaction, dying: Dying) -> None:
+    def __init__(self, inner: Transaction, dying: StatementCountdown) -> None:
         self._inner = inner
         self._dying = dying
         self.after_commit = inner.after_commit
@@ -105,7 +105,7 @@ class DyingTransaction:
 class DyingDatabase:
     """A database whose transactions count their statements."""
 
-    def __init__(self, inner: Database, dying: Dying) -> None:
+    def __init__(self, inner: Database, dying: StatementCountdown) -> None:
         self._inner = inner
         self._dying = dying
         self.fetch = inner.fetch
@@ -136,7 +136,7 @@ class DyingDatabase:
 
 async def upgrade(url: str, last: int) -> None:
     """Upgrade the database to AFTER, or kill this process before the statement with the number `last`."""
-    database = DyingDatabase(await opened(url), Dying(last))
+    database = DyingDatabase(await opened(url), StatementCountdown(last))
     await install.upgrade(database, registry(*AFTER), MASTER, destroy=True)
     await database.close()
 

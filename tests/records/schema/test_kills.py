@@ -27,7 +27,7 @@ LEADS = BATCH + 7
 EVERY = 83
 
 
-class State(NamedTuple):
+class DatabaseState(NamedTuple):
     """The whole state: the schema, its metadata, the rows, and the vault, whose random ids are replaced by numbers."""
 
     shape: str
@@ -61,7 +61,7 @@ async def furnish(url: str) -> None:
     await database.close()
 
 
-async def state(url: str) -> State:
+async def state(url: str) -> DatabaseState:
     """Return everything that must be equal after two upgrades."""
     database = await opened(url)
     values = [row[0] for row in await all_of(database, "lead", "mail__value")]
@@ -77,7 +77,7 @@ async def state(url: str) -> State:
         "values": [(numbers[value],) for value in values],
     }
     under_way = len(await database.fetch("SELECT module FROM module_state"))
-    found = State(await shape(database), await installed(database), under_way, rows, sorted(vault))
+    found = DatabaseState(await shape(database), await installed(database), under_way, rows, sorted(vault))
     await database.close()
     return found
 
@@ -86,7 +86,7 @@ async def _vault(database: Database) -> list[Row]:
     return await database.fetch("SELECT id, label, refs FROM pii_value")
 
 
-class Copies:
+class DatabaseCopies:
     """Copies a filled database."""
 
     def __init__(self, url: str, folder: Path, cluster: Cluster | None) -> None:
@@ -110,19 +110,19 @@ class Copies:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def copies(request: pytest.FixtureRequest, tmp_path: Path) -> Copies:
+def copies(request: pytest.FixtureRequest, tmp_path: Path) -> DatabaseCopies:
     """A filled database of each engine that can be copied."""
     if request.param == "sqlite":
-        made = Copies(f"sqlite:///{tmp_path}/furnished.sqlite", tmp_path, None)
+        made = DatabaseCopies(f"sqlite:///{tmp_path}/furnished.sqlite", tmp_path, None)
     else:
         cluster: Cluster = request.getfixturevalue("postgres_cluster")
         cluster.drop("killed_furnished")
-        made = Copies(cluster.create("killed_furnished"), tmp_path, cluster)
+        made = DatabaseCopies(cluster.create("killed_furnished"), tmp_path, cluster)
     asyncio.run(furnish(made.url))
     return made
 
 
-class Killer:
+class KilledUpgrades:
     """The process that forks upgrades that are killed."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
@@ -138,19 +138,19 @@ class Killer:
 
 
 @pytest.fixture
-def killer() -> Iterator[Killer]:
+def killer() -> Iterator[KilledUpgrades]:
     """The process, which ends with the test."""
     command = [sys.executable, "-m", "tests.records.schema.killed"]
     with subprocess.Popen(
         command, cwd=SOURCE.parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        yield Killer(process)
+        yield KilledUpgrades(process)
         assert process.stdin is not None
         process.stdin.close()
 
 
 def test_a_kill_before_any_statement_changes_nothing_of_the_end(
-    copies: Copies, killer: Killer, is_full: bool, figures: Figures
+    copies: DatabaseCopies, killer: KilledUpgrades, is_full: bool, figures: Figures
 ) -> None:
     whole = copies.another()
     assert killer.upgrade(whole, 0) == "done"
@@ -171,7 +171,7 @@ def test_a_kill_before_any_statement_changes_nothing_of_the_end(
     assert kills > 100 // (1 if is_full else EVERY)
 
 
-def test_kills_one_after_the_other_only_cost_time(copies: Copies, killer: Killer) -> None:
+def test_kills_one_after_the_other_only_cost_time(copies: DatabaseCopies, killer: KilledUpgrades) -> None:
     whole, url = copies.another(), copies.another()
     assert killer.upgrade(whole, 0) == "done"
     expected = asyncio.run(state(whole))
@@ -186,7 +186,7 @@ def test_kills_one_after_the_other_only_cost_time(copies: Copies, killer: Killer
     assert asyncio.run(state(url)) == expected
 
 
-def test_two_that_upgrade_at_once_share_the_steps(copies: Copies) -> None:
+def test_two_that_upgrade_at_once_share_the_steps(copies: DatabaseCopies) -> None:
     whole, url = copies.another(), copies.url
 
     async def both() -> tuple[list[str], list[str]]:

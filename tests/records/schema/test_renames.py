@@ -13,7 +13,7 @@ from countersign.records.access.view import Caller, View
 from countersign.records.commands import record_writer
 from countersign.records.commands.run import Actor, Run
 from countersign.records.schema import install
-from tests.records.conftest import Rooms
+from tests.records.conftest import OfficeSettings
 from tests.records.office import ROOT_URL, Office
 from tests.records.schema.conftest import all_of, model, planned, put, upgrade
 
@@ -48,7 +48,7 @@ async def test_a_renamed_database_has_the_shape_of_a_new_one(database: Database)
 
 
 @asynccontextmanager
-async def _opened(rooms: Rooms) -> AsyncGenerator[Office]:
+async def _opened(rooms: OfficeSettings) -> AsyncGenerator[Office]:
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
@@ -84,7 +84,7 @@ async def _turn_back(office: Office, token_id: str) -> None:
         await install.record_snapshot(transaction, install.ALL, install.Snapshot(tables, before.versions))
 
 
-async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(rooms: Rooms) -> None:
+async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(rooms: OfficeSettings) -> None:
     async with _opened(rooms) as office:
         grant = {"model": "agent_token", "commands": "get,list", "clear": "label,expires_at"}
         await office.person("dora", grant)

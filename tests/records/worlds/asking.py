@@ -42,7 +42,7 @@ _MARK = re.compile(r"⟦(~?)(\d+)⟧")
 
 
 @dataclass(frozen=True)
-class Asked:
+class GeneratedRequest:
     """One request. In the body, ⟦7⟧ stands for the seventh known token of each world, and ⟦~7⟧ for that of the other
     world. A raw body is sent unchanged. `key` is the Idempotency-Key of a command."""
 
@@ -65,7 +65,7 @@ class Asked:
 
 
 @dataclass
-class Known:
+class GeneratorKnowledge:
     """The knowledge of the generator: ids by model (including hidden and missing ones), the ids that were seen, the
     fields of the caller, the labels of its tokens, and its plans."""
 
@@ -92,12 +92,10 @@ def _id(model: str, key: object) -> str:
         return ids.new_record_id()
 
 
-class Requests:
+class RequestSequence:
     """An endless sequence of requests."""
 
-    def __init__(
-        self, registry: Registry, seed: int, *, is_agent: bool, models: Sequence[str] = MODELS
-    ) -> None:
+    def __init__(self, registry: Registry, seed: int, *, is_agent: bool, models: Sequence[str] = MODELS) -> None:
         """Create a generator. For an agent, it sends requests that hidden records may prevent, because they become
         plans. For a person, it does not send them: it is documented that the response reveals the obstacle (a refused
         deletion, a unique value that is taken, a guard that is not met)."""
@@ -107,8 +105,8 @@ class Requests:
         self._chance_of_files = random.Random(f"files {seed}")
         self._registry = registry
         self._models = models
-        self.known = Known(made_ids())
-        self._kinds: list[tuple[int, Callable[[Declared], Asked]]] = [
+        self.known = GeneratorKnowledge(made_ids())
+        self._kinds: list[tuple[int, Callable[[Declared], GeneratedRequest]]] = [
             (22, self._list),
             (10, self._search),
             (8, self._get),
@@ -133,9 +131,9 @@ class Requests:
             (4, self._related),
             (4, self._series),
         ]
-        self._asked: list[Asked] = []
+        self._asked: list[GeneratedRequest] = []
 
-    def next(self) -> Asked:
+    def next(self) -> GeneratedRequest:
         """Return the next request."""
         weights = [weight for weight, _ in self._kinds]
         ((_, make),) = self._chance.choices(self._kinds, weights)
@@ -217,19 +215,21 @@ class Requests:
             body |= {"limit": self._pick(1, 2, 5, 50), "offset": self._pick(0, 0, 1, 3, 1000)}
         return body
 
-    def _list(self, model: Declared) -> Asked:
-        return Asked(f"/api/{model.name}/list", self._query(model))
+    def _list(self, model: Declared) -> GeneratedRequest:
+        return GeneratedRequest(f"/api/{model.name}/list", self._query(model))
 
-    def _search(self, model: Declared) -> Asked:
+    def _search(self, model: Declared) -> GeneratedRequest:
         body = self._query(model)
         if self._chance_of_files.randrange(100) < 40:
             body |= {"sums": [self._field(model)], "expand": [self._field(model)]}
-        return Asked(f"/api/{model.name}/search", body)
+        return GeneratedRequest(f"/api/{model.name}/search", body)
 
-    def _related(self, model: Declared) -> Asked:
-        return Asked(f"/api/{model.name}/related", {"id": self._record(model.name), "limit": self._pick(0, 1, 5)})
+    def _related(self, model: Declared) -> GeneratedRequest:
+        return GeneratedRequest(
+            f"/api/{model.name}/related", {"id": self._record(model.name), "limit": self._pick(0, 1, 5)}
+        )
 
-    def _series(self, model: Declared) -> Asked:
+    def _series(self, model: Declared) -> GeneratedRequest:
         body: dict[str, object] = {
             "fn": self._pick("count", "sum", "avg", "median"),
             "date": self._field(model),
@@ -244,32 +244,32 @@ class Requests:
             body["field"] = self._field(model)
         if self._chances(40):
             body["by"] = self._field(model)
-        return Asked(f"/api/{model.name}/series", body)
+        return GeneratedRequest(f"/api/{model.name}/series", body)
 
-    def _get(self, model: Declared) -> Asked:
-        return Asked(f"/api/{model.name}/get", {"id": self._record(model.name)})
+    def _get(self, model: Declared) -> GeneratedRequest:
+        return GeneratedRequest(f"/api/{model.name}/get", {"id": self._record(model.name)})
 
-    def _history(self, model: Declared) -> Asked:
-        return Asked(f"/api/{model.name}/history", {"id": self._record(model.name)})
+    def _history(self, model: Declared) -> GeneratedRequest:
+        return GeneratedRequest(f"/api/{model.name}/history", {"id": self._record(model.name)})
 
     def _given(self, model: Declared, most: int) -> dict[str, object]:
         names = {self._field(model) for _ in range(self._chance.randint(1, most))}
         return {name: self._value(model, name) for name in sorted(names)}
 
-    def _create(self, model: Declared) -> Asked:
+    def _create(self, model: Declared) -> GeneratedRequest:
         body = self._given(model, 3)
         for name, each in model.fields.items():
             if each.required and not each.readonly and self._chances(90):
                 body.setdefault(name, self._value(model, name))
-        return Asked(f"/api/{model.name}/create", body)
+        return GeneratedRequest(f"/api/{model.name}/create", body)
 
-    def _update(self, model: Declared) -> Asked:
+    def _update(self, model: Declared) -> GeneratedRequest:
         body = {**self._given(model, 2), "id": self._record(model.name)}
         if self._chances(25):
             body["revision"] = self._pick(1, 2, 3)
-        return Asked(f"/api/{model.name}/update", body)
+        return GeneratedRequest(f"/api/{model.name}/update", body)
 
-    def _guess(self, model: Declared) -> Asked:
+    def _guess(self, model: Declared) -> GeneratedRequest:
         """Return a request that writes a value of another record in clear into a field in which the response could
         confirm it."""
         if self._chances(50):
@@ -284,36 +284,36 @@ class Requests:
         if name in model.fields and model.fields[name].unique and not self._is_agent:
             guesses = NOBODYS
         body = {"id": self._record(model.name), name: self._chance.choice(guesses)}
-        return Asked(f"/api/{model.name}/update", body)
+        return GeneratedRequest(f"/api/{model.name}/update", body)
 
-    def _right_guess(self, _: Declared) -> Asked:
+    def _right_guess(self, _: Declared) -> GeneratedRequest:
         """Return a request with a value that a record has in only one of the worlds, and repeat it."""
         number = self._chance.randrange(14)
         name, prefix = self._pick(("lead", "contact"), ("ticket", "requester"))
         mails = (f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example")
         names = (f"Grace {number % 6}", f"Katherine the {number % 6}th")
         value = self._pick({f"{prefix}_email": self._pick(*mails)}, {f"{prefix}_name": self._pick(*names)})
-        return Asked(f"/api/{name}/update", {"id": self.known.ids[name][number], **value})
+        return GeneratedRequest(f"/api/{name}/update", {"id": self.known.ids[name][number], **value})
 
-    def _launder(self, model: Declared) -> Asked:
+    def _launder(self, model: Declared) -> GeneratedRequest:
         """Return a request that writes a token into a field that the caller reads in clear."""
         names = [name for name in self.known.fields.get(model.name, ()) if not model.fields[name].personal]
         texts = [name for name in names if model.fields[name].kind == "text"]
-        return Asked(
+        return GeneratedRequest(
             f"/api/{model.name}/update",
             {"id": self._record(model.name), self._pick(*texts, "title"): self._pick(self._token(), "LITERAL_4")},
         )
 
-    def _again(self, model: Declared) -> Asked:
+    def _again(self, model: Declared) -> GeneratedRequest:
         """Repeat an earlier request, or delete a record that others change. For the caller, nothing has changed."""
         if self._is_agent and self._chances(50):
             name = self._pick("party", "lead")
             record_id = self.known.ids[name][self._pick(0, 1, 2, 3)]
-            return Asked(f"/api/{name}/delete", {"id": record_id, **self._cascade()})
+            return GeneratedRequest(f"/api/{name}/delete", {"id": record_id, **self._cascade()})
         before = [each for each in self._asked[-60:] if each.path.endswith(("/delete", "/update"))]
         return self._chance.choice(before) if before else self._get(model)
 
-    def _repeat(self, model: Declared) -> Asked:
+    def _repeat(self, model: Declared) -> GeneratedRequest:
         """Repeat a command with its key, or send another command with this key."""
         before = [each for each in self._asked[-80:] if each.key and each.path.count("/") == 3]
         if not before:
@@ -321,16 +321,16 @@ class Requests:
         asked = self._chance.choice(before)
         return replace(self._chance.choice(before), key=asked.key) if self._chances(10) else asked
 
-    def _delete(self, model: Declared) -> Asked:
-        return Asked(f"/api/{model.name}/delete", {"id": self._record(model.name), **self._cascade()})
+    def _delete(self, model: Declared) -> GeneratedRequest:
+        return GeneratedRequest(f"/api/{model.name}/delete", {"id": self._record(model.name), **self._cascade()})
 
     def _cascade(self) -> Mapping[str, object]:
         return self._pick({}, {"cascade": True}, {"cascade": True}, {"cascade": False})
 
-    def _action(self, model: Declared) -> Asked:
+    def _action(self, model: Declared) -> GeneratedRequest:
         moves = [] if model.workflow is None else [name for name in model.workflow.moves if self._may_try(model, name)]
         body = {"id": self._record(model.name), **(self._given(model, 1) if self._chances(30) else {})}
-        return Asked(f"/api/{model.name}/{self._pick(*moves, 'fly')}", body)
+        return GeneratedRequest(f"/api/{model.name}/{self._pick(*moves, 'fly')}", body)
 
     def _may_try(self, model: Declared, name: str) -> bool:
         """Return whether the caller may send this action. For a person, the response to an action reveals whether its
@@ -343,19 +343,19 @@ class Requests:
             for each in guards
         )
 
-    def _count_by(self, model: Declared) -> Asked:
-        return Asked(f"/api/{model.name}/count_by", {"field": self._field(model)})
+    def _count_by(self, model: Declared) -> GeneratedRequest:
+        return GeneratedRequest(f"/api/{model.name}/count_by", {"field": self._field(model)})
 
-    def _export(self, model: Declared) -> Asked:
+    def _export(self, model: Declared) -> GeneratedRequest:
         accept = self._pick("*/*", "text/csv", "application/x-ndjson")
         body, of_files = self._query(model, is_plain=True), self._chance_of_files
         if of_files.random() < 0.5:
             body["form"] = of_files.choice(("shown", "shown", "raw"))
         if of_files.random() < 0.2:
             body["fields"] = of_files.sample(list(model.fields), 2)
-        return Asked(f"/api/{model.name}/export", body, accept)
+        return GeneratedRequest(f"/api/{model.name}/export", body, accept)
 
-    def _import(self, model: Declared) -> Asked:
+    def _import(self, model: Declared) -> GeneratedRequest:
         name = self._field(model)
         rows = "\n".join(f'"{self._cell(model, name)}"' for _ in range(2))
         is_trial, of_files = self._pick(True, False), self._chance_of_files
@@ -364,7 +364,7 @@ class Requests:
         body: dict[str, object] = {"csv": f"{head}\n{rows}\n", "dry_run": is_trial}
         if of_files.random() < 0.1:
             body["restore"] = True
-        return Asked(f"/api/{model.name}/import", body)
+        return GeneratedRequest(f"/api/{model.name}/import", body)
 
     def _cell(self, model: Declared, name: str) -> object:
         """Return a value. For a reference, it is sometimes the name of a record, which may be hidden from the
@@ -376,50 +376,52 @@ class Requests:
             )
         return value
 
-    def _plans(self, _: Declared) -> Asked:
+    def _plans(self, _: Declared) -> GeneratedRequest:
         name = self._pick("list", "search", "get", "get", "withdraw", "reject", "watch")
         if name in ("list", "search"):
             order = [{"field": "proposed_at", "dir": "desc"}]
-            return Asked(f"/api/plan/{name}", {"order": order, "limit": 20})
+            return GeneratedRequest(f"/api/plan/{name}", {"order": order, "limit": 20})
         if name == "watch":
-            return Asked("/api/plan/watch", {"since": 0, "wait_s": 0})
+            return GeneratedRequest("/api/plan/watch", {"since": 0, "wait_s": 0})
         plan_id = self._chance.choice([*self.known.plans[-8:], *self.known.ids["plan"]])
-        return Asked(f"/api/plan/{name}", {"id": plan_id, **({"reason": "no"} if name == "reject" else {})})
+        return GeneratedRequest(f"/api/plan/{name}", {"id": plan_id, **({"reason": "no"} if name == "reject" else {})})
 
-    def _propose(self, model: Declared) -> Asked:
+    def _propose(self, model: Declared) -> GeneratedRequest:
         steps: list[object] = []
         for each in (self._update(model), self._delete(model), self._create(model))[: self._pick(1, 2, 3)]:
             name = each.path.removeprefix("/api/").replace("/", ".")
             steps.append({"command": name, "input": each.body})
         why = self._pick("because", f"ask {self._token()}")
-        return Asked("/api/plan/propose", {"steps": steps, "why": why})
+        return GeneratedRequest("/api/plan/propose", {"steps": steps, "why": why})
 
-    def _audit(self, _: Declared) -> Asked:
+    def _audit(self, _: Declared) -> GeneratedRequest:
         order = [{"field": self._pick("id", "at", "command")}]
-        return Asked(f"/api/audit_entry/{self._pick('list', 'search')}", {"order": order})
+        return GeneratedRequest(f"/api/audit_entry/{self._pick('list', 'search')}", {"order": order})
 
-    def _other(self, model: Declared) -> Asked:
+    def _other(self, model: Declared) -> GeneratedRequest:
         document = self._pick("/api/commands", "/api/meta", "/api/openapi.json")
         known = {"If-None-Match": self._pick('"0"', "*", *self.known.etags.values())} if self._chances(50) else {}
         return self._pick(
-            Asked(document, headers=known),
-            Asked(document),
-            Asked("/api/auth/agent-token", {"scopes": [f"{model.name}.*"], "label": self._text("EMAIL")}),
-            Asked(f"/api/approve/{self._chance.choice([*self.known.plans[-3:], *self.known.ids['plan']])}", {}),
-            Asked(f"/api/{self._pick(*ENGINE_MODELS)}/list", {}),
-            Asked(f"/api/{self._pick(*HIDDEN_MODELS)}/{self._pick('list', 'get', 'create', 'fly')}", {}),
-            Asked(f"/api/{self._pick(*HIDDEN_MODELS)}/count_by", {"field": "party"}),
+            GeneratedRequest(document, headers=known),
+            GeneratedRequest(document),
+            GeneratedRequest("/api/auth/agent-token", {"scopes": [f"{model.name}.*"], "label": self._text("EMAIL")}),
+            GeneratedRequest(
+                f"/api/approve/{self._chance.choice([*self.known.plans[-3:], *self.known.ids['plan']])}", {}
+            ),
+            GeneratedRequest(f"/api/{self._pick(*ENGINE_MODELS)}/list", {}),
+            GeneratedRequest(f"/api/{self._pick(*HIDDEN_MODELS)}/{self._pick('list', 'get', 'create', 'fly')}", {}),
+            GeneratedRequest(f"/api/{self._pick(*HIDDEN_MODELS)}/count_by", {"field": "party"}),
         )
 
-    def _crooked(self, model: Declared) -> Asked:
+    def _crooked(self, model: Declared) -> GeneratedRequest:
         """Return a request that is refused before it reaches a command, or that contains unknown names."""
         path = f"/api/{self._pick(model.name, *HIDDEN_MODELS)}/{self._pick('list', 'get', 'fly', 'delete')}"
         raw = self._pick(b"", b"[]", b"{", b'{"id":"x","id":"y"}', b'{"__proto__":{}}', b"\xff", b'{"id":"\\u0000"}')
         return self._pick(
-            Asked(path, raw=raw),
-            Asked(path, {"id": self._record(model.name)}, headers={"Content-Type": "text/plain"}),
-            Asked(path, {"id": self._record(model.name)}, headers={"Authorization": "Bearer nobody's"}),
-            Asked(path, method=self._pick("GET", "PUT", "DELETE")),
-            Asked(f"{path}/more", {"id": self._record(model.name)}),
-            Asked(f"/api/{model.name}/list", {"where": [], "filter": [self._condition(model)]}),
+            GeneratedRequest(path, raw=raw),
+            GeneratedRequest(path, {"id": self._record(model.name)}, headers={"Content-Type": "text/plain"}),
+            GeneratedRequest(path, {"id": self._record(model.name)}, headers={"Authorization": "Bearer nobody's"}),
+            GeneratedRequest(path, method=self._pick("GET", "PUT", "DELETE")),
+            GeneratedRequest(f"{path}/more", {"id": self._record(model.name)}),
+            GeneratedRequest(f"/api/{model.name}/list", {"where": [], "filter": [self._condition(model)]}),
         )

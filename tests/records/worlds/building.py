@@ -81,7 +81,7 @@ DAN: tuple[dict[str, str], ...] = (
 
 
 @dataclass
-class World:
+class BuiltDatabase:
     """One of the two databases, with its service, a client and the bearer tokens of its callers. World b also has the
     plans of others and the steps that others run during the test."""
 
@@ -127,7 +127,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class Built:
+class ClosedWorld:
     """A built world that is not open: its audience, the bearer tokens of its callers, and in world b the plans of
     others and the steps that others run during the test."""
 
@@ -137,20 +137,20 @@ class Built:
     steps: tuple[Step, ...]
 
 
-async def build(settings: Settings, variant: Variant, audience: Audience) -> Built:
+async def build(settings: Settings, variant: Variant, audience: Audience) -> ClosedWorld:
     """Fill an empty database with a world for this audience. The variants `a` and `b` look the same to the audience."""
     async with _served(settings, variant) as world:
         with clock.fixed(STARTED):
-            await _Building(world.service, variant, audience).everything()
+            await _WorldBuilder(world.service, variant, audience).everything()
             await _sign_in(world, audience)
             await _sign_in_root(world)
             if variant == "b":
                 await _let_others_work(world, audience)
-        return Built(audience, world.tokens, world.plans, world.steps)
+        return ClosedWorld(audience, world.tokens, world.plans, world.steps)
 
 
 @asynccontextmanager
-async def opened(settings: Settings, variant: Variant, built: Built) -> AsyncGenerator[World]:
+async def opened(settings: Settings, variant: Variant, built: ClosedWorld) -> AsyncGenerator[BuiltDatabase]:
     """Open the world that was built in this database, or in the database from which this one was copied."""
     async with _served(settings, variant) as world:
         await _salt_anew(world.service)
@@ -160,21 +160,21 @@ async def opened(settings: Settings, variant: Variant, built: Built) -> AsyncGen
 
 
 @asynccontextmanager
-async def _served(settings: Settings, variant: Variant) -> AsyncGenerator[World]:
+async def _served(settings: Settings, variant: Variant) -> AsyncGenerator[BuiltDatabase]:
     if variant == "b":
         settings = replace(settings, modules=f"{settings.modules},archive")
     async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            yield World(service, http, variant)
+            yield BuiltDatabase(service, http, variant)
 
 
-async def _sign_in_root(world: World) -> None:
+async def _sign_in_root(world: BuiltDatabase) -> None:
     answer = await world.http.post("/api/auth/login", json={"username": "root", "password": PASSWORD})
     world.tokens["root"] = answer.json()["token"]
 
 
-async def _let_others_work(world: World, audience: Audience) -> None:
+async def _let_others_work(world: BuiltDatabase, audience: Audience) -> None:
     """Create agents of others with the same label, and let them propose plans. The plans are also about records that
     the audience sees, unless people of the audience would see these plans."""
     for label in ("scout", "other"):
@@ -196,12 +196,12 @@ async def _salt_anew(service: app.RecordsService) -> None:
         await versions.bump(transaction, "access")
 
 
-async def _sign_in(world: World, audience: str) -> None:
+async def _sign_in(world: BuiltDatabase, audience: str) -> None:
     with ids.seeded("signing in"):
         await _get_tokens(world, audience)
 
 
-async def _get_tokens(world: World, audience: str) -> None:
+async def _get_tokens(world: BuiltDatabase, audience: str) -> None:
     answer = await world.http.post("/api/auth/login", json={"username": audience, "password": PASSWORD})
     world.tokens["person"] = answer.json()["token"]
     answer = await world.call("person", "/api/auth/agent-token", {"scopes": ["*"], "label": "scout"})
@@ -245,7 +245,7 @@ STEPS: Mapping[str, tuple[Step, ...]] = {
 
 
 @dataclass(frozen=True)
-class Returning:
+class RestoredField:
     """A field that the audience sees, the numbers of the records whose value in it is removed and restored, and the
     input that gives a hidden record an equal value: a path, its field, and the rest of the body."""
 
@@ -255,17 +255,17 @@ class Returning:
     holder: tuple[str, str, Mapping[str, object]]
 
 
-_OF_SALES = Returning("lead", "contact_name", (0, 5, 7), ("/api/dossier/create", "writer", {"title": "Equal"}))
+_OF_SALES = RestoredField("lead", "contact_name", (0, 5, 7), ("/api/dossier/create", "writer", {"title": "Equal"}))
 _URGENT: Mapping[str, object] = {"subject": "It broke", "priority": "urgent"}
-RETURNING: Mapping[Audience, Returning] = {
+RETURNING: Mapping[Audience, RestoredField] = {
     "alice": _OF_SALES,
     "bob": _OF_SALES,
-    "dan": Returning("lead", "contact_name", (0, 5, 6), ("/api/ticket/create", "requester_name", _URGENT)),
-    "carol": Returning("party", "name", (0, 5, 7), ("/api/lead/create", "contact_name", {"title": "Not hers"})),
+    "dan": RestoredField("lead", "contact_name", (0, 5, 6), ("/api/ticket/create", "requester_name", _URGENT)),
+    "carol": RestoredField("party", "name", (0, 5, 7), ("/api/lead/create", "contact_name", {"title": "Not hers"})),
 }
 
 
-class _Building:
+class _WorldBuilder:
     def __init__(self, service: app.RecordsService, variant: Variant, audience: Audience) -> None:
         self._service = service
         self._is_b = variant == "b"

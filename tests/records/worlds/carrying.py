@@ -6,15 +6,15 @@ from typing import Any, NamedTuple, Protocol
 
 import httpx
 
-from tests.records.worlds.asking import Asked
-from tests.records.worlds.building import World
+from tests.records.worlds.asking import GeneratedRequest
+from tests.records.worlds.building import BuiltDatabase
 
 DOCUMENTS = ("/api/commands", "/api/meta", "/api/openapi.json")
 ELSEWHERE = ("/api/auth/", "/api/approve/")
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
 
 
-class Heard(NamedTuple):
+class ResponseMeaning(NamedTuple):
     """The meaning of a response: the status and the body that the REST response would have."""
 
     status: int
@@ -24,20 +24,24 @@ class Heard(NamedTuple):
 class Carrier(Protocol):
     """Sends requests to a world."""
 
-    async def ask(self, world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
+    async def ask(
+        self, world: BuiltDatabase, who: str, asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]
+    ) -> httpx.Response:
         """Send the request to one world and return the response. `tokens` are the tokens of this world, each with its
         counterpart in the other world."""
         ...
 
-    def heard(self, asked: Asked, answer: httpx.Response) -> Heard:
+    def heard(self, asked: GeneratedRequest, answer: httpx.Response) -> ResponseMeaning:
         """Return the meaning of the response."""
         ...
 
 
-class Rest:
+class RestCarrier:
     """Sends every request over REST."""
 
-    async def ask(self, world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
+    async def ask(
+        self, world: BuiltDatabase, who: str, asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]
+    ) -> httpx.Response:
         """Send the request over REST."""
         headers = {"Authorization": f"Bearer {world.tokens[who]}", "Accept": asked.accept, **asked.headers}
         if asked.key:
@@ -48,17 +52,19 @@ class Rest:
         content = asked.content(tokens) if asked.raw is None else asked.raw
         return await world.http.request(asked.method or "POST", asked.path, content=content, headers=headers)
 
-    def heard(self, asked: Asked, answer: httpx.Response) -> Heard:
+    def heard(self, asked: GeneratedRequest, answer: httpx.Response) -> ResponseMeaning:
         """Return the status and the body of the response."""
         is_json = answer.headers.get("content-type") == "application/json" and answer.content
-        return Heard(answer.status_code, answer.json() if is_json else None)
+        return ResponseMeaning(answer.status_code, answer.json() if is_json else None)
 
 
-class Mcp(Rest):
+class McpCarrier(RestCarrier):
     """Sends commands as calls of tools, with the revisions in turn, and requests descriptions as lists of tools.
     Requests without a tool (tokens, approvals) are sent over REST."""
 
-    async def ask(self, world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
+    async def ask(
+        self, world: BuiltDatabase, who: str, asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]
+    ) -> httpx.Response:
         """Send the request over MCP."""
         if asked.path.startswith(ELSEWHERE):
             return await super().ask(world, who, asked, tokens)
@@ -71,24 +77,24 @@ class Mcp(Rest):
         method = asked.method or "POST"
         return await world.http.request(method, "/mcp", content=_message(asked, tokens), headers=headers)
 
-    def heard(self, asked: Asked, answer: httpx.Response) -> Heard:
+    def heard(self, asked: GeneratedRequest, answer: httpx.Response) -> ResponseMeaning:
         """Convert a result to the envelope or the proposal that it contains, a refusal to 400, and an unknown tool to
         404."""
         found = super().heard(asked, answer)
         if asked.path.startswith(ELSEWHERE) or found.status != 200:
             return found
         if "error" in found.body:
-            return Heard(404, found.body["error"])
+            return ResponseMeaning(404, found.body["error"])
         result = found.body["result"]
         if "tools" in result:
-            return Heard(200, result)
+            return ResponseMeaning(200, result)
         if result["isError"]:
-            return Heard(400, result)
+            return ResponseMeaning(400, result)
         told = httpx.Response(200, content=result["content"][0]["text"].encode()).json()
-        return Heard(202 if told["status"] == "approval_required" else 200, told)
+        return ResponseMeaning(202 if told["status"] == "approval_required" else 200, told)
 
 
-def _message(asked: Asked, tokens: Sequence[tuple[str, str]]) -> bytes:
+def _message(asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]) -> bytes:
     if asked.path in DOCUMENTS:
         return b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
     name = "__".join(asked.path.removeprefix("/api/").split("/"))
@@ -100,5 +106,5 @@ def _message(asked: Asked, tokens: Sequence[tuple[str, str]]) -> bytes:
     return call % (meta, name.encode(), arguments)
 
 
-REST = Rest()
-MCP = Mcp()
+REST = RestCarrier()
+MCP = McpCarrier()

@@ -11,9 +11,9 @@ import httpx
 
 from countersign.kernel import clock, ids
 from countersign.kernel.http.response import etag_of
-from tests.records.worlds.asking import OTHERS, Asked, Requests
-from tests.records.worlds.building import STARTED, World
-from tests.records.worlds.carrying import REST, Carrier, Heard
+from tests.records.worlds.asking import OTHERS, GeneratedRequest, RequestSequence
+from tests.records.worlds.building import STARTED, BuiltDatabase
+from tests.records.worlds.carrying import REST, Carrier, ResponseMeaning
 
 OTHERS_EVERY = 7
 """The number of requests after which another caller changes something in world b."""
@@ -26,12 +26,12 @@ MOST_KINSHIP = 0.75
 """The maximum correlation. Among random sets of 40 pairs, one set in a million has a higher one."""
 
 
-class Differs(AssertionError):
+class ResponsesDiffer(AssertionError):
     """The responses of the worlds differ, so the caller has learned something that it may not see."""
 
 
 @dataclass
-class Compared:
+class ComparisonCounts:
     """How often each status was returned, and how many tokens were seen."""
 
     statuses: Counter[int] = field(default_factory=Counter[int])
@@ -43,7 +43,7 @@ class Compared:
         return sum(count for status, count in self.statuses.items() if status < 300)
 
 
-class Renaming:
+class TokenRenaming:
     """A consistent renaming of the tokens of world a to the tokens of world b. It is kept for a whole run."""
 
     def __init__(self, labels: Sequence[str]) -> None:
@@ -87,12 +87,16 @@ class Renaming:
 
 
 async def compare(
-    worlds: tuple[World, World], who: str, requests: Requests, count: int, carrier: Carrier = REST
-) -> Compared:
+    worlds: tuple[BuiltDatabase, BuiltDatabase],
+    who: str,
+    requests: RequestSequence,
+    count: int,
+    carrier: Carrier = REST,
+) -> ComparisonCounts:
     """Send `count` requests to both worlds, while others change hidden data in world b.
 
     Raises:
-        Differs: a response differs by more than the renaming.
+        ResponsesDiffer: a response differs by more than the renaming.
     """
     first, second = worlds
     assert first is not second
@@ -101,8 +105,8 @@ async def compare(
             # Read both responses, so that counters of responses are equal in both worlds.
             await _look(world, who, requests)
     requests.known.ids["plan"] += second.plans
-    renaming = Renaming(sorted(first.service.records.registry.labels))
-    asking = _Asking(worlds, who, requests, carrier, renaming)
+    renaming = TokenRenaming(sorted(first.service.records.registry.labels))
+    asking = _WorldComparison(worlds, who, requests, carrier, renaming)
     now = clock.later(STARTED, seconds=60)
     for number in range(count):
         asked = requests.next()
@@ -113,31 +117,31 @@ async def compare(
             if number % RETURNING_EVERY == 0:
                 turn = number // RETURNING_EVERY
                 (model, record_id), _ = [await world.returning_step(turn) for world in worlds]
-                await asking.ask(Asked(f"/api/{model}/get", {"id": record_id}), f"look {number}")
+                await asking.ask(GeneratedRequest(f"/api/{model}/get", {"id": record_id}), f"look {number}")
             await asking.ask(asked, f"request {number}")
     found = asking.found
     found.tokens = len(renaming.pairs)
     if found.tokens >= MANY_TOKENS and abs(renaming.kinship()) > MOST_KINSHIP:
-        raise Differs(f"the numbers of {found.tokens} tokens follow each other: {renaming.kinship():.2f}")
+        raise ResponsesDiffer(f"the numbers of {found.tokens} tokens follow each other: {renaming.kinship():.2f}")
     return found
 
 
 @dataclass
-class _Asking:
+class _WorldComparison:
     """Sends requests to both worlds and compares the responses."""
 
-    worlds: tuple[World, World]
+    worlds: tuple[BuiltDatabase, BuiltDatabase]
     who: str
-    requests: Requests
+    requests: RequestSequence
     carrier: Carrier
-    renaming: Renaming
-    found: Compared = field(default_factory=Compared)
+    renaming: TokenRenaming
+    found: ComparisonCounts = field(default_factory=ComparisonCounts)
 
-    async def ask(self, asked: Asked, seed: str) -> None:
+    async def ask(self, asked: GeneratedRequest, seed: str) -> None:
         """Send one request. The seed determines the ids of the records that it creates.
 
         Raises:
-            Differs: the responses differ.
+            ResponsesDiffer: the responses differ.
         """
         answers: list[httpx.Response] = []
         for place, world in enumerate(self.worlds):
@@ -151,7 +155,7 @@ class _Asking:
         _learn(self.requests, asked, answers[0], heard[0])
 
 
-async def _look(world: World, who: str, requests: Requests) -> None:
+async def _look(world: BuiltDatabase, who: str, requests: RequestSequence) -> None:
     """Read what the caller sees, so that most requests are meaningful."""
     headers = {"Authorization": f"Bearer {world.tokens[who]}"}
     meta = (await world.http.get("/api/meta", headers=headers)).json()
@@ -162,16 +166,23 @@ async def _look(world: World, who: str, requests: Requests) -> None:
             requests.known.seen[name] = [each["id"] for each in answer.json()["value"]]
 
 
-def _hold(asked: Asked, renaming: Renaming, answers: Sequence[httpx.Response], heard: Sequence[Heard]) -> None:
+def _hold(
+    asked: GeneratedRequest,
+    renaming: TokenRenaming,
+    answers: Sequence[httpx.Response],
+    heard: Sequence[ResponseMeaning],
+) -> None:
     heads = [(each.status_code, sorted(_headers(each))) for each in answers]
     texts = [_canonical(asked, *each) for each in zip(answers, heard, strict=True)]
     if heads[0] != heads[1] or not renaming.match(texts[0], texts[1], asked.sent()):
         place = next((n for n, (a, b) in enumerate(_pieces(*texts)) if a != b), 0)
         shown = [" ".join(each.split('"')[max(0, place - 12) : place + 12]) for each in texts]
-        raise Differs(f"{asked.path} {asked.sent()}\na: {heads[0]} … {shown[0]} …\nb: {heads[1]} … {shown[1]} …")
+        raise ResponsesDiffer(
+            f"{asked.path} {asked.sent()}\na: {heads[0]} … {shown[0]} …\nb: {heads[1]} … {shown[1]} …"
+        )
 
 
-def _canonical(asked: Asked, answer: httpx.Response, heard: Heard) -> str:
+def _canonical(asked: GeneratedRequest, answer: httpx.Response, heard: ResponseMeaning) -> str:
     """Return the body in a form that can be compared. For audit entries, ids and the order by id are removed: they
     depend on how many random numbers were drawn before, which hidden entries change. With real random numbers, this
     reveals nothing."""
@@ -200,7 +211,7 @@ def _headers(answer: httpx.Response) -> list[tuple[str, str]]:
     return [(name, "true" if made.get(name) == value else value) for name, value in answer.headers.items()]
 
 
-def _learn(requests: Requests, asked: Asked, answer: httpx.Response, heard: Heard) -> None:
+def _learn(requests: RequestSequence, asked: GeneratedRequest, answer: httpx.Response, heard: ResponseMeaning) -> None:
     if answer.headers.get("etag") and answer.status_code == 200:
         requests.known.etags[asked.path] = answer.headers["etag"]
     if heard.status == 202:

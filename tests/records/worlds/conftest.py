@@ -13,7 +13,7 @@ import pytest
 from countersign.settings import Settings
 from tests.records.office import settings
 from tests.records.worlds import building
-from tests.records.worlds.building import Audience, Built, Variant, World
+from tests.records.worlds.building import Audience, BuiltDatabase, ClosedWorld, Variant
 from tests.servers.postgres import Cluster, PostgresFactory
 
 ARCHIVE = """
@@ -30,14 +30,14 @@ module = Module("archive", version="1", label="Archive", needs=("party", "crm"),
 """A module that only world b has, and for which no caller has a grant."""
 
 
-class Original(NamedTuple):
+class OriginalWorld(NamedTuple):
     """A world that is copied: its settings, and what is known about it."""
 
     settings: Settings
-    built: Built
+    built: ClosedWorld
 
 
-class Originals:
+class OriginalWorlds:
     """The worlds of a run on one engine, by audience. In a run with --full, each pair is used only once."""
 
     def __init__(self, folder: Path, cluster: Cluster | None, *, is_full: bool) -> None:
@@ -45,7 +45,7 @@ class Originals:
         self._folder = folder
         self._cluster = cluster
         self._is_full = is_full
-        self._built: dict[Audience, tuple[Original, Original]] = {}
+        self._built: dict[Audience, tuple[OriginalWorld, OriginalWorld]] = {}
         self._numbers = count(1)
 
     async def build(self, audience: Audience) -> None:
@@ -53,21 +53,21 @@ class Originals:
         if audience not in self._built:
             self._built[audience] = (await self._original("a", audience), await self._original("b", audience))
 
-    async def take(self, audience: Audience) -> tuple[Original, Original]:
+    async def take(self, audience: Audience) -> tuple[OriginalWorld, OriginalWorld]:
         """Return the pair for this audience."""
         await self.build(audience)
         return self._built.pop(audience) if self._is_full else self._built[audience]
 
-    async def _original(self, variant: Variant, audience: Audience) -> Original:
+    async def _original(self, variant: Variant, audience: Audience) -> OriginalWorld:
         name = f"world_{next(self._numbers)}"
         made = settings(str(self._folder / name), self._cluster.create(name) if self._cluster else "")
-        return Original(made, await building.build(made, variant, audience))
+        return OriginalWorld(made, await building.build(made, variant, audience))
 
 
-class Pairs:
+class WorldPairs:
     """Copies the worlds for one test."""
 
-    def __init__(self, originals: Originals, folder: Path, new_url: Callable[[str], str]) -> None:
+    def __init__(self, originals: OriginalWorlds, folder: Path, new_url: Callable[[str], str]) -> None:
         """Store the copies in the folder or, for PostgreSQL, in databases that `new_url` creates as copies of the named
         database."""
         self._originals = originals
@@ -80,7 +80,7 @@ class Pairs:
         await self._originals.build(audience)
 
     @asynccontextmanager
-    async def copied(self, audience: Audience) -> AsyncGenerator[tuple[World, World]]:
+    async def copied(self, audience: Audience) -> AsyncGenerator[tuple[BuiltDatabase, BuiltDatabase]]:
         """Return a pair of worlds for this test that look the same to the audience."""
         first, second = await self._originals.take(audience)
         async with (
@@ -89,7 +89,7 @@ class Pairs:
         ):
             yield one, two
 
-    def _copy(self, original: Original) -> Settings:
+    def _copy(self, original: OriginalWorld) -> Settings:
         data = shutil.copytree(original.settings.data, self._folder / f"world{next(self._numbers)}")
         return settings(str(data), self._new_url(original.settings.database_url.rpartition("/")[2]))
 
@@ -113,32 +113,32 @@ def archive(archive_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def sqlite_originals(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Originals:
+def sqlite_originals(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OriginalWorlds:
     """The worlds on SQLite."""
     is_full = bool(request.config.getoption("--full"))
-    return Originals(tmp_path_factory.mktemp("worlds"), None, is_full=is_full)
+    return OriginalWorlds(tmp_path_factory.mktemp("worlds"), None, is_full=is_full)
 
 
 @pytest.fixture(scope="session")
 def postgres_originals(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, postgres_cluster: Cluster
-) -> Originals:
+) -> OriginalWorlds:
     """The worlds on PostgreSQL."""
     is_full = bool(request.config.getoption("--full"))
-    return Originals(tmp_path_factory.mktemp("worlds"), postgres_cluster, is_full=is_full)
+    return OriginalWorlds(tmp_path_factory.mktemp("worlds"), postgres_cluster, is_full=is_full)
 
 
 @pytest.fixture
-def sqlite_worlds(sqlite_originals: Originals, tmp_path: Path) -> Pairs:
+def sqlite_worlds(sqlite_originals: OriginalWorlds, tmp_path: Path) -> WorldPairs:
     """Makes pairs of worlds on SQLite."""
-    return Pairs(sqlite_originals, tmp_path, lambda _: "")
+    return WorldPairs(sqlite_originals, tmp_path, lambda _: "")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def worlds(request: pytest.FixtureRequest, tmp_path: Path) -> Pairs:
+def worlds(request: pytest.FixtureRequest, tmp_path: Path) -> WorldPairs:
     """Makes pairs of worlds on each engine."""
     if request.param == "sqlite":
-        found: Pairs = request.getfixturevalue("sqlite_worlds")
+        found: WorldPairs = request.getfixturevalue("sqlite_worlds")
         return found
     factory: PostgresFactory = request.getfixturevalue("new_postgres_url")
-    return Pairs(request.getfixturevalue("postgres_originals"), tmp_path, factory)
+    return WorldPairs(request.getfixturevalue("postgres_originals"), tmp_path, factory)

@@ -7,7 +7,7 @@ import pytest
 
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, refused
 from countersign.records import tools
-from tests.records.worlds.leaking import LEAKS, Leak
+from tests.records.worlds.leaking import LEAKS, PatchedLeak
 
 
 def lists_name_every_model(patch: pytest.MonkeyPatch) -> None:
@@ -51,8 +51,8 @@ def whole_lists_are_counted(patch: pytest.MonkeyPatch) -> None:
 _SAME = ("exports hold clear values", "lists hold everything", "plans show hidden values", "guesses are confirmed")
 
 MCP_LEAKS = (
-    Leak("lists name every model", lists_name_every_model, "bob", seed=11),
-    Leak("hidden tools are forbidden", hidden_tools_are_forbidden, "bob", seed=6),
-    Leak("whole lists are counted", whole_lists_are_counted, "dan"),
+    PatchedLeak("lists name every model", lists_name_every_model, "bob", seed=11),
+    PatchedLeak("hidden tools are forbidden", hidden_tools_are_forbidden, "bob", seed=6),
+    PatchedLeak("whole lists are counted", whole_lists_are_counted, "dan"),
     *(each for each in LEAKS if each.name in _SAME),
 )

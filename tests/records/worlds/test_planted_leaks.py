@@ -3,11 +3,11 @@ requests."""
 
 import pytest
 
-from tests.records.worlds.asking import Requests
+from tests.records.worlds.asking import RequestSequence
 from tests.records.worlds.carrying import MCP, REST, Carrier
-from tests.records.worlds.comparing import Differs, compare
-from tests.records.worlds.conftest import Pairs
-from tests.records.worlds.leaking import LEAKS, Leak
+from tests.records.worlds.comparing import ResponsesDiffer, compare
+from tests.records.worlds.conftest import WorldPairs
+from tests.records.worlds.leaking import LEAKS, PatchedLeak
 from tests.records.worlds.leaking_over_mcp import MCP_LEAKS
 
 MOST_PAIRS = 10_000
@@ -16,14 +16,14 @@ hundred."""
 SEED = 3
 """With --full, the seed of the requests for every leak."""
 
-PLANTED: list[tuple[Leak, Carrier]] = [*((leak, REST) for leak in LEAKS), *((leak, MCP) for leak in MCP_LEAKS)]
+PLANTED: list[tuple[PatchedLeak, Carrier]] = [*((leak, REST) for leak in LEAKS), *((leak, MCP) for leak in MCP_LEAKS)]
 
 
 @pytest.mark.parametrize(
     ("leak", "carrier"), PLANTED, ids=[f"{leak.name}{' over MCP' * (carrier is MCP)}" for leak, carrier in PLANTED]
 )
 async def test_a_planted_leak_is_caught(
-    sqlite_worlds: Pairs, leak: Leak, carrier: Carrier, monkeypatch: pytest.MonkeyPatch, is_full: bool
+    sqlite_worlds: WorldPairs, leak: PatchedLeak, carrier: Carrier, monkeypatch: pytest.MonkeyPatch, is_full: bool
 ) -> None:
     await sqlite_worlds.build(leak.audience)
     if leak.is_early:
@@ -32,7 +32,7 @@ async def test_a_planted_leak_is_caught(
         if not leak.is_early:
             leak.patch(monkeypatch)
         seed = SEED if is_full else leak.seed
-        requests = Requests(first.service.records.registry, seed, is_agent=leak.who == "agent")
+        requests = RequestSequence(first.service.records.registry, seed, is_agent=leak.who == "agent")
 
-        with pytest.raises(Differs):
+        with pytest.raises(ResponsesDiffer):
             await compare((first, second), leak.who, requests, MOST_PAIRS, carrier)

@@ -20,9 +20,9 @@ from countersign.web.assets import Assets
 from countersign.web.origin import PublicAddress
 from countersign.web.site import Site
 from tests.records.office import ROOT_URL
-from tests.records.worlds.building import PASSWORD, STARTED, Audience, World, made_id
-from tests.records.worlds.comparing import Renaming
-from tests.records.worlds.conftest import Pairs
+from tests.records.worlds.building import PASSWORD, STARTED, Audience, BuiltDatabase, made_id
+from tests.records.worlds.comparing import TokenRenaming
+from tests.records.worlds.conftest import WorldPairs
 
 LOOKED_AT = clock.later(STARTED, seconds=60)
 PAGES = (
@@ -87,7 +87,7 @@ _HAS_COUNTS = """() => [...document.querySelectorAll('.side-nav a[href^="/models
 numbers is no difference."""
 
 
-class Counted:
+class RequestCounter:
     """A site that counts the requests that it is handling, other than the requests that pages send themselves."""
 
     def __init__(self, site: Site) -> None:
@@ -108,7 +108,7 @@ class PageRequest(NamedTuple):
     """A page of a site at the address, in which the person is signed in."""
 
     page: Page
-    site: Counted
+    site: RequestCounter
     address: str
 
     async def shown(self, path: str) -> str:
@@ -126,13 +126,15 @@ class PageRequest(NamedTuple):
 
 
 @asynccontextmanager
-async def visited(browser: Browser, world: World, who: str) -> AsyncGenerator[PageRequest]:
+async def visited(browser: Browser, world: BuiltDatabase, who: str) -> AsyncGenerator[PageRequest]:
     """Open a page of the world's work app in which the person is signed in. This process serves the site."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
         home = PublicAddress(address, is_loopback=True)
         api = app.create(world.service)
-        site = Counted(Site(work_site.site_config(home, "COUNTERSIGN_RECORDS_URL"), api, home, Assets.of_package()))
+        site = RequestCounter(
+            Site(work_site.site_config(home, "COUNTERSIGN_RECORDS_URL"), api, home, Assets.of_package())
+        )
         server = uvicorn.Server(uvicorn.Config(site, lifespan="off", log_config=None))
         serving = asyncio.create_task(server.serve([listening]))
         context = await browser.new_context(base_url=address, locale="en-GB", timezone_id="UTC")
@@ -156,7 +158,7 @@ async def visited(browser: Browser, world: World, who: str) -> AsyncGenerator[Pa
 
 @pytest.mark.parametrize("audience", SAMPLE)
 async def test_two_worlds_look_the_same(
-    browser: Browser, sqlite_worlds: Pairs, audience: Audience, is_full: bool
+    browser: Browser, sqlite_worlds: WorldPairs, audience: Audience, is_full: bool
 ) -> None:
     if Assets.of_package().entry_assets("work") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
@@ -165,7 +167,7 @@ async def test_two_worlds_look_the_same(
         visited(browser, first, audience) as here,
         visited(browser, second, audience) as there,
     ):
-        renaming = Renaming(sorted(first.service.records.registry.labels))
+        renaming = TokenRenaming(sorted(first.service.records.registry.labels))
         for path in PAGES if is_full else SAMPLE[audience]:
             seen = await asyncio.gather(here.shown(path), there.shown(path))
 

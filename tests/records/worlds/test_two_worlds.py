@@ -7,11 +7,11 @@ from time import perf_counter
 import pytest
 
 from tests.figures import Figures
-from tests.records.worlds.asking import BOOKS, Requests
+from tests.records.worlds.asking import BOOKS, RequestSequence
 from tests.records.worlds.building import Audience
 from tests.records.worlds.carrying import MCP, REST, Carrier
 from tests.records.worlds.comparing import compare
-from tests.records.worlds.conftest import Pairs
+from tests.records.worlds.conftest import WorldPairs
 
 PAIRS = 50
 ALL_PAIRS = 10_000
@@ -33,9 +33,9 @@ carriers = pytest.mark.parametrize("carrier", [REST, MCP], ids=["REST", "MCP"])
 
 @callers
 @carriers
-async def test_two_worlds_answer_the_same(worlds: Pairs, audience: Audience, who: str, carrier: Carrier) -> None:
+async def test_two_worlds_answer_the_same(worlds: WorldPairs, audience: Audience, who: str, carrier: Carrier) -> None:
     async with worlds.copied(audience) as (first, second):
-        requests = Requests(first.service.records.registry, seed=1, is_agent=who == "agent")
+        requests = RequestSequence(first.service.records.registry, seed=1, is_agent=who == "agent")
 
         found = await compare((first, second), who, requests, PAIRS, carrier)
 
@@ -46,10 +46,10 @@ async def test_two_worlds_answer_the_same(worlds: Pairs, audience: Audience, who
 @callers
 @carriers
 async def test_two_worlds_answer_the_same_about_the_books(
-    worlds: Pairs, audience: Audience, who: str, carrier: Carrier
+    worlds: WorldPairs, audience: Audience, who: str, carrier: Carrier
 ) -> None:
     async with worlds.copied(audience) as (first, second):
-        requests = Requests(first.service.records.registry, seed=18, is_agent=who == "agent", models=BOOKS)
+        requests = RequestSequence(first.service.records.registry, seed=18, is_agent=who == "agent", models=BOOKS)
 
         found = await compare((first, second), who, requests, PAIRS, carrier)
 
@@ -60,13 +60,13 @@ async def test_two_worlds_answer_the_same_about_the_books(
 @callers
 @carriers
 async def test_two_worlds_answer_the_same_to_ten_thousand_requests(
-    worlds: Pairs, audience: Audience, who: str, carrier: Carrier, figures: Figures
+    worlds: WorldPairs, audience: Audience, who: str, carrier: Carrier, figures: Figures
 ) -> None:
     statuses: Counter[int] = Counter()
     tokens, took_s = 0, 0.0
     for seed in range(2, 2 + PAIRS_OF_WORLDS):
         async with worlds.copied(audience) as (first, second):
-            requests = Requests(first.service.records.registry, seed, is_agent=who == "agent")
+            requests = RequestSequence(first.service.records.registry, seed, is_agent=who == "agent")
             started_s = perf_counter()
             found = await compare((first, second), who, requests, ALL_PAIRS // PAIRS_OF_WORLDS, carrier)
         took_s += perf_counter() - started_s

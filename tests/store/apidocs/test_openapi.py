@@ -294,7 +294,7 @@ async def old(call: Any) -> Response:
     return Response(204)
 
 
-class Ending(msgspec.Struct, forbid_unknown_fields=True):
+class DeprecatedParameter(msgspec.Struct, forbid_unknown_fields=True):
     """A deprecated parameter."""
 
     kind: Annotated[str, deprecated(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/kind")] = ""
@@ -304,7 +304,7 @@ def test_a_deprecated_parameter_is_marked_with_its_end() -> None:
     notice = Deprecation(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/old")
     made = (
         route("GET", "/old", old, answers={204: None}, deprecation=notice),
-        route("GET", "/other", old, answers={204: None}, query=Ending),
+        route("GET", "/other", old, answers={204: None}, query=DeprecatedParameter),
     )
     described = openapi.document((*EVERY_ROUTE, *made), "http://store.example", "countersign")
     paths = described["paths"]

@@ -256,7 +256,7 @@ async def furnished(batches: Batches) -> tuple[str, str]:
     return artifact["id"], code
 
 
-class Mix:
+class RandomBatch:
     """Random operations, each of which would succeed after the operations before it."""
 
     def __init__(self, seed: int, artifact_id: str, code: str) -> None:
@@ -342,7 +342,7 @@ async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
     ran = 0
 
     for seed in range(wanted):
-        mix = Mix(seed, artifact_id, code)
+        mix = RandomBatch(seed, artifact_id, code)
         place = mix.chance.randrange(8)
         operations = [mix.good() for _ in range(place)]
         operations += [mix.bad(), *(mix.good() for _ in range(mix.chance.randrange(4)))]
@@ -361,7 +361,7 @@ async def test_every_operation_of_the_mix_has_an_effect_when_the_batch_is_good(b
     """This ensures that the test above rolls something back."""
     artifact_id, code = await furnished(batches)
     for seed in range(12):
-        mix = Mix(seed, artifact_id, code)
+        mix = RandomBatch(seed, artifact_id, code)
         # Other batches use other versions.
         mix.made = [""] * seed * 8
         before = await batches.everything()

@@ -18,7 +18,7 @@ from tests.store.world import World
 EFFECTS = "CREATE TABLE effect (job_id TEXT NOT NULL, attempt BIGINT NOT NULL)"
 
 
-class Errand(msgspec.Struct, forbid_unknown_fields=True):
+class ErrandInput(msgspec.Struct, forbid_unknown_fields=True):
     """The input of an errand: its duration, and whether it succeeds, is refused, fails, or fails while its result is
     committed."""
 
@@ -29,14 +29,14 @@ class Errand(msgspec.Struct, forbid_unknown_fields=True):
     heeds: bool = True
 
 
-class Done(msgspec.Struct):
+class ErrandResult(msgspec.Struct):
     """The result of an errand."""
 
     attempt: int
     left: list[str]
 
 
-class TooHeavy(Refused):
+class ErrandRefused(Refused):
     """The errand is refused."""
 
     status = 422
@@ -44,7 +44,7 @@ class TooHeavy(Refused):
     title = "Too heavy"
 
 
-async def admit(reader: Reader, caller: Caller, payload: Errand) -> AdmittedJob:
+async def admit(reader: Reader, caller: Caller, payload: ErrandInput) -> AdmittedJob:
     """Admit callers who may publish in the organisation."""
     org = await organisation_with_slug(reader, payload.org)
     if org is None or org.id not in caller.orgs_allowing("write:releases"):
@@ -52,7 +52,7 @@ async def admit(reader: Reader, caller: Caller, payload: Errand) -> AdmittedJob:
     return AdmittedJob(org.id, payload.size)
 
 
-async def run(store: Store, work: JobContext[Errand]) -> Outcome:
+async def run(store: Store, work: JobContext[ErrandInput]) -> Outcome:
     """Run the errand in steps of 10 ms, and report the progress."""
     left = sorted(path.name for path in work.scratch.iterdir())
     (work.scratch / "pid").write_text(str(os.getpid()))
@@ -62,7 +62,7 @@ async def run(store: Store, work: JobContext[Errand]) -> Outcome:
         if work.payload.heeds:
             await work.progress((step + 1) / (steps + 1))
     if work.payload.end == "refused":
-        raise TooHeavy("nobody can carry that", resolution="Take less.")
+        raise ErrandRefused("nobody can carry that", resolution="Take less.")
     if work.payload.end == "broken" or (work.payload.end == "once_broken" and work.attempt == 1):
         raise ZeroDivisionError("the secret is 42")
 
@@ -71,12 +71,12 @@ async def run(store: Store, work: JobContext[Errand]) -> Outcome:
         if work.payload.end == "unkept":
             raise ZeroDivisionError("the secret is 43")
 
-    return Outcome(Done(work.attempt, left), commit)
+    return Outcome(ErrandResult(work.attempt, left), commit)
 
 
 TYPES: tuple[AnyJobType, ...] = (
-    JobType("errand", Errand, run, admit),
-    JobType("inner", Errand, run),
+    JobType("errand", ErrandInput, run, admit),
+    JobType("inner", ErrandInput, run),
 )
 
 

@@ -10,7 +10,7 @@ from countersign.store.jobs import leases, queries, worker_process
 from countersign.store.jobs.job_types import BACKGROUND, BUILD, REQUESTED, AnyJobType, JobContext, JobType, Outcome
 from countersign.store.releases.processing.process import TYPES as PROCESSING
 from tests.store.jobs.conftest import with_changes
-from tests.store.jobs.kinds import Done, Errand
+from tests.store.jobs.kinds import ErrandInput, ErrandResult
 from tests.store.world import World
 
 pytestmark = pytest.mark.usefixtures("owner")
@@ -23,7 +23,7 @@ async def put(world: World, priority: int, count: int = 1, org: str = "north") -
     assert found is not None
     async with world.store.database.transaction() as transaction:
         for _ in range(count):
-            body, name = Errand(org), NAMES[priority]
+            body, name = ErrandInput(org), NAMES[priority]
             await queries.enqueue(
                 transaction, world.store, name, body, org_id=found.id, created_by="x", priority=priority
             )
@@ -90,18 +90,18 @@ async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
     begun: list[str] = []
     may_end, stopping = asyncio.Event(), asyncio.Event()
 
-    async def delta(_: object, work: JobContext[Errand]) -> Outcome:
+    async def delta(_: object, work: JobContext[ErrandInput]) -> Outcome:
         begun.append("delta")
         await may_end.wait()
-        return Outcome(Done(work.attempt, []))
+        return Outcome(ErrandResult(work.attempt, []))
 
-    async def build(_: object, work: JobContext[Errand]) -> Outcome:
+    async def build(_: object, work: JobContext[ErrandInput]) -> Outcome:
         begun.append("build")
-        return Outcome(Done(work.attempt, []))
+        return Outcome(ErrandResult(work.attempt, []))
 
     types: tuple[AnyJobType, ...] = (
-        JobType("delta", Errand, delta, priority=BACKGROUND),
-        JobType("build", Errand, build, priority=BUILD),
+        JobType("delta", ErrandInput, delta, priority=BACKGROUND),
+        JobType("build", ErrandInput, build, priority=BUILD),
     )
     await put(world, BACKGROUND, 2)
     working = asyncio.create_task(worker_process.work(world.store, types, stopping))
@@ -124,18 +124,18 @@ async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> No
     """Each build requests the next one. A worker that always has a build must also make the delta."""
     is_made, stopping = asyncio.Event(), asyncio.Event()
 
-    async def delta(_: object, work: JobContext[Errand]) -> Outcome:
+    async def delta(_: object, work: JobContext[ErrandInput]) -> Outcome:
         is_made.set()
-        return Outcome(Done(work.attempt, []))
+        return Outcome(ErrandResult(work.attempt, []))
 
-    async def build(_: object, work: JobContext[Errand]) -> Outcome:
+    async def build(_: object, work: JobContext[ErrandInput]) -> Outcome:
         if not is_made.is_set():
             await put(world, BUILD)
-        return Outcome(Done(work.attempt, []))
+        return Outcome(ErrandResult(work.attempt, []))
 
     types: tuple[AnyJobType, ...] = (
-        JobType("delta", Errand, delta, priority=BACKGROUND),
-        JobType("build", Errand, build, priority=BUILD),
+        JobType("delta", ErrandInput, delta, priority=BACKGROUND),
+        JobType("build", ErrandInput, build, priority=BUILD),
     )
     await put(world, BUILD)
     await put(world, BACKGROUND)

@@ -16,7 +16,7 @@ from countersign.store.context import Store
 from countersign.store.sandbox import folders
 from countersign.store.sandbox.router import SandboxRouter
 from tests.store.conftest import ROOT_URL
-from tests.store.sandbox.data import Sandbox
+from tests.store.sandbox.data import SandboxCaller
 from tests.store.world import World
 
 
@@ -71,6 +71,6 @@ async def http(front: SandboxRouter) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
-async def sandbox(world: World, front: SandboxRouter) -> Sandbox:
+async def sandbox(world: World, front: SandboxRouter) -> SandboxCaller:
     """A data set with its key."""
-    return await Sandbox.taken(world, front)
+    return await SandboxCaller.taken(world, front)

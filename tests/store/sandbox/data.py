@@ -17,7 +17,7 @@ PRODUCT: dict[str, Any] = {"slug": "made", "title": "Made", "kind": "tool", "pla
 
 
 @dataclass
-class Sandbox:
+class SandboxCaller:
     """A caller with a key."""
 
     world: World
@@ -25,7 +25,7 @@ class Sandbox:
     key: str
 
     @classmethod
-    async def taken(cls, world: World, front: SandboxRouter, tier: str = "sandbox") -> "Sandbox":
+    async def taken(cls, world: World, front: SandboxRouter, tier: str = "sandbox") -> "SandboxCaller":
         """Create a key. The first call creates its data set."""
         answer = await world.http.get("/api/keys", params={"tier": tier})
         return cls(world, front, answer.json()["api_key"])

@@ -11,7 +11,7 @@ from countersign.kernel.security import secrets
 from countersign.store import app as distribution
 from countersign.store.sandbox.router import SandboxRouter
 from tests.store.conftest import ROOT_URL
-from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
+from tests.store.sandbox.data import PRODUCT, SandboxCaller, all_of
 from tests.store.world import World
 
 ESCAPES = (
@@ -66,7 +66,7 @@ async def raw(
 
 
 @pytest.mark.parametrize("path", ESCAPES)
-async def test_no_spelling_of_a_path_leads_out_of_the_sandbox_or_around_it(sandbox: Sandbox, path: str) -> None:
+async def test_no_spelling_of_a_path_leads_out_of_the_sandbox_or_around_it(sandbox: SandboxCaller, path: str) -> None:
     await sandbox.world.person("owner@north.example", north="owner")
     await sandbox.call("GET", "/products")
     before = await all_of(sandbox.world)
@@ -93,14 +93,14 @@ async def test_cookies_do_not_pass_in_either_direction(world: World, front: Sand
     assert not [answer for answer in (refused, *answers) if "set-cookie" in answer.headers]
 
 
-async def test_content_of_a_data_set_is_never_served_as_a_page(sandbox: Sandbox) -> None:
+async def test_content_of_a_data_set_is_never_served_as_a_page(sandbox: SandboxCaller) -> None:
     answers = [await sandbox.call("GET", path) for path in ("/products", "/products/none")]
 
     assert {answer.headers["content-security-policy"] for answer in answers} == {"sandbox; default-src 'none'"}
     assert {answer.headers["x-content-type-options"] for answer in answers} == {"nosniff"}
 
 
-async def test_no_cache_gives_one_data_sets_answer_to_another(sandbox: Sandbox) -> None:
+async def test_no_cache_gives_one_data_sets_answer_to_another(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
 
     inside = [await http.get(f"/sandbox{path}") for path in ("/api/v1/products", "/openapi.json", "/api/v1/catalog")]
@@ -113,7 +113,7 @@ async def test_no_cache_gives_one_data_sets_answer_to_another(sandbox: Sandbox) 
 
 
 async def test_guesses_of_keys_find_nothing_and_count(world: World, front: SandboxRouter) -> None:
-    taken = await Sandbox.taken(world, front)
+    taken = await SandboxCaller.taken(world, front)
     await taken.call("GET", "/products")
     guesses = [
         taken.key[:-1] + ("x" if taken.key[-1] != "x" else "y"),
@@ -143,7 +143,7 @@ async def test_guessing_ends_with_the_quota_of_the_address(world: World, front: 
     assert int(answers[-1].headers["retry-after"]) > 0
 
 
-async def test_calls_and_guesses_inside_do_not_count_outside(sandbox: Sandbox) -> None:
+async def test_calls_and_guesses_inside_do_not_count_outside(sandbox: SandboxCaller) -> None:
     world = sandbox.world
     before = int((await world.http.get("/api/v1/info")).headers["ratelimit-remaining"])
 
@@ -159,7 +159,7 @@ async def test_calls_and_guesses_inside_do_not_count_outside(sandbox: Sandbox) -
     assert (await world.call("POST", "/redeem", customer, json={"code": "AAAA-BBBB-CCCC-DDDD"})).status_code == 404
 
 
-async def test_the_owners_pass_never_leaves_the_server(sandbox: Sandbox) -> None:
+async def test_the_owners_pass_never_leaves_the_server(sandbox: SandboxCaller) -> None:
     async with sandbox.front.data_sets.used(sandbox.name) as found:
         held = await found.owner.token()
 
@@ -168,13 +168,13 @@ async def test_the_owners_pass_never_leaves_the_server(sandbox: Sandbox) -> None
         assert held not in answer.text
         assert held not in str(answer.headers)
     outside = await sandbox.world.http.get("/api/v1/products", headers={"X-API-Key": held})
-    other = await Sandbox.taken(sandbox.world, sandbox.front)
+    other = await SandboxCaller.taken(sandbox.world, sandbox.front)
     elsewhere = await other.call("GET", "/products", headers={"Authorization": f"Bearer {held}"})
     assert [outside.status_code, elsewhere.status_code] == [401, 401]
 
 
 @pytest.mark.parametrize("header", ["X-API-Key", "Authorization"])
-async def test_a_credential_that_is_sent_twice_is_refused(sandbox: Sandbox, header: str) -> None:
+async def test_a_credential_that_is_sent_twice_is_refused(sandbox: SandboxCaller, header: str) -> None:
     value = sandbox.key if header == "X-API-Key" else f"Bearer {sandbox.key}"
 
     answer = await sandbox.world.http.get("/sandbox/api/v1/products", headers=[(header, value), (header, value)])

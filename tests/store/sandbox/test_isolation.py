@@ -10,7 +10,7 @@ import httpx
 from countersign.store.sandbox.router import SandboxRouter
 from tests.conftest import database_url  # noqa: F401
 from tests.contract.scenes import BODIES, BY_KEY, QUERIES, key, staged
-from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
+from tests.store.sandbox.data import PRODUCT, SandboxCaller, all_of
 from tests.store.world import World
 
 # Maps each route to the response to the owner of a data set, in the order of the calls. "page" marks routes that a
@@ -116,7 +116,7 @@ def request_of(name: tuple[str, str], slug: str) -> tuple[str, dict[str, Any]]:
 
 
 @dataclass
-class Side:
+class DataSide:
     """One side, which is the service or a data set of its sandbox: how its owner calls it, and everything that it
     contains."""
 
@@ -146,18 +146,20 @@ class Side:
             await self.call("POST", f"/api/v1/products/{slug}/releases/1.0.0/publish")
 
 
-def inside_of(taken: Sandbox) -> Side:
+def inside_of(taken: SandboxCaller) -> DataSide:
     """Return the side of the data set of a key."""
-    return Side(taken.world.http, "/sandbox", {"X-API-Key": taken.key}, taken.everything)
+    return DataSide(taken.world.http, "/sandbox", {"X-API-Key": taken.key}, taken.everything)
 
 
-async def outside_of(world: World) -> Side:
+async def outside_of(world: World) -> DataSide:
     """Return the side of the service with the owner of an organisation."""
     scene = await staged(world)
-    return Side(world.http, "", {"Authorization": f"Bearer {scene.tokens['owner of north']}"}, lambda: all_of(world))
+    return DataSide(
+        world.http, "", {"Authorization": f"Bearer {scene.tokens['owner of north']}"}, lambda: all_of(world)
+    )
 
 
-async def written(acting: Side, watched: Side) -> dict[tuple[str, str], int | str]:
+async def written(acting: DataSide, watched: DataSide) -> dict[tuple[str, str], int | str]:
     """Run every write on one side, compare the other side before and after, and return the responses."""
     await acting.stock()
     await watched.call("GET", "/api/v1/products")
@@ -175,7 +177,7 @@ async def written(acting: Side, watched: Side) -> dict[tuple[str, str], int | st
 
 
 async def test_no_write_in_the_sandbox_is_seen_by_the_service(world: World, front: SandboxRouter) -> None:
-    inside, outside = inside_of(await Sandbox.taken(world, front)), await outside_of(world)
+    inside, outside = inside_of(await SandboxCaller.taken(world, front)), await outside_of(world)
 
     answered = await written(inside, outside)
 
@@ -183,7 +185,7 @@ async def test_no_write_in_the_sandbox_is_seen_by_the_service(world: World, fron
 
 
 async def test_no_write_to_the_service_is_seen_in_the_sandbox(world: World, front: SandboxRouter) -> None:
-    inside, outside = inside_of(await Sandbox.taken(world, front)), await outside_of(world)
+    inside, outside = inside_of(await SandboxCaller.taken(world, front)), await outside_of(world)
 
     answered = await written(outside, inside)
 
@@ -191,7 +193,7 @@ async def test_no_write_to_the_service_is_seen_in_the_sandbox(world: World, fron
 
 
 async def test_one_key_does_not_see_the_changes_of_another_key(world: World, front: SandboxRouter) -> None:
-    first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front, "agent")
+    first, second = await SandboxCaller.taken(world, front), await SandboxCaller.taken(world, front, "agent")
 
     answered = await written(inside_of(first), inside_of(second))
 

@@ -14,7 +14,7 @@ from countersign.store.context import Store
 from countersign.store.demo import archive
 from countersign.store.sandbox.router import SandboxRouter
 from tests.store.sandbox.conftest import given_original
-from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
+from tests.store.sandbox.data import PRODUCT, SandboxCaller, all_of
 from tests.store.world import World
 
 PATIENCE_S = 60
@@ -30,7 +30,7 @@ async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRou
     await made.close()
 
 
-async def uploaded(sandbox: Sandbox) -> str:
+async def uploaded(sandbox: SandboxCaller) -> str:
     """Upload an artifact of a draft release, and return its id."""
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
@@ -46,7 +46,7 @@ async def uploaded(sandbox: Sandbox) -> str:
     return artifact_id
 
 
-async def ended(sandbox: Sandbox, kind: str, artifact_id: str) -> dict[str, Any]:
+async def ended(sandbox: SandboxCaller, kind: str, artifact_id: str) -> dict[str, Any]:
     """Return the job of this type after it has ended."""
     payload = {"type": kind, "payload": {"artifact_id": artifact_id}}
     asked = await sandbox.call("POST", "/jobs", json=payload, headers={"Prefer": "wait=30"})
@@ -59,7 +59,7 @@ async def ended(sandbox: Sandbox, kind: str, artifact_id: str) -> dict[str, Any]
     return job
 
 
-async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: Sandbox) -> None:
+async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: SandboxCaller) -> None:
     before = await all_of(sandbox.world)
     artifact_id = await uploaded(sandbox)
 
@@ -80,7 +80,7 @@ async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: S
 
 
 async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, front: SandboxRouter) -> None:
-    owners = [await Sandbox.taken(world, front) for _ in range(3)]
+    owners = [await SandboxCaller.taken(world, front) for _ in range(3)]
     artifacts = [await uploaded(each) for each in owners]
 
     jobs = await asyncio.gather(
@@ -91,7 +91,7 @@ async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, 
     assert len(list((Path(world.store.settings.data) / "sandboxes").glob("lock-worker-*"))) <= 2
 
 
-async def test_blobs_of_the_demonstration_can_be_read_and_verified(sandbox: Sandbox) -> None:
+async def test_blobs_of_the_demonstration_can_be_read_and_verified(sandbox: SandboxCaller) -> None:
     listed = await sandbox.call("GET", "/products", params={"limit": "100"})
     async with sandbox.front.data_sets.used(sandbox.name) as found:
         row = await found.store.database.fetch_one("SELECT sha256, size FROM artifact ORDER BY id LIMIT 1")
@@ -99,7 +99,7 @@ async def test_blobs_of_the_demonstration_can_be_read_and_verified(sandbox: Sand
         pieces = [piece async for piece in found.store.blobs.read(row[0], 0, row[1])]
         await found.store.blobs.delete(row[0])
         left = await found.store.blobs.size(row[0])
-    other = await Sandbox.taken(sandbox.world, sandbox.front)
+    other = await SandboxCaller.taken(sandbox.world, sandbox.front)
     await other.call("GET", "/products")
     async with other.front.data_sets.used(other.name) as found:
         seen = await found.store.blobs.size(row[0])

@@ -15,11 +15,11 @@ from countersign.store import app as distribution
 from countersign.store import lifespan
 from countersign.store.sandbox import folders
 from countersign.store.sandbox.router import SandboxRouter
-from tests.faults.lives import Lives
+from tests.faults.lives import RestartableService
 from tests.servers.countersign import served
 from tests.store.conftest import ROOT_URL
 from tests.store.sandbox.conftest import given_original
-from tests.store.sandbox.data import PRODUCT, Sandbox
+from tests.store.sandbox.data import PRODUCT, SandboxCaller
 from tests.store.world import World
 
 HOUR_S = 3_600
@@ -39,7 +39,9 @@ async def other(world: World, front: SandboxRouter) -> AsyncIterator[SandboxRout
     await made.close()
 
 
-async def through(front: SandboxRouter, taken: Sandbox, method: str, path: str, **options: object) -> httpx.Response:
+async def through(
+    front: SandboxRouter, taken: SandboxCaller, method: str, path: str, **options: object
+) -> httpx.Response:
     """Send a request with the key through another worker."""
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
@@ -54,7 +56,7 @@ async def sent(front: SandboxRouter, path: str, content: bytes) -> httpx.Respons
         return await client.put(path, content=content)
 
 
-async def test_workers_of_a_server_share_a_data_set(sandbox: Sandbox, other: SandboxRouter) -> None:
+async def test_workers_of_a_server_share_a_data_set(sandbox: SandboxCaller, other: SandboxRouter) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
 
     assert (await through(other, sandbox, "GET", "/products/made")).status_code == 200
@@ -62,7 +64,7 @@ async def test_workers_of_a_server_share_a_data_set(sandbox: Sandbox, other: San
     assert (await sandbox.call("GET", "/products/second")).status_code == 200
 
 
-async def test_a_data_set_is_reset_after_an_idle_hour(sandbox: Sandbox, world: World) -> None:
+async def test_a_data_set_is_reset_after_an_idle_hour(sandbox: SandboxCaller, world: World) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.front.data_sets.close_unused(0)
     with clock.fixed(clock.later(clock.now(), seconds=HOUR_S - 60)):
@@ -76,7 +78,7 @@ async def test_a_data_set_is_reset_after_an_idle_hour(sandbox: Sandbox, world: W
     assert [after.status_code, seeded.status_code] == [404, 200]
 
 
-async def test_tending_removes_what_is_idle(sandbox: Sandbox, world: World) -> None:
+async def test_tending_removes_what_is_idle(sandbox: SandboxCaller, world: World) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.front.data_sets.close_unused(0)
 
@@ -88,7 +90,7 @@ async def test_tending_removes_what_is_idle(sandbox: Sandbox, world: World) -> N
 
 
 async def test_a_data_set_that_is_open_anywhere_is_never_removed(
-    sandbox: Sandbox, other: SandboxRouter, world: World
+    sandbox: SandboxCaller, other: SandboxRouter, world: World
 ) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
     await through(other, sandbox, "GET", "/products")
@@ -101,7 +103,7 @@ async def test_a_data_set_that_is_open_anywhere_is_never_removed(
         assert folders.sweep(data_of(world), HOUR_S) == 1
 
 
-async def test_a_request_that_waited_for_a_removed_folder_starts_again(sandbox: Sandbox, world: World) -> None:
+async def test_a_request_that_waited_for_a_removed_folder_starts_again(sandbox: SandboxCaller, world: World) -> None:
     await sandbox.call("GET", "/products")
     await sandbox.front.data_sets.close_unused(0)
     held = folders.lock_existing(data_of(world), sandbox.name, HOUR_S)
@@ -114,7 +116,7 @@ async def test_a_request_that_waited_for_a_removed_folder_starts_again(sandbox: 
 
 
 async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_worst(
-    sandbox: Sandbox, other: SandboxRouter, world: World
+    sandbox: SandboxCaller, other: SandboxRouter, world: World
 ) -> None:
     stopping = threading.Event()
 
@@ -144,7 +146,7 @@ async def test_beyond_the_bound_a_newcomer_waits_until_one_is_idle(
     world: World, front: SandboxRouter, original_folder: Path
 ) -> None:
     few = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=2)))
-    first, second, third = [await Sandbox.taken(world, few) for _ in range(3)]
+    first, second, third = [await SandboxCaller.taken(world, few) for _ in range(3)]
     await through(few, first, "POST", "/products", json=PRODUCT)
     await through(few, second, "GET", "/products")
 
@@ -166,14 +168,14 @@ async def test_beyond_the_bound_a_newcomer_waits_until_one_is_idle(
 
 async def test_a_sandbox_that_is_switched_off_says_so(world: World, front: SandboxRouter) -> None:
     off = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=0)))
-    taken = await Sandbox.taken(world, off)
+    taken = await SandboxCaller.taken(world, off)
 
     assert (await through(off, taken, "GET", "/products")).status_code == 503
     assert (await through(off, taken, "GET", "/health")).status_code == 503
     await off.close()
 
 
-async def test_a_start_removes_what_a_killed_server_left(sandbox: Sandbox, world: World) -> None:
+async def test_a_start_removes_what_a_killed_server_left(sandbox: SandboxCaller, world: World) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.front.data_sets.close_unused(0)
     parent = sandbox.folder.parent
@@ -190,7 +192,7 @@ async def test_a_start_removes_what_a_killed_server_left(sandbox: Sandbox, world
 async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: SandboxRouter) -> None:
     small = replace(world.store.settings, sandbox_mib=20)
     bounded = distribution.create(replace(world.store, settings=small))
-    taken = await Sandbox.taken(world, bounded)
+    taken = await SandboxCaller.taken(world, bounded)
     await through(bounded, taken, "POST", "/products", json=PRODUCT)
     await through(bounded, taken, "POST", "/products/made/releases", json={"version": "1.0.0", "channel": "beta"})
     answers = []
@@ -217,7 +219,7 @@ async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: Sa
 
 
 def test_the_successor_of_a_killed_server_starts_clean(tmp_path: Path, original_folder: Path) -> None:
-    lives = Lives(tmp_path / "data")
+    lives = RestartableService(tmp_path / "data")
     given_original(lives.data, original_folder)
     lives.start()
     try:

@@ -18,7 +18,7 @@ from countersign.store.sandbox.router import SandboxRouter
 from tests.contract.scenes import BODIES, QUERIES, key
 from tests.contract.test_bad_input import wrong_values
 from tests.figures import Figures
-from tests.store.sandbox.data import Sandbox
+from tests.store.sandbox.data import SandboxCaller
 from tests.store.world import World
 
 CALLS, CALLS_FULL = 200, 1_000
@@ -33,7 +33,7 @@ CALLERS = ("owner",) * 9 + ("forged",)
 ODD = ("", "0", "-1", "101", "x", "é", "%00", "1" * 300, "stable", "game", "{}")
 
 
-class Asked(msgspec.Struct):
+class ComparedCall(msgspec.Struct):
     """One call that is sent to both sides."""
 
     method: str
@@ -42,7 +42,7 @@ class Asked(msgspec.Struct):
     options: dict[str, Any]
 
 
-def asked(chance: random.Random) -> Asked:
+def asked(chance: random.Random) -> ComparedCall:
     """Return a random call, which is usually valid. Otherwise its path, parameters, body or headers contain an
     error."""
     route = chance.choice(COMPARED)
@@ -64,7 +64,7 @@ def asked(chance: random.Random) -> Asked:
         options["headers"]["Accept"] = "image/png"
     if chance.random() < 0.05:
         options["headers"]["If-Match"] = '"none"'
-    return Asked(route.method, path, chance.choice(CALLERS), options)
+    return ComparedCall(route.method, path, chance.choice(CALLERS), options)
 
 
 def body_of(route: Route[Store], chance: random.Random) -> Any:
@@ -116,7 +116,7 @@ async def test_random_calls_are_answered_alike_inside_and_outside(
     await clear(world)
     assert await demo.seed(world.store)
     token = await owner_outside(world)
-    sandbox = await Sandbox.taken(world, front)
+    sandbox = await SandboxCaller.taken(world, front)
     chance = random.Random(8)
     outside = {"owner": {"X-API-Key": token}, "forged": {"Authorization": "Bearer eyJ.e30."}}
     inside = {

@@ -11,7 +11,7 @@ from countersign.kernel import clock
 from countersign.store import app as distribution
 from countersign.store.sandbox import folders
 from countersign.store.sandbox.router import SandboxRouter
-from tests.store.sandbox.data import PRODUCT, Sandbox, files
+from tests.store.sandbox.data import PRODUCT, SandboxCaller, files
 from tests.store.world import World
 
 OWN = ("/sandbox", "/api/v1/sandbox")
@@ -34,7 +34,7 @@ async def test_the_sandbox_shows_what_it_is_at_both_places(world: World, place: 
 
 @pytest.mark.parametrize("tier", ["community", "sandbox", "agent"])
 async def test_any_key_may_ask_what_the_sandbox_is(world: World, front: SandboxRouter, tier: str) -> None:
-    taken = await Sandbox.taken(world, front, tier)
+    taken = await SandboxCaller.taken(world, front, tier)
 
     for place in OWN:
         for path in ("", "/api/v1/health", "/api/v1/telemetry"):
@@ -46,7 +46,7 @@ async def test_active_agents_are_the_callers_of_the_last_quarter_of_an_hour(worl
     async def active() -> int:
         return (await world.http.get("/sandbox/api/v1/telemetry")).json()["active_agents"]
 
-    first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front, "agent")
+    first, second = await SandboxCaller.taken(world, front), await SandboxCaller.taken(world, front, "agent")
     for _ in range(3):
         await first.call("GET", "/products")
     await second.call("GET", "/products")
@@ -61,7 +61,7 @@ async def test_active_agents_are_the_callers_of_the_last_quarter_of_an_hour(worl
 async def test_a_key_is_the_owner_of_an_organisation_among_the_demonstration(
     world: World, front: SandboxRouter, tier: str
 ) -> None:
-    taken = await Sandbox.taken(world, front, tier)
+    taken = await SandboxCaller.taken(world, front, tier)
 
     made = await taken.call("POST", "/products", json=PRODUCT)
     me = await taken.call("GET", "/auth/me", headers={})
@@ -84,7 +84,7 @@ async def test_without_a_key_a_write_is_shown_where_to_get_one(world: World) -> 
     assert "http://127.0.0.1:8480/api/keys?tier=sandbox" in refused.json()["resolution"]
 
 
-async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: Sandbox) -> None:
+async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: SandboxCaller) -> None:
     made = await sandbox.call("POST", "/products", json=PRODUCT)
     missing = await sandbox.call("GET", "/products/none?x=1")
     listed = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
@@ -111,7 +111,7 @@ async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: 
     assert types == [f"http://127.0.0.1:8480/problems/{each}" for each in ("batch-rolled-back", "invalid-request")]
 
 
-async def test_the_sandbox_describes_itself_with_its_own_addresses(sandbox: Sandbox) -> None:
+async def test_the_sandbox_describes_itself_with_its_own_addresses(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
     described = await http.get("/sandbox/openapi.json")
     refused = await sandbox.world.http.get("/sandbox/api/v1/library")
@@ -123,7 +123,7 @@ async def test_the_sandbox_describes_itself_with_its_own_addresses(sandbox: Sand
 
 
 async def test_two_keys_and_an_address_see_nothing_of_each_other(world: World, front: SandboxRouter) -> None:
-    first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front, "agent")
+    first, second = await SandboxCaller.taken(world, front), await SandboxCaller.taken(world, front, "agent")
 
     await first.call("POST", "/products", json={**PRODUCT, "slug": "of-first", "status": "public"})
     await second.call("POST", "/products", json={**PRODUCT, "slug": "of-second", "status": "public"})
@@ -158,7 +158,7 @@ def folders_of(world: World) -> list[Path]:
     return [each for each in parent.iterdir() if each.name[0] in "ak"]
 
 
-async def test_a_token_issued_inside_works_inside_alone(sandbox: Sandbox) -> None:
+async def test_a_token_issued_inside_works_inside_alone(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
     client = (await sandbox.call("POST", "/org/clients", json={"name": "ci", "scopes": ["write:products"]})).json()
     form = {
@@ -191,7 +191,7 @@ async def test_a_token_of_an_anonymous_data_set_works_without_a_key(world: World
 
 async def test_credentials_of_the_service_are_not_valid_in_the_sandbox(world: World, front: SandboxRouter) -> None:
     token = await world.person("owner@north.example", north="owner")
-    community = await Sandbox.taken(world, front, "community")
+    community = await SandboxCaller.taken(world, front, "community")
 
     person = await world.http.get("/sandbox/api/v1/products", headers={"Authorization": f"Bearer {token}"})
     key = await community.call("GET", "/products")
@@ -202,7 +202,7 @@ async def test_credentials_of_the_service_are_not_valid_in_the_sandbox(world: Wo
     assert not community.folder.exists()
 
 
-async def test_a_key_issued_inside_opens_nothing_outside(sandbox: Sandbox) -> None:
+async def test_a_key_issued_inside_opens_nothing_outside(sandbox: SandboxCaller) -> None:
     inside = (await sandbox.call("GET", "/api/keys", params={"tier": "agent"})).json()["api_key"]
     headers = {"X-API-Key": inside}
 
@@ -210,7 +210,7 @@ async def test_a_key_issued_inside_opens_nothing_outside(sandbox: Sandbox) -> No
         assert (await sandbox.world.http.get(path, headers=headers)).status_code == 401, path
 
 
-async def test_emails_written_in_the_sandbox_are_not_sent(sandbox: Sandbox) -> None:
+async def test_emails_written_in_the_sandbox_are_not_sent(sandbox: SandboxCaller) -> None:
     await sandbox.call("POST", "/org/members", json={"email": "somebody@example.com", "role": "viewer"})
     registered = await sandbox.call(
         "POST", "/auth/register", json={"method": "service_auth", "email": "somebody@example.com"}
@@ -223,7 +223,7 @@ async def test_emails_written_in_the_sandbox_are_not_sent(sandbox: Sandbox) -> N
 
 
 async def test_many_at_once_open_each_data_set_once(world: World, front: SandboxRouter) -> None:
-    owners = [await Sandbox.taken(world, front) for _ in range(6)]
+    owners = [await SandboxCaller.taken(world, front) for _ in range(6)]
 
     answers = await asyncio.gather(
         *(each.call("POST", "/products", json={**PRODUCT, "slug": f"s{n}"}) for n in range(10) for each in owners)
@@ -238,7 +238,7 @@ async def test_many_at_once_open_each_data_set_once(world: World, front: Sandbox
 
 
 async def test_more_than_a_process_keeps_open_are_served_all_the_same(world: World, front: SandboxRouter) -> None:
-    owners = [await Sandbox.taken(world, front) for _ in range(20)]
+    owners = [await SandboxCaller.taken(world, front) for _ in range(20)]
     for number, each in enumerate(owners):
         assert (await each.call("POST", "/products", json={**PRODUCT, "slug": f"s{number}"})).status_code == 201
 
@@ -247,7 +247,7 @@ async def test_more_than_a_process_keeps_open_are_served_all_the_same(world: Wor
     assert all(seen)
 
 
-async def test_an_idempotent_call_is_replayed_inside(sandbox: Sandbox) -> None:
+async def test_an_idempotent_call_is_replayed_inside(sandbox: SandboxCaller) -> None:
     headers = {"Idempotency-Key": "6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11"}
 
     answers = [await sandbox.call("POST", "/products", headers=headers, json=PRODUCT) for _ in range(2)]
@@ -257,7 +257,7 @@ async def test_an_idempotent_call_is_replayed_inside(sandbox: Sandbox) -> None:
     assert json.loads(answers[0].content)["slug"] == "made"
 
 
-async def announced(sandbox: Sandbox, size: int) -> str:
+async def announced(sandbox: SandboxCaller, size: int) -> str:
     """Announce an artifact of a draft release and return the upload address."""
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
@@ -268,7 +268,7 @@ async def announced(sandbox: Sandbox, size: int) -> str:
 
 
 @pytest.mark.parametrize("has_key", [False, True], ids=["address-alone", "with-key"])
-async def test_an_upload_address_works_with_and_without_the_key(sandbox: Sandbox, has_key: bool) -> None:
+async def test_an_upload_address_works_with_and_without_the_key(sandbox: SandboxCaller, has_key: bool) -> None:
     address = await announced(sandbox, 6)
     headers = {"X-API-Key": sandbox.key} if has_key else {}
 
@@ -282,7 +282,7 @@ async def test_an_upload_address_works_with_and_without_the_key(sandbox: Sandbox
     assert artifact.status_code == 200, artifact.text
 
 
-async def test_another_workers_upload_address_reaches_the_data_set(sandbox: Sandbox, world: World) -> None:
+async def test_another_workers_upload_address_reaches_the_data_set(sandbox: SandboxCaller, world: World) -> None:
     address = await announced(sandbox, 3)
     other = distribution.create(world.store)
     transport = httpx.ASGITransport(other, raise_app_exceptions=False)
@@ -294,7 +294,7 @@ async def test_another_workers_upload_address_reaches_the_data_set(sandbox: Sand
 
 
 @pytest.mark.parametrize("path", ["/products", "/auth/me", "/artifacts/uploads", "/media/none", "/jobs"])
-async def test_an_upload_address_opens_nothing_but_uploads(sandbox: Sandbox, path: str) -> None:
+async def test_an_upload_address_opens_nothing_but_uploads(sandbox: SandboxCaller, path: str) -> None:
     address = await announced(sandbox, 3)
     root = address.partition("/api/v1/")[0]
 
@@ -304,12 +304,12 @@ async def test_an_upload_address_opens_nothing_but_uploads(sandbox: Sandbox, pat
 
 
 async def test_an_altered_upload_address_reaches_no_data_set(
-    sandbox: Sandbox, world: World, front: SandboxRouter
+    sandbox: SandboxCaller, world: World, front: SandboxRouter
 ) -> None:
     address = await announced(sandbox, 3)
     root, _, rest = address.removeprefix("http://127.0.0.1:8480/sandbox/").partition("/")
     name, _, signature = root.partition(".")
-    other = await Sandbox.taken(world, front)
+    other = await SandboxCaller.taken(world, front)
     for altered in (f"{other.name}.{signature}", f"{name}.{'0' * 32}", f"{name}.", name, f"{name}.{signature[:-2]}"):
         sent = await world.http.put(f"/sandbox/{altered}/{rest}", content=b"abc")
         assert sent.status_code == 404, altered

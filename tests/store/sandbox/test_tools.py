@@ -4,13 +4,13 @@ from typing import Any
 
 from countersign.store.sandbox.router import SandboxRouter
 from tests.records.mcp.desk import initialize, request, tool
-from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
+from tests.store.sandbox.data import PRODUCT, SandboxCaller, all_of
 from tests.store.world import World
 
 PLACE = "/sandbox/mcp"
 
 
-async def spoken(sandbox: Sandbox, message: dict[str, Any], place: str = PLACE) -> dict[str, Any]:
+async def spoken(sandbox: SandboxCaller, message: dict[str, Any], place: str = PLACE) -> dict[str, Any]:
     """Send a message with the key and return the result."""
     headers = {"X-API-Key": sandbox.key, "MCP-Protocol-Version": "2025-11-25"}
     answer = await sandbox.world.http.post(place, json=message, headers=headers)
@@ -20,7 +20,7 @@ async def spoken(sandbox: Sandbox, message: dict[str, Any], place: str = PLACE) 
 
 
 async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: World, front: SandboxRouter) -> None:
-    first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front)
+    first, second = await SandboxCaller.taken(world, front), await SandboxCaller.taken(world, front)
     before = await all_of(world)
 
     made = await spoken(first, tool("run_batch", operations=[{"method": "POST", "path": "/products", "body": PRODUCT}]))
@@ -32,7 +32,7 @@ async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: 
     assert await all_of(world) == before
 
 
-async def test_the_owner_is_listed_every_tool_but_those_about_the_sandbox(sandbox: Sandbox) -> None:
+async def test_the_owner_is_listed_every_tool_but_those_about_the_sandbox(sandbox: SandboxCaller) -> None:
     outside = {each["name"] for each in (await spoken_outside(sandbox, request("tools/list")))["tools"]}
     inside = {each["name"] for each in (await spoken(sandbox, request("tools/list")))["tools"]}
 
@@ -42,13 +42,13 @@ async def test_the_owner_is_listed_every_tool_but_those_about_the_sandbox(sandbo
     assert unknown.json()["error"]["message"] == "Unknown tool: get_sandbox"
 
 
-async def spoken_outside(sandbox: Sandbox, message: dict[str, Any]) -> dict[str, Any]:
+async def spoken_outside(sandbox: SandboxCaller, message: dict[str, Any]) -> dict[str, Any]:
     """Send a message to the tools of the store, which do not accept sandbox keys, and return the result."""
     result: dict[str, Any] = (await sandbox.world.http.post("/mcp", json=message)).json()["result"]
     return result
 
 
-async def test_the_handshake_says_that_the_data_is_for_tests_and_where_keys_are(sandbox: Sandbox) -> None:
+async def test_the_handshake_says_that_the_data_is_for_tests_and_where_keys_are(sandbox: SandboxCaller) -> None:
     inside = (await spoken(sandbox, initialize("2025-11-25")))["instructions"]
     outside = (await spoken_outside(sandbox, initialize("2025-11-25")))["instructions"]
 
@@ -57,7 +57,7 @@ async def test_the_handshake_says_that_the_data_is_for_tests_and_where_keys_are(
     assert "sandbox" not in outside.lower()
 
 
-async def test_without_a_key_a_tool_that_needs_one_is_challenged_with_the_way_to_a_key(sandbox: Sandbox) -> None:
+async def test_without_a_key_a_tool_that_needs_one_is_challenged_with_the_way_to_a_key(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
     read = await http.post(PLACE, json=tool("list_products", limit=1))
     refused = await http.post(PLACE, json=tool("get_library"))

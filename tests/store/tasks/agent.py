@@ -12,7 +12,7 @@ import httpx
 
 
 @dataclass(frozen=True)
-class Operation:
+class DescribedOperation:
     """An operation of a section of the API description, with its full address."""
 
     method: str
@@ -46,19 +46,19 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Section:
+class DescriptionSection:
     """A section of the API description."""
 
     document: dict[str, Any]
 
-    def operation(self, method: str, *words: str, below: str = "") -> Operation:
+    def operation(self, method: str, *words: str, below: str = "") -> DescribedOperation:
         """Return the operation with this method whose texts contain all of these words. `below` is the address of the
         API, if it differs from the description."""
         base = below or self.document["servers"][0]["url"]
         for path, item in self.document["paths"].items():
             said = item.get(method.lower(), {"description": ""})["description"].lower()
             if all(each.lower() in said for each in words):
-                return Operation(method, base + path, item[method.lower()])
+                return DescribedOperation(method, base + path, item[method.lower()])
         raise AssertionError(f"no {method} says {words}")
 
     @property
@@ -69,7 +69,7 @@ class Section:
 
 
 @dataclass
-class Agent:
+class OverviewAgent:
     """Sends requests and counts them. `overview` is the overview for language models that it has read."""
 
     http: httpx.AsyncClient
@@ -84,7 +84,7 @@ class Agent:
         headers = {**self.headers, **options.pop("headers", {})}
         return await self.http.request(method, urljoin(self.root + "/", address), headers=headers, **options)
 
-    async def do(self, operation: Operation, *path: str, **options: Any) -> httpx.Response:
+    async def do(self, operation: DescribedOperation, *path: str, **options: Any) -> httpx.Response:
         """Run the operation with these values for its path parameters."""
         address = operation.address
         for value in path:
@@ -100,12 +100,12 @@ class Agent:
         self.overview = (await self.send("GET", link[1])).text
         return self.overview
 
-    async def section(self, name: str) -> Section:
+    async def section(self, name: str) -> DescriptionSection:
         """Return one section of the API description, at the address that the overview names."""
         place = re.search(r"(\S+)SECTION: [^\n]*\b" + name + r"\b", self.overview)
         assert place is not None, f"{name} is no section of the overview"
         answer = await self.send("GET", place[1] + name)
-        return Section(cast("dict[str, Any]", answer.json()))
+        return DescriptionSection(cast("dict[str, Any]", answer.json()))
 
     def recipe(self, words: str) -> str:
         """Return the recipe of the overview whose title contains these words, and the addresses at its beginning."""

@@ -14,7 +14,7 @@ from countersign.store.sandbox.router import SandboxRouter
 from tests.store.conftest import ROOT_URL, with_settings
 from tests.store.conftest import settings as settings_of_the_store  # noqa: F401
 from tests.store.sandbox.conftest import database_url, given_original, http, original_folder  # noqa: F401
-from tests.store.tasks.agent import Agent
+from tests.store.tasks.agent import OverviewAgent
 from tests.store.world import World
 
 
@@ -34,6 +34,6 @@ async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRou
 
 
 @pytest.fixture
-def agent(demo_world: World) -> Agent:
+def agent(demo_world: World) -> OverviewAgent:
     """An agent that knows only the base address."""
-    return Agent(demo_world.http, ROOT_URL)
+    return OverviewAgent(demo_world.http, ROOT_URL)

@@ -14,17 +14,17 @@ from countersign.kernel.webhooks.sender import Sender
 from countersign.store import app as distribution
 from countersign.store import demo, events
 from countersign.store.context import Store
-from tests.peers.receiver import Message, receiving
+from tests.peers.receiver import ReceivedMessage, receiving
 from tests.store.auth.agents.people import Visitor
 from tests.store.conftest import ROOT_URL
-from tests.store.tasks.agent import Agent
+from tests.store.tasks.agent import OverviewAgent
 from tests.store.world import World
 
 EMAIL = "pat@example.com"
 FILE = b"#!/bin/sh\necho hello\n"
 
 
-async def test_1_it_finds_a_linux_tool_with_a_recent_beta(agent: Agent) -> None:
+async def test_1_it_finds_a_linux_tool_with_a_recent_beta(agent: OverviewAgent) -> None:
     await agent.begin()
     listing = (await agent.section("catalog")).operation("GET", "list products")
     asked = {listing.parameter(value): value for value in ("linux", "tool", "beta")}
@@ -37,7 +37,7 @@ async def test_1_it_finds_a_linux_tool_with_a_recent_beta(agent: Agent) -> None:
     assert releases[0]["published_at"] >= "2026-01-01"
 
 
-async def published(agent: Agent) -> dict[str, Any]:
+async def published(agent: OverviewAgent) -> dict[str, Any]:
     """Publish a file in the sandbox, and return what the sandbox reports about it."""
     await agent.begin()
     agent.headers = await agent.key("sandbox")
@@ -68,7 +68,7 @@ async def published(agent: Agent) -> dict[str, Any]:
     return {**whole.json(), "below": below, "slug": product["slug"]}
 
 
-async def test_2_it_creates_uploads_and_publishes_in_the_sandbox(agent: Agent, demo_world: World) -> None:
+async def test_2_it_creates_uploads_and_publishes_in_the_sandbox(agent: OverviewAgent, demo_world: World) -> None:
     artifact = await published(agent)
 
     assert (artifact["size"], artifact["status"]) == (len(FILE), "ready")
@@ -76,7 +76,7 @@ async def test_2_it_creates_uploads_and_publishes_in_the_sandbox(agent: Agent, d
     assert (await demo_world.call("GET", f"/products/{artifact['slug']}")).status_code == 404
 
 
-async def test_3_it_reads_five_things_in_one_batch(agent: Agent) -> None:
+async def test_3_it_reads_five_things_in_one_batch(agent: OverviewAgent) -> None:
     await agent.begin()
     recipe = agent.recipe("in one request")
     section = await agent.section("batch")
@@ -90,7 +90,7 @@ async def test_3_it_reads_five_things_in_one_batch(agent: Agent) -> None:
     assert len(agent.requests) <= 4
 
 
-async def let_in(agent: Agent, pat: Visitor, refused: httpx.Response) -> dict[str, str]:
+async def let_in(agent: OverviewAgent, pat: Visitor, refused: httpx.Response) -> dict[str, str]:
     """Go from a 401 response to a token for the requested scopes. Return the identity assertion and the access token by
     their names."""
     link = re.fullmatch(r'<([^>]+)>; rel="service-doc"', refused.headers["link"])
@@ -116,7 +116,9 @@ async def let_in(agent: Agent, pat: Visitor, refused: httpx.Response) -> dict[st
     return {**token.json(), "skill": skill}
 
 
-async def test_4_it_is_claimed_and_redeems_within_five_requests_of_a_bare_401(agent: Agent, demo_world: World) -> None:
+async def test_4_it_is_claimed_and_redeems_within_five_requests_of_a_bare_401(
+    agent: OverviewAgent, demo_world: World
+) -> None:
     pat = await Visitor.signed_in(demo_world, EMAIL)
     await agent.begin()
     redeem = (await agent.section("redeem")).operation("POST", "redeem a code")
@@ -133,7 +135,7 @@ async def test_4_it_is_claimed_and_redeems_within_five_requests_of_a_bare_401(ag
     assert len(agent.requests) <= 9
 
 
-async def test_5_it_downloads_a_file_and_checks_it(agent: Agent) -> None:
+async def test_5_it_downloads_a_file_and_checks_it(agent: OverviewAgent) -> None:
     await agent.begin()
     listing = re.search(r'curl -s "(\S+access=free\S*)"', agent.recipe("Download"))
     assert listing is not None
@@ -149,7 +151,7 @@ async def test_5_it_downloads_a_file_and_checks_it(agent: Agent) -> None:
     assert len(agent.requests) <= 7
 
 
-async def test_6_it_watches_a_job(agent: Agent) -> None:
+async def test_6_it_watches_a_job(agent: OverviewAgent) -> None:
     artifact = await published(agent)
     agent.requests.clear()
 
@@ -167,7 +169,7 @@ async def test_6_it_watches_a_job(agent: Agent) -> None:
     assert len(agent.requests) <= 4
 
 
-def is_signed(message: Message, secret: str, now_s: float) -> bool:
+def is_signed(message: ReceivedMessage, secret: str, now_s: float) -> bool:
     """Return whether the message is signed as the description of webhooks requires."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = b".".join(
@@ -180,7 +182,7 @@ def is_signed(message: Message, secret: str, now_s: float) -> bool:
     )
 
 
-async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: Agent, store: Store) -> None:
+async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: OverviewAgent, store: Store) -> None:
     async with receiving() as receiver:
         await agent.begin()
         section = await agent.section("webhooks")
@@ -207,7 +209,7 @@ async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: Agent, s
     assert len(agent.requests) <= 6
 
 
-async def test_8_it_explains_a_403(agent: Agent, demo_world: World) -> None:
+async def test_8_it_explains_a_403(agent: OverviewAgent, demo_world: World) -> None:
     pat = await Visitor.signed_in(demo_world, EMAIL)
     await agent.begin()
     mine = (await agent.section("library")).operation("GET", "entitled")
@@ -238,7 +240,7 @@ async def test_9_it_recovers_from_a_429(demo_world: World) -> None:
     low = replace(demo_world.store, settings=replace(demo_world.store.settings, rate_anonymous=3))
     transport = httpx.ASGITransport(distribution.create(low), client=("198.51.100.9", 4321))
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-        agent = Agent(http, ROOT_URL)
+        agent = OverviewAgent(http, ROOT_URL)
         await agent.begin()
         listing = (await agent.section("catalog")).operation("GET", "list products")
         answer = await agent.do(listing)
@@ -259,7 +261,7 @@ async def test_9_it_recovers_from_a_429(demo_world: World) -> None:
     assert len(agent.requests) <= 2
 
 
-async def test_10_it_revokes_itself(agent: Agent, demo_world: World) -> None:
+async def test_10_it_revokes_itself(agent: OverviewAgent, demo_world: World) -> None:
     pat = await Visitor.signed_in(demo_world, EMAIL)
     await agent.begin()
     mine = (await agent.section("library")).operation("GET", "entitled")

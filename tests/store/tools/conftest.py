@@ -11,7 +11,7 @@ import pytest
 
 from countersign.settings import Settings
 from countersign.store import app as distribution
-from tests.records.mcp.desk import Desk
+from tests.records.mcp.desk import McpDesk
 from tests.records.office import Office
 from tests.servers.countersign import MASTER_KEY
 from tests.store.conftest import ROOT_URL, begun
@@ -19,7 +19,7 @@ from tests.store.world import World
 
 
 @dataclass
-class Counter:
+class McpOffice:
     """The interface of an office for an MCP client: an HTTP client and callers. `alice` is an owner, and `carol` a
     customer."""
 
@@ -36,23 +36,23 @@ class Counter:
         return {"Authorization": f"Bearer {self.tokens[who]}"}
 
 
-async def furnished(world: World) -> Desk:
+async def furnished(world: World) -> McpDesk:
     """Create an MCP client in a world with an owner, a customer and a product."""
-    counter = Counter(world)
+    counter = McpOffice(world)
     counter.tokens["alice"] = await world.person("alice@north.example", north="owner")
     counter.tokens["carol"] = await world.person("carol@example.com")
     counter.tokens["reader"] = await world.client_token("north", "read:products")
     await world.product("north", "saga")
-    return Desk(cast("Office", counter))
+    return McpDesk(cast("Office", counter))
 
 
-def world_of(desk: Desk) -> World:
+def world_of(desk: McpDesk) -> World:
     """Return the world of the MCP client."""
-    return cast("Counter", cast("Any", desk.office)).world
+    return cast("McpOffice", cast("Any", desk.office)).world
 
 
 @asynccontextmanager
-async def _opened(settings: Settings) -> AsyncIterator[Desk]:
+async def _opened(settings: Settings) -> AsyncIterator[McpDesk]:
     async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
@@ -62,7 +62,7 @@ async def _opened(settings: Settings) -> AsyncIterator[Desk]:
 
 
 @pytest.fixture
-async def both(settings: Settings) -> AsyncIterator[Desk]:
+async def both(settings: Settings) -> AsyncIterator[McpDesk]:
     """An MCP client on each database."""
     async with _opened(settings) as opened:
         yield opened
@@ -76,21 +76,21 @@ def on_sqlite(data: Path, **changes: Any) -> Settings:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+async def desk(tmp_path: Path) -> AsyncIterator[McpDesk]:
     """An MCP client on SQLite, for requests that do not reach the database."""
     async with _opened(on_sqlite(tmp_path / "desk")) as opened:
         yield opened
 
 
 @pytest.fixture
-async def modern(tmp_path: Path) -> AsyncIterator[Desk]:
+async def modern(tmp_path: Path) -> AsyncIterator[McpDesk]:
     """An MCP client of a store in which revision 2026-07-28 is enabled."""
     async with _opened(on_sqlite(tmp_path / "modern", mcp_2026=True)) as opened:
         yield opened
 
 
 @pytest.fixture
-async def few(tmp_path: Path) -> AsyncIterator[Desk]:
+async def few(tmp_path: Path) -> AsyncIterator[McpDesk]:
     """An MCP client of a store with a limit of ten requests per minute."""
     async with _opened(on_sqlite(tmp_path / "few", rate_anonymous=10)) as opened:
         yield opened

@@ -8,7 +8,7 @@ import pytest
 from countersign import __version__
 from countersign.kernel import clock
 from countersign.kernel.http.routing import MEBIBYTE
-from tests.records.mcp.desk import BOTH, NEW, REVISIONS, Desk, initialize, request, tool
+from tests.records.mcp.desk import BOTH, NEW, REVISIONS, McpDesk, initialize, request, tool
 from tests.records.mcp.test_2026 import described, send
 from tests.records.mcp.test_http import (
     MESSAGES,
@@ -76,7 +76,7 @@ every_revision = pytest.mark.parametrize("revision", REVISIONS)
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH"])
-async def test_h4_and_h5_only_post_is_allowed(desk: Desk, method: str) -> None:
+async def test_h4_and_h5_only_post_is_allowed(desk: McpDesk, method: str) -> None:
     answer = await desk.office.http.request(method, "/mcp", headers={"Accept": "text/event-stream"})
 
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
@@ -87,7 +87,7 @@ async def test_h4_and_h5_only_post_is_allowed(desk: Desk, method: str) -> None:
     "origin", ["https://evil.example", "null", "http://localhost.evil.example", f"{ROOT_URL}.evil.example"]
 )
 @pytest.mark.parametrize("who", ["alice", ""])
-async def test_h6_a_page_of_another_site_is_refused(desk: Desk, origin: str, who: str) -> None:
+async def test_h6_a_page_of_another_site_is_refused(desk: McpDesk, origin: str, who: str) -> None:
     answer = await desk.send(PING, who, origin=origin)
 
     assert (answer.status_code, answer.json()["code"]) == (403, "foreign_origin")
@@ -95,13 +95,13 @@ async def test_h6_a_page_of_another_site_is_refused(desk: Desk, origin: str, who
 
 
 @pytest.mark.parametrize("accept", [None, "application/json", "*/*", "application/*;q=0.5", BOTH])
-async def test_h11_anyone_who_takes_json_gets_json(desk: Desk, accept: str | None) -> None:
+async def test_h11_anyone_who_takes_json_gets_json(desk: McpDesk, accept: str | None) -> None:
     answer = await desk.send(PING, accept=accept)
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
 
 
-async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: Desk) -> None:
+async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: McpDesk) -> None:
     answer = await desk.send(tool("list_products"), accept="text/event-stream")
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
@@ -113,7 +113,7 @@ async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: Desk) 
 @pytest.mark.parametrize("authorization", ["Bearer nobody's", "Basic YTpi", "Bearer"])
 @pytest.mark.parametrize("message", MESSAGES, ids=["initialize", "ping", "list", "call", "notification", "batch"])
 async def test_h14_with_a_token_that_does_not_hold_nothing_is_answered(
-    desk: Desk, authorization: str, message: object
+    desk: McpDesk, authorization: str, message: object
 ) -> None:
     answer = await desk.send(message, "", REVISIONS[0], authorization=authorization)
 
@@ -123,7 +123,7 @@ async def test_h14_with_a_token_that_does_not_hold_nothing_is_answered(
     assert f'resource_metadata="{ROOT_URL}/.well-known/oauth-protected-resource"' in challenge
 
 
-async def test_h14_an_expired_token_is_refused_and_none_is_read_from_the_address(desk: Desk) -> None:
+async def test_h14_an_expired_token_is_refused_and_none_is_read_from_the_address(desk: McpDesk) -> None:
     assert (await desk.send(PING, "carol")).status_code == 200
     with clock.fixed(clock.later(clock.now(), seconds=2 * 86400)):
         assert (await desk.send(PING, "carol")).status_code == 401
@@ -134,23 +134,23 @@ async def test_h14_an_expired_token_is_refused_and_none_is_read_from_the_address
     assert "access_token" in asked.json()["detail"]
 
 
-async def test_h15_a_body_over_the_limit_is_refused(desk: Desk) -> None:
+async def test_h15_a_body_over_the_limit_is_refused(desk: McpDesk) -> None:
     assert (await desk.send(b" " * (MEBIBYTE + 1))).status_code == 413
 
 
-async def test_h16_discovery_answers_with_json(desk: Desk) -> None:
+async def test_h16_discovery_answers_with_json(desk: McpDesk) -> None:
     for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
         answer = await desk.office.http.get(path)
         assert "json" in answer.headers["content-type"]
 
 
-async def test_h17_the_endpoint_answers_itself_without_a_redirect(desk: Desk) -> None:
+async def test_h17_the_endpoint_answers_itself_without_a_redirect(desk: McpDesk) -> None:
     assert (await desk.send(PING)).history == []
     assert (await desk.office.http.post("/mcp/", json=PING)).status_code == 404
     assert (await desk.office.http.post("/api/v1/mcp", json=PING)).status_code == 404
 
 
-async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: Desk) -> None:
+async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: McpDesk) -> None:
     good, unknown, refused = request("ping"), request("fly"), tool("get_product", id="nothing")
 
     answer = await desk.send([good, NOTE, unknown, 7, refused], revision=REVISIONS[0])
@@ -162,7 +162,7 @@ async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: Des
     assert by_id[refused["id"]]["result"]["isError"] is True
 
 
-async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: Desk) -> None:
+async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: McpDesk) -> None:
     job = tool("run_batch", operations=[{"method": "PUT", "path": "/org", "body": {"name": "Never"}}])
 
     answer = await desk.send([job, initialize(REVISIONS[0])], revision=REVISIONS[0])
@@ -173,7 +173,7 @@ async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(des
 
 
 @every_revision
-async def test_j12_the_handshake_introduces_the_server(desk: Desk, revision: str) -> None:
+async def test_j12_the_handshake_introduces_the_server(desk: McpDesk, revision: str) -> None:
     for who in ("alice", ""):
         result = await desk.result(initialize(revision), who, revision=None)
         assert set(result) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
@@ -185,7 +185,7 @@ async def test_j12_the_handshake_introduces_the_server(desk: Desk, revision: str
 
 
 @every_revision
-async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: Desk, revision: str) -> None:
+async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: McpDesk, revision: str) -> None:
     """The MCP client validates each response against the schema."""
     refused = tool("get_product", id="nothing")
     for message in (initialize(revision), request("ping"), request("tools/list"), tool("list_products"), refused):
@@ -194,7 +194,7 @@ async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: Desk, revi
         assert "error" in await desk.answer(message, "alice", revision)
 
 
-async def test_revision_2026_is_served_where_it_is_switched_on(modern: Desk, desk: Desk) -> None:
+async def test_revision_2026_is_served_where_it_is_switched_on(modern: McpDesk, desk: McpDesk) -> None:
     found = (await send(modern, described(request("server/discover")))).json()["result"]
     listed = (await send(modern, described(request("tools/list")))).json()["result"]
     called = (await send(modern, described(tool("get_product", id="saga")))).json()["result"]

@@ -14,7 +14,7 @@ from countersign.kernel.http.response import JSON
 from countersign.store.app import ROUTES
 from countersign.store.tools import NAMES
 from tests.contract.scenes import everything
-from tests.records.mcp.desk import REVISIONS, Desk, request, tool
+from tests.records.mcp.desk import REVISIONS, McpDesk, request, tool
 from tests.store.releases.test_lifecycle import built
 from tests.store.tools.conftest import world_of
 
@@ -33,7 +33,7 @@ def test_every_documented_operation_is_a_tool_or_has_a_reason_not_to_be() -> Non
             assert ((each.method, each.path) in NAMES) != is_left_out, each.path
 
 
-async def test_o1_to_o4_tools_are_what_every_client_takes(desk: Desk) -> None:
+async def test_o1_to_o4_tools_are_what_every_client_takes(desk: McpDesk) -> None:
     tools = await desk.tools("alice")
     assert len({each["name"] for each in tools}) == len(tools)
     for each in tools:
@@ -56,13 +56,13 @@ def _members(schema: dict[str, Any], place: str) -> Iterator[tuple[str, dict[str
         yield from _members(member.get("items", {}), f"{place}.{name}")
 
 
-async def test_every_argument_is_described(desk: Desk) -> None:
+async def test_every_argument_is_described(desk: McpDesk) -> None:
     for each in await desk.tools("alice"):
         for place, member in _members(each["inputSchema"], each["name"]):
             assert member.get("description"), place
 
 
-async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: Desk) -> None:
+async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: McpDesk) -> None:
     world, owner = world_of(both), both.office.tokens["alice"]
     await world.call("POST", "/products/saga/releases", owner, json={"version": "1.0", "channel": "beta"})
     content = b"a build"
@@ -107,7 +107,7 @@ async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: Desk) -
     assert all("outputSchema" not in each for each in await both.tools("alice", REVISIONS[0]))
 
 
-async def test_schemas_hold_path_query_and_body_side_by_side(desk: Desk) -> None:
+async def test_schemas_hold_path_query_and_body_side_by_side(desk: McpDesk) -> None:
     schemas = {each["name"]: each["inputSchema"] for each in await desk.tools("alice")}
 
     assert set(schemas["list_releases"]["properties"]) == {"id", "channel", "limit", "cursor"}
@@ -120,7 +120,7 @@ async def test_schemas_hold_path_query_and_body_side_by_side(desk: Desk) -> None
 
 
 @every_revision
-async def test_o5_each_caller_is_listed_what_the_token_allows(both: Desk, revision: str) -> None:
+async def test_o5_each_caller_is_listed_what_the_token_allows(both: McpDesk, revision: str) -> None:
     listed = {
         who: {each["name"] for each in await both.tools(who, revision)} for who in ("", "alice", "carol", "reader")
     }
@@ -133,7 +133,7 @@ async def test_o5_each_caller_is_listed_what_the_token_allows(both: Desk, revisi
 
 
 @every_revision
-async def test_o6_a_tool_that_the_token_does_not_reach_is_unknown(both: Desk, revision: str) -> None:
+async def test_o6_a_tool_that_the_token_does_not_reach_is_unknown(both: McpDesk, revision: str) -> None:
     before = await everything(world_of(both).store)
     for who, name in (("reader", "get_library"), ("reader", "redeem_code"), ("carol", "create_job")):
         for arguments in ({}, {"code": "A"}, {"no_such": 1}):
@@ -145,7 +145,7 @@ async def test_o6_a_tool_that_the_token_does_not_reach_is_unknown(both: Desk, re
 
 @pytest.mark.parametrize(("name", "scope"), [("redeem_code", "read:library"), ("get_job", None)])
 async def test_a_call_that_needs_a_token_is_challenged_and_the_way_in_is_named(
-    desk: Desk, name: str, scope: str | None
+    desk: McpDesk, name: str, scope: str | None
 ) -> None:
     http = desk.office.http
     key = (await http.get("/api/keys?tier=agent")).json()["api_key"]
@@ -161,7 +161,7 @@ async def test_a_call_that_needs_a_token_is_challenged_and_the_way_in_is_named(
         assert answer.headers["link"] == '<http://127.0.0.1:8480/auth.md>; rel="service-doc"'
 
 
-async def test_in_a_batch_a_call_that_needs_a_token_is_an_error_beside_the_other_answers(desk: Desk) -> None:
+async def test_in_a_batch_a_call_that_needs_a_token_is_an_error_beside_the_other_answers(desk: McpDesk) -> None:
     batch = [tool("get_library"), tool("get_info")]
     answer = await desk.office.http.post("/mcp", json=batch)
 
@@ -172,7 +172,7 @@ async def test_in_a_batch_a_call_that_needs_a_token_is_an_error_beside_the_other
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "", "application/json"])
-async def test_a_token_that_does_not_hold_is_refused_before_the_media_type(desk: Desk, content_type: str) -> None:
+async def test_a_token_that_does_not_hold_is_refused_before_the_media_type(desk: McpDesk, content_type: str) -> None:
     headers = {"Authorization": "Bearer made-up", "Content-Type": content_type}
     answer = await desk.office.http.post("/mcp", content=b"x", headers=headers)
 
@@ -180,7 +180,7 @@ async def test_a_token_that_does_not_hold_is_refused_before_the_media_type(desk:
 
 
 @every_revision
-async def test_o7_and_o8_arguments_may_be_left_out_and_must_be_an_object(desk: Desk, revision: str) -> None:
+async def test_o7_and_o8_arguments_may_be_left_out_and_must_be_an_object(desk: McpDesk, revision: str) -> None:
     for params in ({"name": "get_info"}, {"name": "get_info", "arguments": None}, {"name": "get_info", "_meta": {}}):
         assert (await desk.result(request("tools/call", params), revision=revision))["isError"] is False
     for bad in ([], "{}", 7, True):
@@ -188,7 +188,7 @@ async def test_o7_and_o8_arguments_may_be_left_out_and_must_be_an_object(desk: D
         assert (await desk.error(request("tools/call", params), revision=revision))[0] == -32602
 
 
-async def test_a_tool_answers_what_http_answers(both: Desk) -> None:
+async def test_a_tool_answers_what_http_answers(both: McpDesk) -> None:
     world = world_of(both)
     await world.grant("carol@example.com", await world.product("north", "second"))
     pairs: list[tuple[str, str, dict[str, Any], str]] = [
@@ -206,7 +206,7 @@ async def test_a_tool_answers_what_http_answers(both: Desk) -> None:
         assert await both.called(who, name, **arguments) == expected, name
 
 
-async def test_pages_of_an_array_are_followed_by_their_cursor(both: Desk) -> None:
+async def test_pages_of_an_array_are_followed_by_their_cursor(both: McpDesk) -> None:
     world = world_of(both)
     await world.grant("carol@example.com", *[await world.product("north", f"game-{number}") for number in range(5)])
     found: list[str] = []
@@ -222,7 +222,7 @@ async def test_pages_of_an_array_are_followed_by_their_cursor(both: Desk) -> Non
 
 
 @every_revision
-async def test_o9_a_refusal_is_a_result_with_its_words_and_its_remedy(both: Desk, revision: str) -> None:
+async def test_o9_a_refusal_is_a_result_with_its_words_and_its_remedy(both: McpDesk, revision: str) -> None:
     for name, arguments, path, options in (
         ("get_product", {"id": "nothing"}, "/products/nothing", {}),
         ("get_product", {"id": "../library"}, "/products/..%2Flibrary", {}),
@@ -265,19 +265,19 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("name", "arguments", "reason"), BAD)
 async def test_o9_an_argument_that_cannot_be_sent_is_refused_by_its_name(
-    desk: Desk, name: str, arguments: dict[str, Any], reason: str
+    desk: McpDesk, name: str, arguments: dict[str, Any], reason: str
 ) -> None:
     assert await desk.refused("alice", name, **arguments) == reason
 
 
-async def test_an_unknown_argument_names_the_known_ones(desk: Desk) -> None:
+async def test_an_unknown_argument_names_the_known_ones(desk: McpDesk) -> None:
     reason = await desk.refused("alice", "list_products", authorization="x")
 
     assert reason.startswith("authorization: is unknown here (known: ")
     assert {"kind", "platform", "limit", "cursor"} <= set(reason.removesuffix(")").split(": ")[-1].split(", "))
 
 
-async def test_an_argument_never_leaves_its_place_in_the_address(desk: Desk) -> None:
+async def test_an_argument_never_leaves_its_place_in_the_address(desk: McpDesk) -> None:
     """The name of a product could form another address or other parameters."""
     for name in (
         "saga/releases",
@@ -295,7 +295,7 @@ async def test_an_argument_never_leaves_its_place_in_the_address(desk: Desk) -> 
     assert "limit" not in await desk.refused("alice", "list_products", q="", limit=5)
 
 
-async def test_a_call_with_a_key_has_its_effect_once(both: Desk) -> None:
+async def test_a_call_with_a_key_has_its_effect_once(both: McpDesk) -> None:
     world = world_of(both)
     body = {"kind": "license", "products": ["saga"], "count": 1}
     owner = both.office.tokens["alice"]
@@ -313,7 +313,7 @@ async def test_a_call_with_a_key_has_its_effect_once(both: Desk) -> None:
 
 
 @pytest.mark.parametrize("mode", ["parallel", "atomic"])
-async def test_a_batch_is_run_by_its_tool(both: Desk, mode: str) -> None:
+async def test_a_batch_is_run_by_its_tool(both: McpDesk, mode: str) -> None:
     made = {"slug": "new", "title": "New", "kind": "game", "platforms": ["linux"]}
     operations = [{"method": "POST", "path": "/products", "body": made}, {"method": "GET", "path": "/products/nothing"}]
 
@@ -330,7 +330,7 @@ async def test_a_batch_is_run_by_its_tool(both: Desk, mode: str) -> None:
 
 
 @every_revision
-async def test_o11_and_o12_structured_content_is_beside_the_text(desk: Desk, revision: str) -> None:
+async def test_o11_and_o12_structured_content_is_beside_the_text(desk: McpDesk, revision: str) -> None:
     result = await desk.result(tool("list_releases", id="saga"), revision=revision)
 
     (block,) = result["content"]
@@ -338,7 +338,7 @@ async def test_o11_and_o12_structured_content_is_beside_the_text(desk: Desk, rev
     assert ("structuredContent" in result) == (revision != REVISIONS[0])
 
 
-async def test_o14_the_hints_say_what_a_tool_does(desk: Desk) -> None:
+async def test_o14_the_hints_say_what_a_tool_does(desk: McpDesk) -> None:
     said = {each["name"]: list(each["annotations"].values()) for each in await desk.tools("alice")}
 
     # read only, destructive, idempotent, open world
@@ -348,14 +348,14 @@ async def test_o14_the_hints_say_what_a_tool_does(desk: Desk) -> None:
     assert said["run_batch"] == [False, True, False, False]
 
 
-async def test_o17_and_o18_one_page_in_the_same_order(desk: Desk) -> None:
+async def test_o17_and_o18_one_page_in_the_same_order(desk: McpDesk) -> None:
     names = [each["name"] for each in await desk.tools()]
 
     assert names == sorted(names)
     assert (await desk.error(request("tools/list", {"cursor": "made-up"})))[0] == -32602
 
 
-async def test_o20_what_cannot_be_done_now_is_an_internal_error(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_o20_what_cannot_be_done_now_is_an_internal_error(desk: McpDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     store = world_of(desk).store
 
     async def away(*given: object) -> object:
@@ -371,7 +371,7 @@ async def test_o20_what_cannot_be_done_now_is_an_internal_error(desk: Desk, monk
     assert (code, "secret" in words) == (-32603, False)
 
 
-async def test_o19_every_call_counts_against_the_limit(few: Desk) -> None:
+async def test_o19_every_call_counts_against_the_limit(few: McpDesk) -> None:
     """This includes the calls of one batch, which the first revision supports."""
     answer = await few.send([tool("get_info") for _ in range(20)], "", REVISIONS[0])
 

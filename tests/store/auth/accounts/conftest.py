@@ -20,7 +20,7 @@ PASSWORD = "a long password"
 
 
 @dataclass
-class Visitor:
+class AccountVisitor:
     """Sends the forms like a browser, and reads the outbox."""
 
     store: Store
@@ -84,7 +84,7 @@ class Visitor:
 
 
 @pytest.fixture
-def visitor(store: Store, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> Visitor:
+def visitor(store: Store, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> AccountVisitor:
     """A visitor of the account pages of an empty store whose e-mails are written at once."""
     monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
-    return Visitor(store, http)
+    return AccountVisitor(store, http)

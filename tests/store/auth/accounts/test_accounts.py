@@ -11,13 +11,13 @@ from countersign.kernel.mail import queue
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.auth import accounts as email_verification
-from tests.store.auth.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
+from tests.store.auth.accounts.conftest import OWN_PAGE, PASSWORD, AccountVisitor
 
 ANN = "ann@example.com"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
-async def test_a_person_is_made_by_choosing_a_password_behind_the_link_and_not_before(visitor: Visitor) -> None:
+async def test_a_person_is_made_by_choosing_a_password_behind_the_link_and_not_before(visitor: AccountVisitor) -> None:
     asked = await visitor.ask("signup", " Ann@Example.com ", "/library")
 
     assert asked.status_code == 200
@@ -31,7 +31,7 @@ async def test_a_person_is_made_by_choosing_a_password_behind_the_link_and_not_b
     assert (await visitor.sign_in(ANN)).status_code == 303
 
 
-async def test_a_lost_password_is_replaced_and_every_old_session_ends(visitor: Visitor) -> None:
+async def test_a_lost_password_is_replaced_and_every_old_session_ends(visitor: AccountVisitor) -> None:
     await visitor.open_account(ANN, "the first password")
     old = visitor.http.cookies["countersign"]
     visitor.http.cookies.clear()
@@ -52,7 +52,7 @@ async def test_a_lost_password_is_replaced_and_every_old_session_ends(visitor: V
     assert (await visitor.sign_in(ANN, "the second password")).status_code == 303
 
 
-async def test_an_invited_person_opens_the_account_and_keeps_the_role(visitor: Visitor) -> None:
+async def test_an_invited_person_opens_the_account_and_keeps_the_role(visitor: AccountVisitor) -> None:
     person_id = await visitor.person(ANN)
 
     await visitor.open_account(ANN)
@@ -63,7 +63,7 @@ async def test_an_invited_person_opens_the_account_and_keeps_the_role(visitor: V
     assert found.password_hash is not None
 
 
-async def test_a_person_with_an_account_is_informed_by_email_and_gets_no_link(visitor: Visitor) -> None:
+async def test_a_person_with_an_account_is_informed_by_email_and_gets_no_link(visitor: AccountVisitor) -> None:
     await visitor.person(ANN, PASSWORD)
 
     await visitor.ask("signup", ANN, "/library")
@@ -73,13 +73,13 @@ async def test_a_person_with_an_account_is_informed_by_email_and_gets_no_link(vi
     assert "http://127.0.0.1:8480/auth/signin?return_to=/library" in letter.get_content()
 
 
-async def test_a_reset_for_an_unknown_address_sends_nothing(visitor: Visitor) -> None:
+async def test_a_reset_for_an_unknown_address_sends_nothing(visitor: AccountVisitor) -> None:
     assert (await visitor.ask("reset", ANN)).status_code == 200
 
     assert visitor.letters() == []
 
 
-async def test_a_link_works_once_and_takes_the_others_of_its_address_along(visitor: Visitor) -> None:
+async def test_a_link_works_once_and_takes_the_others_of_its_address_along(visitor: AccountVisitor) -> None:
     await visitor.ask("signup", ANN)
     first = visitor.token()
     await visitor.ask("signup", ANN)
@@ -95,7 +95,7 @@ async def test_a_link_works_once_and_takes_the_others_of_its_address_along(visit
     assert (await visitor.choose(other)).status_code == 303
 
 
-async def test_a_link_ends_after_its_time_and_is_forgotten(visitor: Visitor) -> None:
+async def test_a_link_ends_after_its_time_and_is_forgotten(visitor: AccountVisitor) -> None:
     store = visitor.store
     await visitor.ask("signup", ANN)
     token = visitor.token()
@@ -108,7 +108,7 @@ async def test_a_link_ends_after_its_time_and_is_forgotten(visitor: Visitor) -> 
     assert await visitor.found(ANN) is None
 
 
-async def test_only_the_hash_of_a_link_is_kept(visitor: Visitor) -> None:
+async def test_only_the_hash_of_a_link_is_kept(visitor: AccountVisitor) -> None:
     await visitor.ask("signup", ANN)
     token = visitor.token()
 
@@ -118,7 +118,7 @@ async def test_only_the_hash_of_a_link_is_kept(visitor: Visitor) -> None:
     assert token.encode() not in bytes(kept)
 
 
-async def test_a_weak_password_leaves_the_link_as_it_was(visitor: Visitor) -> None:
+async def test_a_weak_password_leaves_the_link_as_it_was(visitor: AccountVisitor) -> None:
     await visitor.ask("signup", ANN)
     token = visitor.token()
 
@@ -132,7 +132,7 @@ async def test_a_weak_password_leaves_the_link_as_it_was(visitor: Visitor) -> No
 
 @pytest.mark.parametrize("page", ["signup", "reset"])
 @pytest.mark.parametrize("email", ["", "ann", "ann@", "a b@example.com", "ann@example.com, eve@example.com"])
-async def test_an_invalid_address_is_reported_on_the_page(visitor: Visitor, page: str, email: str) -> None:
+async def test_an_invalid_address_is_reported_on_the_page(visitor: AccountVisitor, page: str, email: str) -> None:
     answer = await visitor.ask(page, email, "/library")
 
     assert answer.status_code == 400
@@ -142,7 +142,7 @@ async def test_an_invalid_address_is_reported_on_the_page(visitor: Visitor, page
 
 
 @pytest.mark.parametrize("page", ["signup", "reset"])
-async def test_an_address_gets_five_emails_an_hour(visitor: Visitor, page: str) -> None:
+async def test_an_address_gets_five_emails_an_hour(visitor: AccountVisitor, page: str) -> None:
     await visitor.person(ANN, PASSWORD)
     other = "reset" if page == "signup" else "signup"
     for number in range(email_verification.MAX_EMAILS_TO_ADDRESS):
@@ -157,7 +157,7 @@ async def test_an_address_gets_five_emails_an_hour(visitor: Visitor, page: str) 
     assert (await visitor.ask(page, "eve@example.com")).status_code == 200
 
 
-async def test_a_client_can_request_twenty_emails_an_hour(visitor: Visitor) -> None:
+async def test_a_client_can_request_twenty_emails_an_hour(visitor: AccountVisitor) -> None:
     for number in range(email_verification.MAX_EMAILS_FOR_CLIENT):
         answer = await visitor.ask("signup" if number % 2 else "reset", f"somebody{number}@example.com")
         assert answer.status_code == 200
@@ -167,7 +167,7 @@ async def test_a_client_can_request_twenty_emails_an_hour(visitor: Visitor) -> N
 
 
 @pytest.mark.parametrize("path", ["/auth/signup", "/auth/reset", "/auth/prove"])
-async def test_a_page_of_another_site_cannot_send_the_forms(visitor: Visitor, path: str) -> None:
+async def test_a_page_of_another_site_cannot_send_the_forms(visitor: AccountVisitor, path: str) -> None:
     await visitor.ask("signup", ANN)
     form = {"token": visitor.token(), "password": PASSWORD} if path == "/auth/prove" else {"email": ANN}
 
@@ -180,7 +180,7 @@ async def test_a_page_of_another_site_cannot_send_the_forms(visitor: Visitor, pa
 
 
 @pytest.mark.parametrize("path", ["/auth/signin", "/auth/signup", "/auth/reset", "/auth/prove?token=none"])
-async def test_the_pages_cannot_be_cached_or_framed_and_run_no_script(visitor: Visitor, path: str) -> None:
+async def test_the_pages_cannot_be_cached_or_framed_and_run_no_script(visitor: AccountVisitor, path: str) -> None:
     page = await visitor.http.get(path)
 
     assert page.headers["cache-control"] == "no-store"
@@ -216,7 +216,7 @@ async def test_a_mail_server_that_is_away_does_not_show_in_the_answer(
     assert "countersign mail" not in answer.text
 
 
-async def test_passwords_are_typed_hidden_and_may_be_filled_in(visitor: Visitor) -> None:
+async def test_passwords_are_typed_hidden_and_may_be_filled_in(visitor: AccountVisitor) -> None:
     sign_in = await visitor.http.get("/auth/signin")
     choose = await visitor.http.get("/auth/prove", params={"token": await visitor.link(ANN)})
 
@@ -225,7 +225,7 @@ async def test_passwords_are_typed_hidden_and_may_be_filled_in(visitor: Visitor)
         assert "onpaste" not in page.text
 
 
-async def test_a_password_that_was_set_long_ago_still_signs_in(visitor: Visitor) -> None:
+async def test_a_password_that_was_set_long_ago_still_signs_in(visitor: AccountVisitor) -> None:
     await visitor.open_account(ANN)
 
     with clock.fixed(clock.later(clock.now(), seconds=10 * 365 * 86400)):

@@ -11,7 +11,7 @@ from countersign.store.auth import accounts as email_verification
 from countersign.store.auth import sign_in_pages
 from countersign.store.auth.accounts import EmailLinkSpent, OpenedSession
 from tests.figures import Figures
-from tests.store.auth.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
+from tests.store.auth.accounts.conftest import OWN_PAGE, PASSWORD, AccountVisitor
 
 HASHES = ("one hash", "another hash")
 ANN, EVE = "ann@example.com", "eve@example.com"
@@ -33,7 +33,7 @@ ELSEWHERE = [
 ]
 
 
-class Bound:
+class AddressProof:
     """A proof of an address that records for whom it was called, and can fail."""
 
     def __init__(self, *, fails: bool = False) -> None:
@@ -47,7 +47,7 @@ class Bound:
             raise LookupError("what is bound cannot be ended")
 
 
-async def test_t28_looking_at_a_link_changes_nothing(visitor: Visitor) -> None:
+async def test_t28_looking_at_a_link_changes_nothing(visitor: AccountVisitor) -> None:
     await visitor.ask("signup", ANN)
     token = visitor.token()
     before = await visitor.store.database.fetch("SELECT token_hash, used_at FROM email_proof")
@@ -63,7 +63,7 @@ async def test_t28_looking_at_a_link_changes_nothing(visitor: Visitor) -> None:
     assert (await visitor.choose(token)).status_code == 303
 
 
-async def test_t29_the_session_after_a_proof_is_a_fresh_one(visitor: Visitor) -> None:
+async def test_t29_the_session_after_a_proof_is_a_fresh_one(visitor: AccountVisitor) -> None:
     await visitor.open_account(EVE)
     planted = visitor.http.cookies["countersign"]
     await visitor.ask("signup", ANN)
@@ -78,11 +78,11 @@ async def test_t29_the_session_after_a_proof_is_a_fresh_one(visitor: Visitor) ->
 
 
 @pytest.mark.parametrize("count", [20])
-async def test_t30_of_many_uses_of_one_link_one_wins(visitor: Visitor, count: int) -> None:
+async def test_t30_of_many_uses_of_one_link_one_wins(visitor: AccountVisitor, count: int) -> None:
     await visitor.ask("signup", ANN)
     token = visitor.token()
     hashes = [f"hash {number}" for number in range(count)]
-    bound = Bound()
+    bound = AddressProof()
 
     done = await asyncio.gather(
         *(email_verification.redeem_link(visitor.store, token, each, bound) for each in hashes), return_exceptions=True
@@ -98,14 +98,14 @@ async def test_t30_of_many_uses_of_one_link_one_wins(visitor: Visitor, count: in
     assert len(await visitor.store.database.fetch("SELECT person_id FROM session")) == 1
 
 
-async def test_t30_of_several_links_of_one_address_used_at_once_one_wins(visitor: Visitor) -> None:
+async def test_t30_of_several_links_of_one_address_used_at_once_one_wins(visitor: AccountVisitor) -> None:
     tokens: list[str] = []
     for _ in range(5):
         await visitor.ask("signup", ANN)
         tokens.append(visitor.token())
 
     done = await asyncio.gather(
-        *(email_verification.redeem_link(visitor.store, token, "hash", Bound()) for token in tokens * 3),
+        *(email_verification.redeem_link(visitor.store, token, "hash", AddressProof()) for token in tokens * 3),
         return_exceptions=True,
     )
 
@@ -114,7 +114,7 @@ async def test_t30_of_several_links_of_one_address_used_at_once_one_wins(visitor
 
 
 async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
-    visitor: Visitor, is_full: bool, figures: Figures
+    visitor: AccountVisitor, is_full: bool, figures: Figures
 ) -> None:
     races = 1000 if is_full else 200
     for number in range(races):
@@ -122,7 +122,7 @@ async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
         token = await visitor.link(email)
 
         done = await asyncio.gather(
-            *(email_verification.redeem_link(visitor.store, token, each, Bound()) for each in HASHES),
+            *(email_verification.redeem_link(visitor.store, token, each, AddressProof()) for each in HASHES),
             return_exceptions=True,
         )
 
@@ -136,9 +136,9 @@ async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
     figures.update(races=races, uses_each=2, winners_each=1)
 
 
-async def test_t34_the_first_proof_ends_what_was_bound_before_and_no_later_one_does(visitor: Visitor) -> None:
+async def test_t34_the_first_proof_ends_what_was_bound_before_and_no_later_one_does(visitor: AccountVisitor) -> None:
     person_id = await visitor.person(ANN)
-    hashed, bound = await passwords.hash_password(PASSWORD), Bound()
+    hashed, bound = await passwords.hash_password(PASSWORD), AddressProof()
     for page in ("signup", "reset"):
         await visitor.ask(page, ANN)
         await email_verification.redeem_link(visitor.store, visitor.token(), hashed, bound)
@@ -146,9 +146,9 @@ async def test_t34_the_first_proof_ends_what_was_bound_before_and_no_later_one_d
     assert bound.people == [person_id]
 
 
-async def test_t34_a_person_the_operator_vouched_for_loses_nothing(visitor: Visitor) -> None:
+async def test_t34_a_person_the_operator_vouched_for_loses_nothing(visitor: AccountVisitor) -> None:
     await visitor.person(ANN, PASSWORD)
-    bound = Bound()
+    bound = AddressProof()
 
     await visitor.ask("reset", ANN)
     await email_verification.redeem_link(visitor.store, visitor.token(), "hash", bound)
@@ -156,13 +156,13 @@ async def test_t34_a_person_the_operator_vouched_for_loses_nothing(visitor: Visi
     assert bound.people == []
 
 
-async def test_t34_nothing_is_proven_when_what_was_bound_cannot_be_ended(visitor: Visitor) -> None:
+async def test_t34_nothing_is_proven_when_what_was_bound_cannot_be_ended(visitor: AccountVisitor) -> None:
     await visitor.person(ANN)
     await visitor.ask("signup", ANN)
     token = visitor.token()
 
     with pytest.raises(LookupError):
-        await email_verification.redeem_link(visitor.store, token, "hash", Bound(fails=True))
+        await email_verification.redeem_link(visitor.store, token, "hash", AddressProof(fails=True))
 
     found = await visitor.found(ANN)
     assert found is not None
@@ -171,7 +171,7 @@ async def test_t34_nothing_is_proven_when_what_was_bound_cannot_be_ended(visitor
     assert (await visitor.choose(token)).status_code == 303
 
 
-async def test_t34_signing_up_with_a_foreign_address_leaves_nothing_behind(visitor: Visitor) -> None:
+async def test_t34_signing_up_with_a_foreign_address_leaves_nothing_behind(visitor: AccountVisitor) -> None:
     await visitor.ask("signup", ANN)
 
     assert (await visitor.sign_in(ANN)).status_code == 401
@@ -185,7 +185,7 @@ def test_t40_what_is_no_path_of_this_service_leads_to_the_root(elsewhere: str) -
 
 
 @pytest.mark.parametrize("elsewhere", ELSEWHERE[:3])
-async def test_t40_no_page_leads_to_another_site(visitor: Visitor, elsewhere: str) -> None:
+async def test_t40_no_page_leads_to_another_site(visitor: AccountVisitor, elsewhere: str) -> None:
     await visitor.person(EVE, PASSWORD)
 
     for page in ("signin", "signup", "reset"):
@@ -204,7 +204,7 @@ def test_t40_a_path_of_this_service_is_kept(path: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["signup", "reset"])
-async def test_t43_known_and_unknown_addresses_are_answered_alike(visitor: Visitor, page: str) -> None:
+async def test_t43_known_and_unknown_addresses_are_answered_alike(visitor: AccountVisitor, page: str) -> None:
     await visitor.person("known@example.com", PASSWORD)
     await visitor.person("asked@example.com")
 
@@ -220,7 +220,7 @@ async def test_t43_known_and_unknown_addresses_are_answered_alike(visitor: Visit
 
 @pytest.mark.parametrize("page", ["signup", "reset"])
 async def test_t43_the_email_is_written_after_the_response_is_sent(
-    visitor: Visitor, page: str, monkeypatch: pytest.MonkeyPatch
+    visitor: AccountVisitor, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "PAUSES_S", (0.5,))
     await visitor.person(ANN)
@@ -233,7 +233,7 @@ async def test_t43_the_email_is_written_after_the_response_is_sent(
     assert len(await visitor.store.database.fetch("SELECT email FROM email_proof")) == 1
 
 
-async def test_t43_the_limit_reveals_nothing_about_who_is_known(visitor: Visitor) -> None:
+async def test_t43_the_limit_reveals_nothing_about_who_is_known(visitor: AccountVisitor) -> None:
     await visitor.person(ANN, PASSWORD)
 
     statuses = {email: [(await visitor.ask("reset", email)).status_code for _ in range(7)] for email in (ANN, EVE)}
@@ -241,7 +241,9 @@ async def test_t43_the_limit_reveals_nothing_about_who_is_known(visitor: Visitor
     assert statuses[ANN] == statuses[EVE] == [200] * 5 + [429] * 2
 
 
-async def test_t44_no_address_and_no_token_is_in_the_log(visitor: Visitor, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_t44_no_address_and_no_token_is_in_the_log(
+    visitor: AccountVisitor, capsys: pytest.CaptureFixture[str]
+) -> None:
     await visitor.ask("signup", ANN)
     token = visitor.token()
     await visitor.http.get("/auth/prove", params={"token": token})
@@ -253,7 +255,7 @@ async def test_t44_no_address_and_no_token_is_in_the_log(visitor: Visitor, capsy
     assert ANN not in written
 
 
-async def test_t48_a_forged_host_does_not_appear_in_an_email(visitor: Visitor) -> None:
+async def test_t48_a_forged_host_does_not_appear_in_an_email(visitor: AccountVisitor) -> None:
     form = {"email": ANN}
     headers = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Origin": "http://127.0.0.1:8480"}
     await visitor.http.post("/auth/signup", data=form, headers=headers)

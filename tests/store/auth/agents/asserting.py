@@ -8,7 +8,7 @@ import httpx
 from countersign.settings import Settings
 from countersign.store.auth import queries
 from countersign.store.auth.oauth import clients
-from tests.store.auth.agents.people import Agent
+from tests.store.auth.agents.people import RegisteredAgent
 from tests.store.world import World
 
 ANN = "ann@example.com"
@@ -49,8 +49,8 @@ async def exchange(world: World, basic: Basic | None, assertion: str, **more: st
     return await world.http.post("/api/v1/auth/token", data=form, **options)
 
 
-async def register(world: World, assertion: str, **more: Any) -> tuple[Agent, httpx.Response]:
+async def register(world: World, assertion: str, **more: Any) -> tuple[RegisteredAgent, httpx.Response]:
     """Register an agent with an assertion, and return the agent and the response."""
-    agent = Agent(world.http)
+    agent = RegisteredAgent(world.http)
     body = {"type": "identity_assertion", "assertion_type": ID_JAG, "assertion": assertion, **more}
     return agent, await agent.register(body)

@@ -64,14 +64,14 @@ class Visitor:
 
 
 @dataclass
-class Agent:
+class RegisteredAgent:
     """An agent. `answer` is the response to its registration."""
 
     http: httpx.AsyncClient
     answer: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    async def by_email(cls, world: World, email: str, scope: str | None = None) -> "Agent":
+    async def by_email(cls, world: World, email: str, scope: str | None = None) -> "RegisteredAgent":
         """Register an agent with the e-mail address of its person."""
         agent = cls(world.http)
         body = {"method": "service_auth", "email": email} | ({"scope": scope} if scope else {})
@@ -80,7 +80,7 @@ class Agent:
         return agent
 
     @classmethod
-    async def anonymous(cls, world: World) -> "Agent":
+    async def anonymous(cls, world: World) -> "RegisteredAgent":
         """Register an agent without a person."""
         agent = cls(world.http)
         answered = await agent.register({"type": "anonymous"})

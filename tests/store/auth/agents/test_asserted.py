@@ -22,7 +22,7 @@ from tests.peers import identity_provider
 from tests.peers.identity_provider import IdentityProvider
 from tests.store.auth.agents import asserting
 from tests.store.auth.agents.asserting import ANN, ID_JAG, JWT_BEARER, confidential, exchange, register
-from tests.store.auth.agents.people import Agent, Visitor
+from tests.store.auth.agents.people import RegisteredAgent, Visitor
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
@@ -45,7 +45,7 @@ async def test_a_new_person_is_created_by_the_assertion_and_the_agent_continues_
     world: World, provider: IdentityProvider, dialect: dict[str, str]
 ) -> None:
     await provider.trust(world.store)
-    agent = Agent(world.http)
+    agent = RegisteredAgent(world.http)
     body = {**dialect, "assertion_type": ID_JAG, "assertion": provider.mint(ROOT_URL), "scope": "read:library"}
 
     said = (await agent.register(body)).json()
@@ -207,7 +207,9 @@ async def test_the_person_confirms_the_write_scopes_of_an_agent_once(world: Worl
     assert "write:releases" in later.json()["scopes"]
 
 
-async def confirmed(world: World, provider: IdentityProvider, visitor: Visitor, **more: Any) -> tuple[list[str], Agent]:
+async def confirmed(
+    world: World, provider: IdentityProvider, visitor: Visitor, **more: Any
+) -> tuple[list[str], RegisteredAgent]:
     """Register an agent, let its person confirm the registration, and return the scopes."""
     agent, answered = await register(world, provider.mint(ROOT_URL), **more)
     agent.answer = answered.json()
@@ -217,7 +219,7 @@ async def confirmed(world: World, provider: IdentityProvider, visitor: Visitor, 
 
 async def test_an_anonymous_agent_is_claimed_by_an_assertion(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
-    agent = await Agent.anonymous(world)
+    agent = await RegisteredAgent.anonymous(world)
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": provider.mint(ROOT_URL)}
 
     answered = await world.http.post("/api/v1/auth/me", json=body)
@@ -234,7 +236,7 @@ async def test_an_anonymous_agent_of_an_existing_account_waits_for_its_person(
 ) -> None:
     await provider.trust(world.store)
     ann = await Visitor.signed_in(world, ANN)
-    agent = await Agent.anonymous(world)
+    agent = await RegisteredAgent.anonymous(world)
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": provider.mint(ROOT_URL)}
 
     answered = await world.http.post("/api/v1/auth/me", json=body)
@@ -246,7 +248,7 @@ async def test_an_anonymous_agent_of_an_existing_account_waits_for_its_person(
     assert (await register(world, provider.mint(ROOT_URL)))[1].status_code == 200
 
 
-async def taken_over(world: World, agent: Agent, assertion: str) -> httpx.Response:
+async def taken_over(world: World, agent: RegisteredAgent, assertion: str) -> httpx.Response:
     """Let an anonymous agent present an assertion for its claim, and return the response."""
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": assertion}
     return await world.http.post("/api/v1/auth/me", json=body)
@@ -260,14 +262,14 @@ async def confirmed_claim(visitor: Visitor, answered: httpx.Response) -> str:
     return page.text
 
 
-async def asking_anonymously(world: World, scope: str) -> Agent:
+async def asking_anonymously(world: World, scope: str) -> RegisteredAgent:
     """Register an anonymous agent that asks for these scopes."""
-    agent = Agent(world.http)
+    agent = RegisteredAgent(world.http)
     assert (await agent.register({"type": "anonymous", "scope": scope})).status_code == 200
     return agent
 
 
-async def scopes_of(world: World, agent: Agent) -> tuple[str, frozenset[str]]:
+async def scopes_of(world: World, agent: RegisteredAgent) -> tuple[str, frozenset[str]]:
     """Return the status and the scopes of an agent's registration."""
     found = await registrations.with_id(world.store.database, agent.answer["id"])
     assert found is not None
@@ -341,7 +343,7 @@ async def test_an_assertion_without_any_scope_that_the_agent_asked_for_claims_no
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    agent, other = Agent(world.http), Agent(world.http)
+    agent, other = RegisteredAgent(world.http), RegisteredAgent(world.http)
     await agent.register({"type": "anonymous", "scope": "read:products"})
     await other.register({"type": "anonymous", "scope": "read:library"})
     assertion = provider.mint(ROOT_URL, scope="read:library")

@@ -17,7 +17,7 @@ from countersign.store.auth import people, queries
 from countersign.store.auth.agents import registrations
 from tests.contract.scenes import everything
 from tests.figures import Figures
-from tests.store.auth.agents.people import Agent, Visitor, csrf_of, digits_of
+from tests.store.auth.agents.people import RegisteredAgent, Visitor, csrf_of, digits_of
 from tests.store.conftest import ROOT_URL
 from tests.store.lock_waits import LockWaits
 from tests.store.world import World
@@ -44,7 +44,7 @@ async def pat(world: World) -> Visitor:
 
 
 async def test_the_person_types_the_agents_code(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     waiting = await agent.poll()
 
     done = await pat.decide(agent.link, user_code=agent.code.lower().replace("-", " "))
@@ -61,7 +61,7 @@ async def test_the_person_types_the_agents_code(world: World, pat: Visitor) -> N
 
 
 async def test_the_agent_sends_the_code_that_the_page_shows(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     early = await agent.complete("123456")
 
     shown = await pat.decide(agent.other_link)
@@ -75,7 +75,7 @@ async def test_the_agent_sends_the_code_that_the_page_shows(world: World, pat: V
 
 
 async def test_an_anonymous_agent_is_claimed_by_naming_its_person(world: World, pat: Visitor) -> None:
-    agent = await Agent.anonymous(world)
+    agent = await RegisteredAgent.anonymous(world)
 
     begun = await agent.again(PAT)
     await pat.decide(agent.link, user_code=agent.code)
@@ -85,7 +85,7 @@ async def test_an_anonymous_agent_is_claimed_by_naming_its_person(world: World, 
 
 
 async def test_a_claim_token_may_be_in_authorization_and_never_in_the_address(world: World) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
 
     header = await world.call("GET", "/auth/me", agent.claim_token)
     query = await world.http.get(f"/api/v1/auth/me?claim_token={agent.claim_token}")
@@ -97,11 +97,11 @@ async def test_a_claim_token_may_be_in_authorization_and_never_in_the_address(wo
 
 async def test_t24_another_account_can_neither_see_nor_take_the_claim(world: World, pat: Visitor) -> None:
     thief = await Visitor.signed_in(world, "thief@example.com")
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     before = await everything(world.store)
 
     seen = await thief.get(agent.link)
-    csrf = csrf_of(await thief.get((await Agent.by_email(world, "thief@example.com")).link))
+    csrf = csrf_of(await thief.get((await RegisteredAgent.by_email(world, "thief@example.com")).link))
     before = await everything(world.store)
     taken = await thief.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
     declined = await thief.send(agent.other_link, csrf=csrf, decline="yes")
@@ -113,7 +113,7 @@ async def test_t24_another_account_can_neither_see_nor_take_the_claim(world: Wor
 
 
 async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT, "read:library write:releases")
+    agent = await RegisteredAgent.by_email(world, PAT, "read:library write:releases")
 
     page = await pat.get(agent.link)
     async with world.store.database.transaction() as transaction:
@@ -142,7 +142,7 @@ async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: 
 async def test_scopes_that_the_person_does_not_hold_are_refused_to_person_and_agent(
     world: World, pat: Visitor, page: str, wanted: str
 ) -> None:
-    agent = await Agent.by_email(world, PAT, wanted)
+    agent = await RegisteredAgent.by_email(world, PAT, wanted)
     link = agent.link if page == "typed" else agent.other_link
     waiting = await agent.poll()
     rows = "SELECT id, status, person_id, scopes, claimed_at FROM registration ORDER BY id"
@@ -164,7 +164,7 @@ async def test_scopes_that_the_person_does_not_hold_are_refused_to_person_and_ag
 
 
 async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT, "write:products")
+    agent = await RegisteredAgent.by_email(world, PAT, "write:products")
     await pat.decide(agent.link, user_code=agent.code)
     async with world.store.database.transaction() as transaction:
         north = await queries.organisation_with_slug(transaction, "north")
@@ -192,7 +192,7 @@ async def test_a_scope_that_the_person_has_lost_since_is_refused_at_the_token_en
     world: World, granted: str, asked: str, given: str | None
 ) -> None:
     ann = await Visitor.signed_in(world, "ann@north.example", north="publisher")
-    agent = await Agent.by_email(world, ann.email, granted)
+    agent = await RegisteredAgent.by_email(world, ann.email, granted)
     assert (await ann.decide(agent.link, user_code=agent.code)).status_code == 200
     assertion = (await agent.poll()).json()["identity_assertion"]
     async with world.store.database.transaction() as transaction:
@@ -215,7 +215,7 @@ async def test_a_scope_that_the_person_has_lost_since_is_refused_at_the_token_en
 async def test_t25_the_person_is_informed_by_mail_of_an_agent_that_acts_for_them(
     world: World, pat: Visitor, by: str, settings: Settings
 ) -> None:
-    agent = await Agent.by_email(world, PAT, "read:library")
+    agent = await RegisteredAgent.by_email(world, PAT, "read:library")
 
     if by == "typed":
         await pat.decide(agent.link, user_code=agent.code)
@@ -234,7 +234,7 @@ async def test_t25_the_person_is_informed_by_mail_of_an_agent_that_acts_for_them
 
 
 async def test_t26_five_wrong_codes_kill_the_attempt(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
 
     tries = [(await pat.decide(agent.link, user_code="BBBB-BBBB")).status_code for _ in range(6)]
 
@@ -244,7 +244,7 @@ async def test_t26_five_wrong_codes_kill_the_attempt(world: World, pat: Visitor)
 
 
 async def test_t26_five_wrong_digits_kill_the_attempt(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     right = digits_of(await pat.decide(agent.other_link))
     wrong = "000000" if right != "000000" else "111111"
 
@@ -256,7 +256,7 @@ async def test_t26_five_wrong_digits_kill_the_attempt(world: World, pat: Visitor
 
 
 async def test_t26_tries_at_the_same_moment_are_no_more_than_there_are(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     csrf = csrf_of(await pat.get(agent.link))
 
     tries = await asyncio.gather(
@@ -267,7 +267,7 @@ async def test_t26_tries_at_the_same_moment_are_no_more_than_there_are(world: Wo
 
 
 async def test_t26_new_attempts_give_no_new_guesses(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     statuses: list[int] = []
     for _ in range(5):
         statuses += [(await pat.decide(agent.link, user_code="BBBB-BBBB")).status_code for _ in range(5)]
@@ -277,7 +277,7 @@ async def test_t26_new_attempts_give_no_new_guesses(world: World, pat: Visitor) 
 
 
 async def test_t27_another_attempt_kills_links_and_codes_of_the_earlier_one(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     links, code = (agent.link, agent.other_link), agent.code
 
     await agent.again(PAT)
@@ -289,7 +289,7 @@ async def test_t27_another_attempt_kills_links_and_codes_of_the_earlier_one(worl
 
 
 async def test_t27_tokens_and_codes_are_kept_as_hashes_alone(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     shown = digits_of(await pat.decide(agent.other_link))
 
     kept = repr(await everything(world.store))
@@ -300,7 +300,7 @@ async def test_t27_tokens_and_codes_are_kept_as_hashes_alone(world: World, pat: 
 
 
 async def test_t27_a_registration_that_names_somebody_names_nobody_else(world: World) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
 
     answered = await agent.again("other@example.com")
 
@@ -308,7 +308,7 @@ async def test_t27_a_registration_that_names_somebody_names_nobody_else(world: W
 
 
 async def test_t28_looking_at_the_page_changes_nothing(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     before = await everything(world.store)
 
     for link in (agent.link, agent.other_link):
@@ -321,7 +321,7 @@ async def test_t28_looking_at_the_page_changes_nothing(world: World, pat: Visito
 
 @pytest.mark.parametrize("csrf", ["", "AAAAAAAAAAAAAAAAAAAAAA", "not base64!"])
 async def test_t29_a_form_without_its_token_is_refused(world: World, pat: Visitor, csrf: str) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
 
     answered = await pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
 
@@ -330,7 +330,7 @@ async def test_t29_a_form_without_its_token_is_refused(world: World, pat: Visito
 
 
 async def test_t29_a_form_of_another_site_or_another_session_is_refused(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     csrf = csrf_of(await pat.get(agent.link))
     cookie = "; ".join(f"{name}={value}" for name, value in pat.cookies.items())
     form = {"csrf": csrf, "confirm": "yes", "user_code": agent.code}
@@ -343,7 +343,7 @@ async def test_t29_a_form_of_another_site_or_another_session_is_refused(world: W
 
 
 async def test_t29_the_page_can_be_neither_framed_nor_kept(world: World, pat: Visitor) -> None:
-    page = await pat.get((await Agent.by_email(world, PAT)).link)
+    page = await pat.get((await RegisteredAgent.by_email(world, PAT)).link)
 
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
     assert page.headers["x-frame-options"] == "DENY"
@@ -355,11 +355,11 @@ async def test_t30_of_confirming_and_declining_at_once_exactly_one_happens(
     world: World, pat: Visitor, is_full: bool, figures: Figures
 ) -> None:
     races, claimed, began = 1000 if is_full else 72, 0, clock.now()
-    csrf = csrf_of(await pat.get((await Agent.by_email(world, PAT)).link))
+    csrf = csrf_of(await pat.get((await RegisteredAgent.by_email(world, PAT)).link))
     for number in range(races):
         # Guesses are limited per hour, so the test runs eight races in each hour.
         with clock.fixed(clock.later(began, seconds=(number // 8) * 3_601)):
-            agent = await Agent.by_email(world, PAT)
+            agent = await RegisteredAgent.by_email(world, PAT)
             answers = await asyncio.gather(
                 pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code),
                 pat.send(agent.other_link, csrf=csrf, decline="yes"),
@@ -374,7 +374,7 @@ async def test_t30_of_confirming_and_declining_at_once_exactly_one_happens(
 
 
 async def test_t30_an_attempt_that_has_expired_is_neither_confirmed_nor_declined(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     csrf = csrf_of(await pat.get(agent.link))
 
     with clock.fixed(clock.later(clock.now(), seconds=601)):
@@ -393,7 +393,7 @@ async def test_t30_an_attempt_that_has_expired_is_neither_confirmed_nor_declined
 async def test_t31_the_answer_is_given_out_for_ten_minutes_and_then_the_token_is_dead(
     world: World, pat: Visitor
 ) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     await pat.decide(agent.link, user_code=agent.code)
     first, second = await agent.poll(), await agent.poll()
 
@@ -406,12 +406,12 @@ async def test_t31_the_answer_is_given_out_for_ten_minutes_and_then_the_token_is
 
 
 async def test_t31_a_late_claim_gets_its_reason_for_a_week_only(world: World) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     day_s = 86_400
 
     with clock.fixed(clock.later(clock.now(), seconds=day_s + 1)):
         late = await agent.poll()
-        unknown = Agent(world.http, {"claim_token": "clm_" + "0" * 49})
+        unknown = RegisteredAgent(world.http, {"claim_token": "clm_" + "0" * 49})
         never = await unknown.poll()
     with clock.fixed(clock.later(clock.now(), seconds=8 * day_s + 1)):
         await app.run_maintenance(world.store)
@@ -424,7 +424,7 @@ async def test_t31_a_late_claim_gets_its_reason_for_a_week_only(world: World) ->
 
 
 async def test_t32_a_claim_ends_what_the_anonymous_agent_had(world: World, pat: Visitor) -> None:
-    agent = await Agent.anonymous(world)
+    agent = await RegisteredAgent.anonymous(world)
     first = agent.answer["identity_assertion"]
     token = (await agent.exchange(first)).json()["access_token"]
     assert (await world.call("GET", "/products", token)).status_code == 200
@@ -440,7 +440,7 @@ async def test_t32_a_claim_ends_what_the_anonymous_agent_had(world: World, pat: 
 
 
 async def test_t33_an_agent_that_was_disconnected_before_its_next_poll_is_denied(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     await pat.decide(agent.link, user_code=agent.code)
     assertion = (await agent.poll()).json()["identity_assertion"]
 
@@ -452,7 +452,7 @@ async def test_t33_an_agent_that_was_disconnected_before_its_next_poll_is_denied
 
 
 async def test_t27_of_attempts_begun_at_once_only_one_stays_open(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     body = {"type": "login_hint", "claim_token": agent.claim_token, "login_hint": PAT}
 
     begun = await asyncio.gather(*(world.http.post("/api/v1/auth/me", json=body) for _ in range(5)))
@@ -472,7 +472,7 @@ async def lock(transaction: Transaction, dialect: Dialect, registration_id: str)
 async def test_t30_an_attempt_begun_while_the_agent_is_claimed_is_either_dead_or_refused(
     world: World, pat: Visitor, lock_waits: LockWaits, first: str, statuses: tuple[int, int]
 ) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     digits = digits_of(await pat.decide(agent.other_link))
     calls = {"complete": lambda: agent.complete(digits), "begin": lambda: agent.again(PAT)}
     second = "begin" if first == "complete" else "complete"
@@ -492,7 +492,7 @@ async def test_t30_an_attempt_begun_while_the_agent_is_claimed_is_either_dead_or
 
 
 async def test_an_agent_whose_last_token_has_expired_is_no_longer_shown(world: World, pat: Visitor) -> None:
-    agent = await Agent.by_email(world, PAT)
+    agent = await RegisteredAgent.by_email(world, PAT)
     await pat.decide(agent.link, user_code=agent.code)
 
     shown = await pat.get("/auth/agents")

@@ -9,7 +9,7 @@ import pytest
 from countersign.settings import Settings
 from countersign.store import app
 from tests.peers.identity_provider import IdentityProvider
-from tests.store.auth.agents.people import Agent
+from tests.store.auth.agents.people import RegisteredAgent
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
@@ -29,13 +29,13 @@ async def test_t49_when_its_use_cannot_be_noted_no_assertion_is_accepted(
     body = {"type": "identity_assertion", "assertion_type": ID_JAG, "assertion": provider.mint(ROOT_URL)}
 
     await run(world, "ALTER TABLE seen_token RENAME TO away")
-    refused = await Agent(world.http).register(body)
+    refused = await RegisteredAgent(world.http).register(body)
     await run(world, "ALTER TABLE away RENAME TO seen_token")
 
     assert refused.status_code >= 500
     assert "identity_assertion" not in refused.json()
     # Nothing was stored, so the assertion can still be used once.
-    assert (await Agent(world.http).register(body)).status_code == 200
+    assert (await RegisteredAgent(world.http).register(body)).status_code == 200
 
 
 async def test_t49_agents_can_register_while_the_counters_are_unavailable(world: World, settings: Settings) -> None:
@@ -44,7 +44,7 @@ async def test_t49_agents_can_register_while_the_counters_are_unavailable(world:
     async with app.open_store(away, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(app.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            answered = await Agent(http).register({"type": "anonymous"})
+            answered = await RegisteredAgent(http).register({"type": "anonymous"})
 
     assert answered.status_code == 200
 

@@ -3,12 +3,12 @@
 import pytest
 
 from countersign.kernel import clock
-from tests.store.auth.agents.people import Agent, Visitor
+from tests.store.auth.agents.people import RegisteredAgent, Visitor
 from tests.store.world import World
 
 
 async def test_t31_polls_that_come_too_fast_are_slowed_down(world: World) -> None:
-    agent = await Agent.by_email(world, "pat@example.com")
+    agent = await RegisteredAgent.by_email(world, "pat@example.com")
     now = clock.now()
 
     async def after(seconds: int) -> tuple[int, str | None]:
@@ -24,7 +24,7 @@ async def test_t31_polls_that_come_too_fast_are_slowed_down(world: World) -> Non
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_the_first_poll_may_come_at_once(world: World, method: str) -> None:
-    agent = await Agent.by_email(world, "pat@example.com")
+    agent = await RegisteredAgent.by_email(world, "pat@example.com")
 
     headers = {"Authorization": f"Bearer {agent.claim_token}"}
     answered = await world.http.request(method, "/api/v1/auth/me", headers=headers)
@@ -35,7 +35,7 @@ async def test_the_first_poll_may_come_at_once(world: World, method: str) -> Non
 @pytest.mark.parametrize("decision", ["allow", "decline"])
 async def test_a_decided_claim_is_returned_even_to_fast_polling(world: World, decision: str) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
-    agent = await Agent.by_email(world, "pat@example.com")
+    agent = await RegisteredAgent.by_email(world, "pat@example.com")
     with clock.fixed(clock.now()):
         assert (await agent.poll()).status_code == 200
         await pat.decide(agent.link, decision, user_code=agent.code)

@@ -11,7 +11,7 @@ from countersign.settings import Settings
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents.registrations import Kind
 from countersign.store.context import Store
-from tests.store.auth.agents.people import Agent, Visitor
+from tests.store.auth.agents.people import RegisteredAgent, Visitor
 from tests.store.world import World
 
 ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
@@ -26,7 +26,7 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.mark.parametrize("body", [{"method": "anonymous"}, {"type": "anonymous"}, {"type": "anonymous", "odd": [1]}])
 async def test_an_anonymous_agent_may_read_at_once_and_be_claimed_later(world: World, body: dict[str, Any]) -> None:
-    agent = Agent(world.http)
+    agent = RegisteredAgent(world.http)
 
     answered = await agent.register(body)
 
@@ -52,7 +52,7 @@ async def test_an_anonymous_agent_may_read_at_once_and_be_claimed_later(world: W
     ],
 )
 async def test_an_agent_names_its_person_in_either_dialect(world: World, body: dict[str, Any]) -> None:
-    agent = Agent(world.http)
+    agent = RegisteredAgent(world.http)
 
     answered = await agent.register(body)
 
@@ -90,7 +90,7 @@ async def test_an_agent_names_its_person_in_either_dialect(world: World, body: d
     ],
 )
 async def test_a_wrong_registration_is_shown_what_is_wrong(world: World, body: dict[str, Any], code: str) -> None:
-    answered = await Agent(world.http).register(body)
+    answered = await RegisteredAgent(world.http).register(body)
 
     said = answered.json()
     assert (answered.status_code, said["code"], said["error"]) == (400, code, code)
@@ -106,14 +106,14 @@ async def test_registration_is_json_alone(world: World) -> None:
 
 
 async def test_a_huge_registration_is_not_read(world: World) -> None:
-    answered = await Agent(world.http).register({"type": "anonymous", "odd": "x" * 70_000})
+    answered = await RegisteredAgent(world.http).register({"type": "anonymous", "odd": "x" * 70_000})
 
     assert answered.status_code == 413
 
 
 async def test_t23_admin_never_comes_by_registration(world: World) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com", north="owner")
-    agent = await Agent.by_email(world, "pat@example.com", "read:library admin:org write:releases")
+    agent = await RegisteredAgent.by_email(world, "pat@example.com", "read:library admin:org write:releases")
 
     await pat.decide(agent.link, user_code=agent.code)
     said = (await agent.poll()).json()
@@ -123,7 +123,7 @@ async def test_t23_admin_never_comes_by_registration(world: World) -> None:
 
 async def test_the_write_scopes_of_an_agent_follow_the_persons_role(world: World) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com", north="publisher")
-    agent = await Agent.by_email(world, "pat@example.com", "read:library write:products")
+    agent = await RegisteredAgent.by_email(world, "pat@example.com", "read:library write:products")
 
     await pat.decide(agent.link, user_code=agent.code)
 
@@ -133,8 +133,8 @@ async def test_the_write_scopes_of_an_agent_follow_the_persons_role(world: World
 async def test_t43_a_known_and_an_unknown_address_are_answered_alike(world: World) -> None:
     await Visitor.signed_in(world, "known@example.com")
 
-    known = await Agent(world.http).register({"type": "service_auth", "email": "known@example.com"})
-    unknown = await Agent(world.http).register({"type": "service_auth", "email": "other@example.com"})
+    known = await RegisteredAgent(world.http).register({"type": "service_auth", "email": "known@example.com"})
+    unknown = await RegisteredAgent(world.http).register({"type": "service_auth", "email": "other@example.com"})
 
     assert shape(known) == shape(unknown)
 
@@ -152,22 +152,26 @@ def shape(answered: httpx.Response) -> object:
 
 async def test_t47_one_address_cannot_register_without_end(world: World) -> None:
     for _ in range(3):
-        assert (await Agent(world.http).register({"type": "anonymous"})).status_code == 200
+        assert (await RegisteredAgent(world.http).register({"type": "anonymous"})).status_code == 200
 
-    answered = await Agent(world.http).register({"type": "anonymous"}, **{"X-Forwarded-For": "203.0.113.9"})
+    answered = await RegisteredAgent(world.http).register({"type": "anonymous"}, **{"X-Forwarded-For": "203.0.113.9"})
 
     said = answered.json()
     assert (answered.status_code, said["code"], said["error"]) == (429, "rate_limit_exceeded", "rate_limited")
     assert 3590 <= int(answered.headers["retry-after"]) <= 3600
-    assert (await Agent(world.http).register({"type": "service_auth", "email": "a@example.com"})).status_code == 200
+    assert (
+        await RegisteredAgent(world.http).register({"type": "service_auth", "email": "a@example.com"})
+    ).status_code == 200
 
 
 async def test_t47_an_agent_registers_no_more_than_it_may_whatever_address_it_names(world: World) -> None:
     for number in range(3):
         body = {"type": "service_auth", "email": f"a{number}@example.com"}
-        assert (await Agent(world.http).register(body)).status_code == 200
+        assert (await RegisteredAgent(world.http).register(body)).status_code == 200
 
-    assert (await Agent(world.http).register({"type": "service_auth", "email": "b@example.com"})).status_code == 429
+    assert (
+        await RegisteredAgent(world.http).register({"type": "service_auth", "email": "b@example.com"})
+    ).status_code == 429
 
 
 @pytest.mark.parametrize(("kind", "limit"), [("anonymous", 20), ("service_auth", 20), ("identity_assertion", 60)])
@@ -207,8 +211,8 @@ async def test_the_operator_can_close_a_door(store: Store, http: httpx.AsyncClie
 
     transport = httpx.ASGITransport(app.create(world.store), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8480") as closed:
-        anonymous = await Agent(closed).register({"type": "anonymous"})
-        by_email = await Agent(closed).register({"type": "service_auth", "email": "a@example.com"})
+        anonymous = await RegisteredAgent(closed).register({"type": "anonymous"})
+        by_email = await RegisteredAgent(closed).register({"type": "service_auth", "email": "a@example.com"})
 
     assert (anonymous.status_code, anonymous.json()["code"]) == (403, "anonymous_not_enabled")
     assert (by_email.status_code, by_email.json()["code"]) == (403, "service_auth_not_enabled")
@@ -216,7 +220,7 @@ async def test_the_operator_can_close_a_door(store: Store, http: httpx.AsyncClie
 
 async def test_the_name_of_an_agent_is_shown_as_harmless_text(world: World) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
-    agent = Agent(world.http)
+    agent = RegisteredAgent(world.http)
     name = "<script>alert(1)</script>\u202e" + "x" * 500
     body = {"type": "service_auth", "email": "pat@example.com"}
     answered = await world.http.post("/api/v1/auth/register", json=body, headers={b"User-Agent": name.encode()})

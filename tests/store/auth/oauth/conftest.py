@@ -25,7 +25,7 @@ CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest())
 STATE = "a state & more"
 
 
-class Known(NamedTuple):
+class KnownClient(NamedTuple):
     """An OAuth client with its secret."""
 
     id: str
@@ -38,7 +38,7 @@ async def new_client(
     scope: str = "read:products read:library",
     is_implicit: bool = False,
     name: str = "App",
-) -> Known:
+) -> KnownClient:
     """Create a client of north that people may let act for them."""
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
@@ -46,7 +46,7 @@ async def new_client(
         made, secret = await clients.create_client(
             transaction, org.id, name, scope.split(), returns_to=returns_to or (BACK,), is_implicit=is_implicit
         )
-    return Known(made.id, secret)
+    return KnownClient(made.id, secret)
 
 
 async def new_person(world: World, email: str) -> str:
@@ -92,7 +92,7 @@ def hidden_fields(page: httpx.Response) -> dict[str, str]:
     return {name: unescape(value) for name, value in found}
 
 
-def asking(client: Known, **changes: str) -> dict[str, str]:
+def asking(client: KnownClient, **changes: str) -> dict[str, str]:
     """Return the parameters of an authorization request. An empty change omits a parameter."""
     asked = {
         "response_type": "code",
@@ -131,14 +131,14 @@ def not_sent(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[
     return told(httpx.Response(303, headers={"location": link}), back, mark)
 
 
-async def code_for(browser: Browser, client: Known, **changes: str) -> str:
+async def code_for(browser: Browser, client: KnownClient, **changes: str) -> str:
     """Return a code that the person allows now or has allowed before."""
     page = await browser.get("/auth/authorize", asking(client, **changes))
     answer = page if page.status_code == 303 else await browser.decide(page, "allow")
     return told(answer, changes.get("redirect_uri", BACK))["code"]
 
 
-async def exchange(world: World, client: Known, code: str, **changes: str) -> httpx.Response:
+async def exchange(world: World, client: KnownClient, code: str, **changes: str) -> httpx.Response:
     """Exchange a code at the token endpoint and return the response. An empty change omits a member."""
     form = {
         "grant_type": "authorization_code",
@@ -162,7 +162,7 @@ def refused(answer: httpx.Response) -> tuple[int, str]:
 
 
 @pytest.fixture
-async def client(world: World) -> Known:
+async def client(world: World) -> KnownClient:
     """A client of north that may ask for read:products and read:library."""
     return await new_client(world)
 

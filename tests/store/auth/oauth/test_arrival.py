@@ -22,7 +22,7 @@ ENTITLED = {
 BLOCK = re.compile(r"```http\nPOST (\S+)\nContent-Type: (\S+)\n\n(.+?)\n```", re.DOTALL)
 
 
-class Reader:
+class DiscoveringAgent:
     """An agent that uses only addresses from responses. It counts its requests after the refusal."""
 
     def __init__(self, http: httpx.AsyncClient, call: str) -> None:
@@ -72,7 +72,7 @@ def owned(answer: Any) -> object:
 @pytest.mark.parametrize("call", ENTITLED)
 async def test_an_agent_that_reads_the_page_of_a_refusal_gets_in(world: World, call: str) -> None:
     person = await Visitor.signed_in(world, PAT)
-    agent = Reader(world.http, call)
+    agent = DiscoveringAgent(world.http, call)
 
     refusal = await agent.refused()
     linked = re.search(r'<([^>]+)>; rel="service-doc"', refusal.headers["link"])
@@ -97,7 +97,7 @@ async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_an
     await new_person(world, PAT)
     browser = Browser(world)
     await browser.sign_in(PAT)
-    client = Reader(world.http, call)
+    client = DiscoveringAgent(world.http, call)
 
     challenge = (await client.refused()).headers["www-authenticate"]
     named = dict(re.findall(r'(\w+)="([^"]*)"', challenge))

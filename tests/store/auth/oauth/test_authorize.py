@@ -10,7 +10,7 @@ from tests.store.auth.oauth.conftest import (
     ORIGIN,
     STATE,
     Browser,
-    Known,
+    KnownClient,
     asking,
     code_for,
     exchange,
@@ -28,7 +28,7 @@ ASK = "/auth/authorize"
 
 
 async def test_a_person_allows_a_client_which_then_acts_for_them_with_no_more_than_that(
-    world: World, browser: Browser, client: Known, ann: str
+    world: World, browser: Browser, client: KnownClient, ann: str
 ) -> None:
     page = await browser.get(ASK, asking(client))
 
@@ -61,7 +61,7 @@ async def test_consent_is_not_requested_again_until_the_client_wants_more(browse
     assert "code" in told(await browser.get(ASK, asking(client, scope="read:products")))
 
 
-async def test_a_denial_redirects_the_client_and_is_not_remembered(browser: Browser, client: Known) -> None:
+async def test_a_denial_redirects_the_client_and_is_not_remembered(browser: Browser, client: KnownClient) -> None:
     page = await browser.get(ASK, asking(client))
 
     for decision in ("deny", "", "anything"):
@@ -71,7 +71,7 @@ async def test_a_denial_redirects_the_client_and_is_not_remembered(browser: Brow
     assert (await browser.get(ASK, asking(client))).status_code == 200
 
 
-async def test_both_buttons_look_the_same(browser: Browser, client: Known) -> None:
+async def test_both_buttons_look_the_same(browser: Browser, client: KnownClient) -> None:
     text = (await browser.get(ASK, asking(client))).text
 
     assert '<button name="decision" value="allow">Allow</button>' in text
@@ -79,7 +79,7 @@ async def test_both_buttons_look_the_same(browser: Browser, client: Known) -> No
 
 
 async def test_an_anonymous_person_returns_to_the_consent_page_after_signing_in(
-    world: World, client: Known, ann: str
+    world: World, client: KnownClient, ann: str
 ) -> None:
     stranger = Browser(world)
 
@@ -97,7 +97,9 @@ async def test_an_anonymous_person_returns_to_the_consent_page_after_signing_in(
     assert "set-cookie" in signed_in.headers
 
 
-async def test_a_cookie_held_back_because_another_site_led_here_gets_its_chance(world: World, client: Known) -> None:
+async def test_a_cookie_held_back_because_another_site_led_here_gets_its_chance(
+    world: World, client: KnownClient
+) -> None:
     from_outside = await Browser(world).get(ASK, asking(client), Sec_Fetch_Site="cross-site")
     then = await Browser(world).get(ASK, asking(client), Sec_Fetch_Site="same-origin")
 
@@ -158,7 +160,7 @@ async def test_a_client_learns_what_an_account_lacks_only_when_the_person_contin
     [{"code_challenge": ""}, {"scope": "openid"}, {"response_type": "id_token"}, {"resource": "https://other.example"}],
 )
 async def test_the_person_signs_in_before_any_client_is_informed_of_its_mistake(
-    world: World, browser: Browser, client: Known, changes: dict[str, str]
+    world: World, browser: Browser, client: KnownClient, changes: dict[str, str]
 ) -> None:
     wrong = asking(client, **changes)
 
@@ -202,7 +204,7 @@ async def test_the_granted_scopes_are_the_shown_scopes(world: World, change: str
     assert "code" in told(allowed, sent["redirect_uri"])
 
 
-async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser: Browser, client: Known) -> None:
+async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser: Browser, client: KnownClient) -> None:
     await new_person(world, "eve@example.com")
     eve = Browser(world)
     await eve.sign_in("eve@example.com")
@@ -216,7 +218,7 @@ async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser:
 
 
 async def test_an_organisation_that_was_renamed_meanwhile_is_shown_again(
-    world: World, browser: Browser, client: Known
+    world: World, browser: Browser, client: KnownClient
 ) -> None:
     page = await browser.get(ASK, asking(client))
     admin = await world.person("admin@north.example", north="owner")
@@ -270,7 +272,7 @@ async def test_t35_no_user_is_redirected_to_an_address_that_is_not_registered(
         assert "evil" not in each.text
 
 
-async def test_t35_an_unknown_client_redirects_no_user(browser: Browser, client: Known) -> None:
+async def test_t35_an_unknown_client_redirects_no_user(browser: Browser, client: KnownClient) -> None:
     answer = await browser.get(ASK, {**asking(client), "client_id": "cc_nobody"})
 
     assert answer.status_code == 400
@@ -299,7 +301,7 @@ async def test_a_program_on_the_persons_machine_listens_on_any_port(world: World
     ],
 )
 async def test_t37_a_code_is_given_for_a_challenge_of_s256_alone(
-    browser: Browser, client: Known, changes: dict[str, str]
+    browser: Browser, client: KnownClient, changes: dict[str, str]
 ) -> None:
     await code_for(browser, client)
 
@@ -310,7 +312,7 @@ async def test_t37_a_code_is_given_for_a_challenge_of_s256_alone(
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "scope", "code_challenge"])
-async def test_t38_a_parameter_that_is_sent_twice_is_refused(browser: Browser, client: Known, name: str) -> None:
+async def test_t38_a_parameter_that_is_sent_twice_is_refused(browser: Browser, client: KnownClient, name: str) -> None:
     asked = asking(client)
 
     answer = await browser.http.get(ASK, params=[*asked.items(), (name, asked[name])], headers=browser.cookie)
@@ -320,7 +322,7 @@ async def test_t38_a_parameter_that_is_sent_twice_is_refused(browser: Browser, c
 
 
 async def test_t38_state_comes_back_as_it_was_sent_and_unknown_parameters_are_let_be(
-    browser: Browser, client: Known
+    browser: Browser, client: KnownClient
 ) -> None:
     for state in ("null", "a+b %&=#/?é", "\r\nLocation: https://evil.example", '"><script>'):
         page = await browser.get(ASK, {**asking(client, state=state, scope="read:products"), "display": "page"})
@@ -334,7 +336,7 @@ async def test_t38_state_comes_back_as_it_was_sent_and_unknown_parameters_are_le
 
 
 async def test_t38_other_kinds_of_answer_and_other_targets_are_refused_to_the_client(
-    browser: Browser, client: Known
+    browser: Browser, client: KnownClient
 ) -> None:
     for changes, error in (
         ({"response_type": "token"}, "unauthorized_client"),
@@ -360,7 +362,7 @@ async def test_a_client_registered_for_it_gets_a_token_in_the_fragment(world: Wo
 
 
 async def test_t29_a_consent_is_given_from_a_page_made_for_this_sign_in_alone(
-    world: World, browser: Browser, client: Known
+    world: World, browser: Browser, client: KnownClient
 ) -> None:
     await new_person(world, "eve@example.com")
     eve = Browser(world)
@@ -376,7 +378,9 @@ async def test_t29_a_consent_is_given_from_a_page_made_for_this_sign_in_alone(
     assert (await browser.get(ASK, asking(client))).status_code == 200
 
 
-async def test_t29_the_consent_page_cannot_be_framed_or_cached(browser: Browser, client: Known) -> None:
+async def test_t29_the_consent_page_cannot_be_framed_or_cached(
+    browser: Browser, client: KnownClient
+) -> None:
     page = await browser.get(ASK, asking(client))
 
     policy = page.headers["content-security-policy"]

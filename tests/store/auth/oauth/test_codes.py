@@ -7,7 +7,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.store.auth.oauth import consents
 from tests.figures import Figures
-from tests.store.auth.oauth.conftest import VERIFIER, Browser, Known, code_for, exchange, new_client, refused
+from tests.store.auth.oauth.conftest import VERIFIER, Browser, KnownClient, code_for, exchange, new_client, refused
 from tests.store.world import World
 
 GONE = (400, "invalid_grant")
@@ -18,7 +18,9 @@ async def works(world: World, token: str) -> bool:
     return (await world.call("GET", "/library", token)).status_code == 200
 
 
-async def test_t36_a_used_code_is_refused_and_ends_what_it_gave(world: World, browser: Browser, client: Known) -> None:
+async def test_t36_a_used_code_is_refused_and_ends_what_it_gave(
+    world: World, browser: Browser, client: KnownClient
+) -> None:
     code = await code_for(browser, client)
     token = (await exchange(world, client, code)).json()["access_token"]
     other = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
@@ -31,7 +33,7 @@ async def test_t36_a_used_code_is_refused_and_ends_what_it_gave(world: World, br
 
 
 async def test_t36_of_several_exchanges_at_once_one_wins(
-    world: World, browser: Browser, client: Known, is_full: bool, figures: Figures
+    world: World, browser: Browser, client: KnownClient, is_full: bool, figures: Figures
 ) -> None:
     races = 1000 if is_full else 60
     for _ in range(races):
@@ -46,7 +48,7 @@ async def test_t36_of_several_exchanges_at_once_one_wins(
 
 
 async def test_t36_a_code_is_of_no_use_to_another_client_and_burns_in_its_hands(
-    world: World, browser: Browser, client: Known
+    world: World, browser: Browser, client: KnownClient
 ) -> None:
     thief = await new_client(world, name="Thief")
     code = await code_for(browser, client)
@@ -67,7 +69,7 @@ async def test_t36_a_code_is_of_no_use_to_another_client_and_burns_in_its_hands(
     ],
 )
 async def test_t36_a_wrong_address_or_verifier_burns_the_code(
-    world: World, browser: Browser, client: Known, changes: dict[str, str]
+    world: World, browser: Browser, client: KnownClient, changes: dict[str, str]
 ) -> None:
     code = await code_for(browser, client)
 
@@ -75,13 +77,13 @@ async def test_t36_a_wrong_address_or_verifier_burns_the_code(
     assert refused(await exchange(world, client, code)) == GONE
 
 
-async def test_t36_an_unknown_code_and_a_missing_one_are_refused(world: World, client: Known) -> None:
+async def test_t36_an_unknown_code_and_a_missing_one_are_refused(world: World, client: KnownClient) -> None:
     assert refused(await exchange(world, client, "cac_unknown")) == GONE
     assert refused(await exchange(world, client, "")) == (400, "invalid_request")
 
 
 async def test_t36_a_code_lives_for_a_minute(
-    world: World, browser: Browser, client: Known, monkeypatch: pytest.MonkeyPatch
+    world: World, browser: Browser, client: KnownClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = await code_for(browser, client)
     later = clock.later(clock.now(), seconds=consents.CODE_VALID_S)
@@ -91,14 +93,14 @@ async def test_t36_a_code_lives_for_a_minute(
 
 
 async def test_t37_a_verifier_of_a_plain_challenge_proves_nothing(
-    world: World, browser: Browser, client: Known
+    world: World, browser: Browser, client: KnownClient
 ) -> None:
     code = await code_for(browser, client, code_challenge=VERIFIER)
 
     assert refused(await exchange(world, client, code)) == GONE
 
 
-async def test_t39_a_code_needs_its_clients_secret(world: World, browser: Browser, client: Known) -> None:
+async def test_t39_a_code_needs_its_clients_secret(world: World, browser: Browser, client: KnownClient) -> None:
     code = await code_for(browser, client)
     form = {"grant_type": "authorization_code", "code": code, "client_id": client.id, "code_verifier": VERIFIER}
 
@@ -109,7 +111,7 @@ async def test_t39_a_code_needs_its_clients_secret(world: World, browser: Browse
 
 
 async def test_only_the_hash_of_a_code_is_stored_and_old_ones_are_deleted(
-    world: World, browser: Browser, client: Known, monkeypatch: pytest.MonkeyPatch
+    world: World, browser: Browser, client: KnownClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = await code_for(browser, client)
     [(kept,)] = await world.store.database.fetch("SELECT code_hash FROM authorization_code")
@@ -125,7 +127,9 @@ async def test_only_the_hash_of_a_code_is_stored_and_old_ones_are_deleted(
     assert await forgotten() == 1
 
 
-async def test_a_clients_tokens_for_people_end_with_the_client(world: World, browser: Browser, client: Known) -> None:
+async def test_a_clients_tokens_for_people_end_with_the_client(
+    world: World, browser: Browser, client: KnownClient
+) -> None:
     token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
     owner = await world.person("owner@north.example", north="owner")
 
@@ -134,7 +138,7 @@ async def test_a_clients_tokens_for_people_end_with_the_client(world: World, bro
     assert not await works(world, token)
 
 
-async def test_tokens_carry_when_the_person_signed_in(world: World, browser: Browser, client: Known) -> None:
+async def test_tokens_carry_when_the_person_signed_in(world: World, browser: Browser, client: KnownClient) -> None:
     token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
 
     claims = world.store.tokens.verify(token)

@@ -4,8 +4,8 @@ from countersign.settings import Settings
 from countersign.store import app
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents.registrations import Applicant
-from tests.store.auth.agents.people import Agent, Visitor
-from tests.store.auth.oauth.conftest import Browser, Known, code_for, exchange, hidden_fields, new_person
+from tests.store.auth.agents.people import RegisteredAgent, Visitor
+from tests.store.auth.oauth.conftest import Browser, KnownClient, code_for, exchange, hidden_fields, new_person
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
@@ -23,7 +23,7 @@ async def agent_of(world: World, person_id: str, name: str = "Helpful agent") ->
 
 
 async def test_the_page_lists_agents_and_clients_with_their_rights(
-    world: World, browser: Browser, client: Known, ann: str
+    world: World, browser: Browser, client: KnownClient, ann: str
 ) -> None:
     await agent_of(world, ann, "Helpful <b>agent</b>")
     await exchange(world, client, await code_for(browser, client))
@@ -44,7 +44,9 @@ async def test_the_page_lists_agents_and_clients_with_their_rights(
     assert page.headers["cache-control"] == "no-store"
 
 
-async def test_a_button_ends_a_client_which_has_to_ask_again(world: World, browser: Browser, client: Known) -> None:
+async def test_a_button_ends_a_client_which_has_to_ask_again(
+    world: World, browser: Browser, client: KnownClient
+) -> None:
     token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
     unspent, kept = await code_for(browser, client), await code_for(browser, client)
 
@@ -70,7 +72,7 @@ async def test_a_button_ends_an_agent(world: World, browser: Browser, ann: str) 
     assert ended.status == "revoked"
 
 
-async def test_no_caller_ends_what_is_anothers(world: World, browser: Browser, client: Known, ann: str) -> None:
+async def test_no_caller_ends_what_is_anothers(world: World, browser: Browser, client: KnownClient, ann: str) -> None:
     token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
     agent = await agent_of(world, ann)
     consent = next(iter(await world.store.database.fetch("SELECT id FROM consent")))[0]
@@ -114,7 +116,7 @@ async def test_an_anonymous_caller_is_shown_nothing(world: World) -> None:
 
 async def test_a_use_is_shown_at_once_and_kept_when_the_store_closes(world: World, settings: Settings) -> None:
     visitor = await Visitor.signed_in(world, "pat@example.com")
-    agent = await Agent.by_email(world, "pat@example.com")
+    agent = await RegisteredAgent.by_email(world, "pat@example.com")
     await visitor.decide(agent.link, user_code=agent.code)
     token = (await agent.exchange((await agent.poll()).json()["identity_assertion"])).json()["access_token"]
     before = await visitor.get("/auth/agents")

@@ -21,7 +21,7 @@ from tests.store.auth.oauth.conftest import (
     BACK,
     STATE,
     Browser,
-    Known,
+    KnownClient,
     asking,
     code_for,
     exchange,
@@ -52,11 +52,11 @@ async def registered(world: World, **members: object) -> httpx.Response:
     return await world.http.post(REGISTER, json={"redirect_uris": [BACK], **members})
 
 
-async def new_dynamic(world: World, **members: object) -> Known:
+async def new_dynamic(world: World, **members: object) -> KnownClient:
     """Create a client that registers itself."""
     answer = await registered(world, **members)
     assert answer.status_code == 201, answer.text
-    return Known(answer.json()["client_id"], answer.json()["client_secret"])
+    return KnownClient(answer.json()["client_id"], answer.json()["client_secret"])
 
 
 async def unused(world: World) -> int:
@@ -66,7 +66,7 @@ async def unused(world: World) -> int:
     return int(row[0])
 
 
-async def older(world: World, client: Known, days: int) -> None:
+async def older(world: World, client: KnownClient, days: int) -> None:
     """Date the registration of a client back by some days."""
     async with world.store.database.transaction() as transaction:
         moved = days * DAY_S * SECOND
@@ -99,7 +99,7 @@ async def test_a_client_finds_where_it_registers_and_gets_in_with_a_persons_leav
     assert body["response_types"] == ["code"]
     assert body["token_endpoint_auth_method"] == "client_secret_post"
     assert (body["scope"], body["redirect_uris"]) == ("read:products read:library", [BACK])
-    client = Known(body["client_id"], body["client_secret"])
+    client = KnownClient(body["client_id"], body["client_secret"])
     token = (await exchange(world, client, await code_for(browser, client))).json()
     assert token["scope"] == "read:library"
     me = (await world.call("GET", "/auth/me", token["access_token"])).json()
@@ -354,7 +354,7 @@ async def test_an_unused_client_ends_after_30_days(world: World, browser: Browse
     assert await queries.client(world.store.database, old.id) is None
 
 
-async def age(world: World, client: Known, days: int) -> None:
+async def age(world: World, client: KnownClient, days: int) -> None:
     """Date everything about a client back by some days."""
     moved = days * DAY_S * SECOND
     async with world.store.database.transaction() as transaction:

@@ -8,7 +8,7 @@ from countersign.kernel import clock
 from countersign.kernel.security.jose import MAX_LIFE_S, RETIREMENT_S, SKEW_S
 from countersign.store.auth import tokens
 from countersign.store.auth.tokens import KeysChanged
-from tests.store.auth.oauth.conftest import ORIGIN, Browser, Known, code_for, exchange
+from tests.store.auth.oauth.conftest import ORIGIN, Browser, KnownClient, code_for, exchange
 from tests.store.auth.oauth.test_revocation import client_token, other_worker, status
 from tests.store.auth.oauth.test_tokens import JWT_BEARER, TOKEN, assertion
 from tests.store.world import World
@@ -32,7 +32,7 @@ async def exchanged(http: httpx.AsyncClient, text: str) -> httpx.Response:
     return await http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})
 
 
-async def every_token(world: World, client: Known, browser: Browser) -> list[str]:
+async def every_token(world: World, client: KnownClient, browser: Browser) -> list[str]:
     """Return an access token of each kind: of a client, of a person through a client, of an agent, of a session, and of
     the command line."""
     store = world.store
@@ -46,7 +46,7 @@ async def every_token(world: World, client: Known, browser: Browser) -> list[str
 
 
 async def test_t10_three_rotations_within_a_tokens_life_end_no_token_of_any_kind(
-    world: World, client: Known, browser: Browser, other_worker: httpx.AsyncClient
+    world: World, client: KnownClient, browser: Browser, other_worker: httpx.AsyncClient
 ) -> None:
     kids = await shown(world.http)
     signed = [await every_token(world, client, browser)]
@@ -63,7 +63,7 @@ async def test_t10_three_rotations_within_a_tokens_life_end_no_token_of_any_kind
 
 
 async def test_t10_a_key_is_unpublished_after_the_last_token_that_it_signed_has_ended(
-    world: World, client: Known, other_worker: httpx.AsyncClient
+    world: World, client: KnownClient, other_worker: httpx.AsyncClient
 ) -> None:
     at = clock.now()
     [first] = await shown(world.http)
@@ -82,7 +82,7 @@ async def test_t10_a_key_is_unpublished_after_the_last_token_that_it_signed_has_
 
 
 async def test_t10_a_dropped_key_ends_its_tokens_on_every_worker_at_once(
-    world: World, client: Known, other_worker: httpx.AsyncClient
+    world: World, client: KnownClient, other_worker: httpx.AsyncClient
 ) -> None:
     old = await client_token(world, client)
     assert await status(world.http, old) == await status(other_worker, old) == 200
@@ -96,7 +96,7 @@ async def test_t10_a_dropped_key_ends_its_tokens_on_every_worker_at_once(
 
 
 async def test_t10_a_worker_that_only_issues_signs_with_the_new_key(
-    world: World, client: Known, other_worker: httpx.AsyncClient
+    world: World, client: KnownClient, other_worker: httpx.AsyncClient
 ) -> None:
     await rotate(world, drop_previous=True)
 

@@ -10,7 +10,7 @@ from countersign.kernel.clock import Instant
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.auth import queries
-from tests.store.auth.oauth.conftest import Browser, Known, code_for, exchange, new_client, refused
+from tests.store.auth.oauth.conftest import Browser, KnownClient, code_for, exchange, new_client, refused
 from tests.store.auth.oauth.test_tokens import JWT_BEARER, TOKEN, assertion
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
@@ -28,7 +28,7 @@ async def other_worker(world: World, settings: Settings) -> AsyncIterator[httpx.
             yield client
 
 
-async def client_token(world: World, client: Known) -> str:
+async def client_token(world: World, client: KnownClient) -> str:
     """Return a token of the client itself."""
     answer = await world.http.post(TOKEN, data={"grant_type": "client_credentials"}, auth=client)
     return answer.json()["access_token"]
@@ -40,7 +40,7 @@ async def status(http: httpx.AsyncClient, token: str) -> int:
 
 
 async def test_t41_a_revoked_token_is_refused_at_once_on_every_worker(
-    world: World, browser: Browser, client: Known, other_worker: httpx.AsyncClient
+    world: World, browser: Browser, client: KnownClient, other_worker: httpx.AsyncClient
 ) -> None:
     of_person = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
     of_agent = (
@@ -59,7 +59,7 @@ async def test_t41_a_revoked_token_is_refused_at_once_on_every_worker(
     assert await status(world.http, other) == 200, "no other token ends"
 
 
-async def test_t41_a_client_does_not_end_anothers_token(world: World, client: Known) -> None:
+async def test_t41_a_client_does_not_end_anothers_token(world: World, client: KnownClient) -> None:
     other = await new_client(world, name="Other")
     token = await client_token(world, client)
 
@@ -71,7 +71,7 @@ async def test_t41_a_client_does_not_end_anothers_token(world: World, client: Kn
     assert await status(world.http, token) == 401
 
 
-async def test_t41_a_client_does_not_end_an_agent_by_its_assertion(world: World, client: Known) -> None:
+async def test_t41_a_client_does_not_end_an_agent_by_its_assertion(world: World, client: KnownClient) -> None:
     text = await assertion(world)
 
     await world.http.post(REVOKE, data={"token": text}, auth=client)
@@ -79,7 +79,7 @@ async def test_t41_a_client_does_not_end_an_agent_by_its_assertion(world: World,
     assert (await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})).status_code == 200
 
 
-async def test_credentials_that_come_along_must_hold(world: World, client: Known) -> None:
+async def test_credentials_that_come_along_must_hold(world: World, client: KnownClient) -> None:
     token = await client_token(world, client)
 
     wrong = await world.http.post(REVOKE, data={"token": token}, auth=(client.id, "wrong"))
@@ -97,7 +97,7 @@ async def test_revoking_an_unknown_token_succeeds(world: World, token: str) -> N
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_json_is_read_too_and_a_missing_token_is_reported(world: World, client: Known) -> None:
+async def test_json_is_read_too_and_a_missing_token_is_reported(world: World, client: KnownClient) -> None:
     token = await client_token(world, client)
 
     by_json = await world.http.post(REVOKE, json={"token": token})
@@ -129,7 +129,7 @@ async def test_an_assertion_given_back_ends_the_whole_registration(
 
 
 async def test_a_revocation_is_remembered_for_as_long_as_the_token_would_have_lived(
-    world: World, client: Known
+    world: World, client: KnownClient
 ) -> None:
     token = await client_token(world, client)
     claims = world.store.tokens.verify(token)

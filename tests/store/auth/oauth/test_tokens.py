@@ -9,7 +9,7 @@ from countersign.store.auth import queries
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents.registrations import Applicant
 from countersign.store.auth.oauth import clients
-from tests.store.auth.oauth.conftest import Known, new_client, refused
+from tests.store.auth.oauth.conftest import KnownClient, new_client, refused
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
@@ -57,14 +57,16 @@ async def test_an_agent_exchanges_its_assertion_without_being_a_client(world: Wo
         assert (answer.headers["cache-control"], answer.headers["pragma"]) == ("no-store", "no-cache")
 
 
-async def test_credentials_beside_our_own_assertion_must_hold(world: World, client: Known) -> None:
+async def test_credentials_beside_our_own_assertion_must_hold(world: World, client: KnownClient) -> None:
     form = {"grant_type": JWT_BEARER, "assertion": await assertion(world)}
 
     assert refused(await world.http.post(TOKEN, data=form, auth=(client.id, "wrong"))) == (401, "invalid_client")
     assert (await world.http.post(TOKEN, data=form, auth=client)).status_code == 200
 
 
-async def test_anothers_assertion_is_looked_at_for_an_authenticated_client_alone(world: World, client: Known) -> None:
+async def test_anothers_assertion_is_looked_at_for_an_authenticated_client_alone(
+    world: World, client: KnownClient
+) -> None:
     form = {"grant_type": JWT_BEARER, "assertion": forged(b'{"iss":"https://idp.example"}')}
 
     assert refused(await world.http.post(TOKEN, data=form)) == (401, "invalid_client")
@@ -127,7 +129,7 @@ async def test_the_claim_grant_is_known_by_its_configured_name(world: World) -> 
 @pytest.mark.parametrize(
     "grant", ["password", "refresh_token", "implicit", "urn:ietf:params:oauth:grant-type:saml2-bearer"]
 )
-async def test_other_grants_are_not_supported(world: World, client: Known, grant: str) -> None:
+async def test_other_grants_are_not_supported(world: World, client: KnownClient, grant: str) -> None:
     answer = await world.http.post(TOKEN, data={"grant_type": grant}, auth=client)
 
     assert refused(answer) == (400, "unsupported_grant_type")
@@ -148,7 +150,7 @@ async def test_other_grants_are_not_supported(world: World, client: Known, grant
         ("/api/v1", 400),
     ],
 )
-async def test_a_token_is_for_this_service_alone(world: World, client: Known, resource: str, status: int) -> None:
+async def test_a_token_is_for_this_service_alone(world: World, client: KnownClient, resource: str, status: int) -> None:
     by_form = await world.http.post(TOKEN, data={**GRANT, "resource": resource}, auth=client)
     by_json = await world.http.post(TOKEN, json={**GRANT, "resource": [ROOT_URL, resource]}, auth=client)
 
@@ -160,7 +162,7 @@ async def test_a_token_is_for_this_service_alone(world: World, client: Known, re
             assert refused(answer) == (400, "invalid_target")
 
 
-async def test_t39_a_client_authenticates_in_one_way_only(world: World, client: Known) -> None:
+async def test_t39_a_client_authenticates_in_one_way_only(world: World, client: KnownClient) -> None:
     form = {**GRANT, "client_id": client.id, "client_secret": client.secret}
 
     both = await world.http.post(TOKEN, data=form, auth=client)
@@ -173,7 +175,7 @@ async def test_t39_a_client_authenticates_in_one_way_only(world: World, client: 
     assert named.status_code == 200
 
 
-async def test_t39_an_unknown_client_and_a_wrong_secret_get_the_same_answer(world: World, client: Known) -> None:
+async def test_t39_an_unknown_client_and_a_wrong_secret_get_the_same_answer(world: World, client: KnownClient) -> None:
     other = await new_client(world)
     secret = client.secret
 
@@ -189,14 +191,14 @@ async def test_t39_an_unknown_client_and_a_wrong_secret_get_the_same_answer(worl
 
 
 @pytest.mark.parametrize("header", ["Basic", "Basic !!!", "Basic YQ==", "Digest x", "Bearer x", "Basic /w==", "x"])
-async def test_t39_a_garbled_authorization_header_is_no_client(world: World, client: Known, header: str) -> None:
+async def test_t39_a_garbled_authorization_header_is_no_client(world: World, client: KnownClient, header: str) -> None:
     answer = await world.http.post(TOKEN, data=GRANT, headers={"Authorization": header})
 
     assert refused(answer) == (401, "invalid_client")
     assert client.id not in answer.text
 
 
-async def test_t39_a_secret_in_the_address_is_refused_and_not_repeated(world: World, client: Known) -> None:
+async def test_t39_a_secret_in_the_address_is_refused_and_not_repeated(world: World, client: KnownClient) -> None:
     query = {"client_id": client.id, "client_secret": client.secret}
 
     answer = await world.http.post(TOKEN, params=query, data=GRANT)
@@ -233,7 +235,7 @@ async def test_t45_several_tokens_and_tokens_in_the_address_give_no_access(world
     assert token not in in_address.text
 
 
-async def test_t46_nothing_that_is_sent_comes_back_in_a_header(world: World, client: Known) -> None:
+async def test_t46_nothing_that_is_sent_comes_back_in_a_header(world: World, client: KnownClient) -> None:
     evil = 'read:x"\r\nSet-Cookie: a=b, Bearer x="'
 
     answers = [
@@ -253,7 +255,7 @@ async def test_t46_nothing_that_is_sent_comes_back_in_a_header(world: World, cli
             assert "none" not in value, name
 
 
-async def test_a_body_may_not_be_large(world: World, client: Known) -> None:
+async def test_a_body_may_not_be_large(world: World, client: KnownClient) -> None:
     answer = await world.http.post(TOKEN, data={**GRANT, "x": "y" * 70_000}, auth=client)
 
     assert (answer.status_code, answer.json()["error"]) == (413, "content_too_large")

@@ -253,7 +253,7 @@ async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_be
     assert [(each["files"], each["bytes"]) for each in logged if each["log_level"] == "info"] == [(1, 100)]
 
 
-class Counted:
+class RowCountingDatabase:
     """A database that records the number of rows of each statement with many rows."""
 
     def __init__(self, database: Database) -> None:
@@ -267,10 +267,10 @@ class Counted:
     async def transaction(self) -> AsyncGenerator[Any]:
         """Open a transaction that records the number of rows."""
         async with self._database.transaction() as transaction:
-            yield CountedTransaction(transaction, self.rows)
+            yield RowCountingTransaction(transaction, self.rows)
 
 
-class CountedTransaction:
+class RowCountingTransaction:
     """A transaction of such a database."""
 
     def __init__(self, transaction: Transaction, rows: list[int]) -> None:
@@ -293,7 +293,7 @@ async def test_unknown_files_are_noted_in_pages(shop: Shop, monkeypatch: pytest.
         await shop.upload(pattern(100, number + 10), f"file {number}")
     for table in ("artifact", "blob", "idle_blob"):
         await run(shop, f"DELETE FROM {table}")
-    counted: Any = Counted(shop.store.database)
+    counted: Any = RowCountingDatabase(shop.store.database)
 
     await blob_gc.collect(replace(shop.store, database=counted), takes_unknown=True)
 
@@ -331,7 +331,7 @@ async def test_finishing_waits_for_a_condemned_blob_and_keeps_what_has_arrived(s
     assert await shop.store.blobs.size(DIGEST) == 1000
 
 
-class Interrupted:
+class InterruptedBlobStore:
     """A blob store that runs a function right after bytes were sealed."""
 
     def __init__(self, blobs: BlobStore, shop: Shop) -> None:
@@ -365,7 +365,7 @@ async def test_bytes_removed_between_sealing_and_referring_are_sealed_again(shop
     part = await shop.store.blobs.stage(upload.id, 999, last())
     async with database.transaction() as transaction:
         assert await uploads.add_part(transaction, upload.id, part)
-    interrupted: Any = Interrupted(shop.store.blobs, shop)
+    interrupted: Any = InterruptedBlobStore(shop.store.blobs, shop)
 
     answer = await finish(replace(shop.store, blobs=interrupted), upload, ARTIFACT)
 

@@ -37,14 +37,14 @@ UPLOAD_STEPS = (
 REMOVAL_STEPS = ((blobs, "note_unused"), (blobs, "condemn"), ("store", "delete"), (blobs, "remove_condemned"))
 
 
-class Crash(Exception):
+class SimulatedCrash(Exception):
     """Simulates the end of the process."""
 
 
 Step = tuple[Any, str]
 
 
-class Steps:
+class StepHooks:
     """Runs functions around a step: a function of a module, or a method of the blob store."""
 
     def __init__(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,14 +76,14 @@ class Steps:
 
 
 @pytest.fixture
-def steps(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Steps:
+def steps(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> StepHooks:
     """The steps of uploads and removals in the shop."""
-    return Steps(shop, monkeypatch)
+    return StepHooks(shop, monkeypatch)
 
 
 async def crash() -> None:
     """Simulate the end of the process."""
-    raise Crash
+    raise SimulatedCrash
 
 
 async def received(shop: Shop, filename: str = "game.zip") -> Upload:
@@ -143,12 +143,12 @@ async def assert_exact(shop: Shop) -> None:
 @pytest.mark.parametrize("is_repeated", [True, False])
 @pytest.mark.parametrize("step", UPLOAD_STEPS, ids=lambda step: step[1])
 async def test_a_crash_of_an_upload_loses_and_leaks_nothing(
-    shop: Shop, steps: Steps, step: Step, is_repeated: bool
+    shop: Shop, steps: StepHooks, step: Step, is_repeated: bool
 ) -> None:
     upload = await received(shop)
     steps.once(step, after=crash)
 
-    with pytest.raises(Crash):
+    with pytest.raises(SimulatedCrash):
         await finish(shop.store, upload, ARTIFACT)
     if is_repeated:
         assert (await finish(shop.store, upload, ARTIFACT)).status == 201
@@ -160,11 +160,11 @@ async def test_a_crash_of_an_upload_loses_and_leaks_nothing(
 
 
 @pytest.mark.parametrize("step", REMOVAL_STEPS, ids=lambda step: step[1])
-async def test_a_crash_of_the_collector_loses_and_leaks_nothing(shop: Shop, steps: Steps, step: Step) -> None:
+async def test_a_crash_of_the_collector_loses_and_leaks_nothing(shop: Shop, steps: StepHooks, step: Step) -> None:
     await orphan(shop)
     steps.once(step, after=crash)
 
-    with pytest.raises(Crash):
+    with pytest.raises(SimulatedCrash):
         await collect(shop)
     # If the removal has begun, the upload is refused until a run finishes the removal.
     address = await shop.address(len(DATA))
@@ -179,7 +179,7 @@ async def test_a_crash_of_the_collector_loses_and_leaks_nothing(shop: Shop, step
     await assert_exact(shop)
 
 
-async def test_uploads_of_the_same_content_share_its_blob(shop: Shop, steps: Steps) -> None:
+async def test_uploads_of_the_same_content_share_its_blob(shop: Shop, steps: StepHooks) -> None:
     first, second = [await received(shop, name) for name in ("first", "second")]
 
     async def finish_second() -> None:
@@ -200,7 +200,9 @@ async def remove(shop: Shop, sha256: str) -> None:
 
 
 @pytest.mark.parametrize("step", [("store", "seal"), (blobs, "reserve")], ids=lambda step: step[1])
-async def test_bytes_that_are_removed_during_an_upload_are_sealed_again(shop: Shop, steps: Steps, step: Step) -> None:
+async def test_bytes_that_are_removed_during_an_upload_are_sealed_again(
+    shop: Shop, steps: StepHooks, step: Step
+) -> None:
     upload = await received(shop)
     steps.once(step, after=lambda: remove(shop, DIGEST))
 
@@ -252,7 +254,7 @@ async def test_a_blob_that_is_missing_is_not_reserved(shop: Shop) -> None:
     await assert_exact(shop)
 
 
-class Gate:
+class StepGate:
     """Stops a step until the test lets it continue."""
 
     def __init__(self) -> None:
@@ -266,8 +268,8 @@ class Gate:
             await self.opened.wait()
 
 
-async def test_no_writer_waits_for_a_slow_blob_store_during_an_upload(shop: Shop, steps: Steps) -> None:
-    upload, other, gate = await received(shop), await received(shop, "other"), Gate()
+async def test_no_writer_waits_for_a_slow_blob_store_during_an_upload(shop: Shop, steps: StepHooks) -> None:
+    upload, other, gate = await received(shop), await received(shop, "other"), StepGate()
     await blobs.note_idle(shop.store.database, DIGEST)
     steps.once(("store", "size"), before=gate.wait)
 
@@ -283,9 +285,9 @@ async def test_no_writer_waits_for_a_slow_blob_store_during_an_upload(shop: Shop
     await assert_exact(shop)
 
 
-async def test_no_writer_and_no_collector_waits_for_a_slow_removal(shop: Shop, steps: Steps) -> None:
+async def test_no_writer_and_no_collector_waits_for_a_slow_removal(shop: Shop, steps: StepHooks) -> None:
     await orphan(shop)
-    gate = Gate()
+    gate = StepGate()
     steps.once(("store", "delete"), before=gate.wait)
     address = await shop.address(len(DATA))
 
@@ -303,9 +305,11 @@ async def test_no_writer_and_no_collector_waits_for_a_slow_removal(shop: Shop, s
     await assert_exact(shop)
 
 
-async def test_a_collector_whose_claim_expired_does_not_touch_what_was_stored_since(shop: Shop, steps: Steps) -> None:
+async def test_a_collector_whose_claim_expired_does_not_touch_what_was_stored_since(
+    shop: Shop, steps: StepHooks
+) -> None:
     await orphan(shop)
-    gate = Gate()
+    gate = StepGate()
     steps.once(("store", "delete"), after=gate.wait)
     database, store = shop.store.database, shop.store.blobs
 
@@ -332,7 +336,7 @@ async def test_a_claim_that_ends_in_the_distant_future_is_ignored(shop: Shop) ->
     assert await blobs.remove_condemned(shop.store.database, shop.store.blobs, DIGEST)
 
 
-class Suspended:
+class SuspendedDatabase:
     """A database that suspends the process after each transaction for most of the time of a claim."""
 
     def __init__(self, shop: Shop) -> None:
@@ -353,7 +357,7 @@ class Suspended:
 async def test_a_process_that_was_suspended_after_its_claim_deletes_nothing(shop: Shop) -> None:
     await orphan(shop)
     await blobs.condemn(shop.store.database, DIGEST, Instant(1 << 62))
-    suspended: Any = Suspended(shop)
+    suspended: Any = SuspendedDatabase(shop)
 
     try:
         assert not await blobs.remove_condemned(suspended, shop.store.blobs, DIGEST)
@@ -364,7 +368,7 @@ async def test_a_process_that_was_suspended_after_its_claim_deletes_nothing(shop
     assert await collect(shop, blobs.CLAIM_S + 1) == 1
 
 
-async def test_bytes_that_are_sealed_during_a_removal_stay_known(shop: Shop, steps: Steps) -> None:
+async def test_bytes_that_are_sealed_during_a_removal_stay_known(shop: Shop, steps: StepHooks) -> None:
     """The collector deletes the bytes. An upload seals them again, and ends before it reserves them."""
     await orphan(shop)
     upload = await received(shop)
@@ -381,7 +385,7 @@ async def test_bytes_that_are_sealed_during_a_removal_stay_known(shop: Shop, ste
     await assert_exact(shop)
 
 
-async def test_a_removal_that_the_blob_store_refuses_is_finished_by_a_later_run(shop: Shop, steps: Steps) -> None:
+async def test_a_removal_that_the_blob_store_refuses_is_finished_by_a_later_run(shop: Shop, steps: StepHooks) -> None:
     await orphan(shop)
 
     async def refuse() -> None:

@@ -7,26 +7,26 @@ import json
 from typing import Any
 
 from countersign.kernel import clock
-from tests.store.releases.processing.works import Works, tar
+from tests.store.releases.processing.works import JobRunner, tar
 
 
-async def stated(works: Works, channel: str = "stable") -> dict[str, Any]:
+async def stated(works: JobRunner, channel: str = "stable") -> dict[str, Any]:
     state = await works.get(f"/channels/{channel}")
     return json.loads(base64.b64decode(state["statement"]["payload"]))
 
 
-async def publish_built(works: Works, version: str) -> None:
+async def publish_built(works: JobRunner, version: str) -> None:
     await works.built(tar({"version": version.encode()}), version)
     await works.publish(version)
 
 
-async def test_the_statement_stays_the_same_while_nothing_changes(works: Works) -> None:
+async def test_the_statement_stays_the_same_while_nothing_changes(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
 
     assert await stated(works) == await stated(works)
 
 
-async def test_every_change_has_a_higher_number(works: Works) -> None:
+async def test_every_change_has_a_higher_number(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
     first = await stated(works)
     await publish_built(works, "1.2.0")
@@ -39,7 +39,7 @@ async def test_every_change_has_a_higher_number(works: Works) -> None:
     assert first["counter"] < second["counter"] < third["counter"]
 
 
-async def test_a_release_without_a_build_moves_no_channel(works: Works) -> None:
+async def test_a_release_without_a_build_moves_no_channel(works: JobRunner) -> None:
     path = f"/products/{works.shop.product_id}/channels/stable"
     answer = await works.shop.world.call("GET", path)
 
@@ -48,7 +48,7 @@ async def test_a_release_without_a_build_moves_no_channel(works: Works) -> None:
     assert (await stated(works))["version"] == "0.9.0"
 
 
-async def test_a_promoted_release_moves_both_channels(works: Works) -> None:
+async def test_a_promoted_release_moves_both_channels(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
     await publish_built(works, "1.2.0")
     await stated(works)
@@ -60,7 +60,7 @@ async def test_a_promoted_release_moves_both_channels(works: Works) -> None:
     assert (await stated(works))["version"] == "1.1.0"
 
 
-async def test_a_statement_is_renewed_when_half_of_its_life_is_over(works: Works) -> None:
+async def test_a_statement_is_renewed_when_half_of_its_life_is_over(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
     first = await stated(works)
     ttl_s = works.store.settings.statement_ttl_s
@@ -74,7 +74,7 @@ async def test_a_statement_is_renewed_when_half_of_its_life_is_over(works: Works
     assert renewed["expires_at"] > first["expires_at"]
 
 
-async def test_a_rotated_key_signs_the_next_statement(works: Works) -> None:
+async def test_a_rotated_key_signs_the_next_statement(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
     before = await works.get("/channels/stable")
     owner = await works.shop.world.person("olga@north.example", north="owner")
@@ -87,7 +87,7 @@ async def test_a_rotated_key_signs_the_next_statement(works: Works) -> None:
     assert len(after["rotations"]) == 1
 
 
-async def test_all_who_ask_at_once_get_the_same_answers(works: Works) -> None:
+async def test_all_who_ask_at_once_get_the_same_answers(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
 
     told = await asyncio.gather(*(stated(works) for _ in range(8)))

@@ -9,12 +9,12 @@ import msgspec
 from countersign.kernel import clock
 from countersign.updates import chunks, dsse, manifest, trust
 from countersign.updates.api_types import ChannelState, ChunkPlaces, Envelope
-from tests.store.releases.processing.works import EXECUTABLE, Works, noise, tar
+from tests.store.releases.processing.works import EXECUTABLE, JobRunner, noise, tar
 
 FILES = {"run.sh": EXECUTABLE, "data": noise(600_000)}
 
 
-async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works: Works) -> None:
+async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works: JobRunner) -> None:
     await works.built(tar(FILES), "1.1.0")
     await works.publish("1.1.0")
 
@@ -39,7 +39,7 @@ async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works:
     assert artifact.content == tar(FILES)
 
 
-async def test_a_client_that_begins_to_install_is_counted_and_one_that_asks_again_is_not(works: Works) -> None:
+async def test_a_client_that_begins_to_install_is_counted_and_one_that_asks_again_is_not(works: JobRunner) -> None:
     await works.built(tar(FILES), "1.1.0")
     await works.publish("1.1.0")
     owner = await works.shop.world.person("owner@north.example", north="owner")
@@ -54,11 +54,11 @@ async def test_a_client_that_begins_to_install_is_counted_and_one_that_asks_agai
     assert [(each["version"], each["downloads"]) for each in usage["downloaded"]] == [("1.1.0", 2)]
 
 
-async def test_only_the_entitled_get_what_updates_are_made_of(works: Works) -> None:
+async def test_only_the_entitled_get_what_updates_are_made_of(works: JobRunner) -> None:
     world, shop = works.shop.world, works.shop
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
     product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
-    sold = Works(shop._replace(product_id=product_id), works.folder)
+    sold = JobRunner(shop._replace(product_id=product_id), works.folder)
     await sold.built(tar(FILES), "1.0.0")
     await sold.publish("1.0.0")
     buyer = await world.person("buyer@example.org")
@@ -73,7 +73,7 @@ async def test_only_the_entitled_get_what_updates_are_made_of(works: Works) -> N
         assert (await world.call("GET", path, shop.token)).status_code == (404 if part == "sbom" else 200)
 
 
-async def test_drafts_do_not_exist_for_others(works: Works) -> None:
+async def test_drafts_do_not_exist_for_others(works: JobRunner) -> None:
     world = works.shop.world
     await works.built(tar(FILES), "2.0.0-draft")
     stranger = await world.person("s@south.example", south="owner")
@@ -91,7 +91,7 @@ def without_address(answer: httpx.Response) -> dict[str, object]:
     return {name: value for name, value in answer.json().items() if name != "instance"}
 
 
-async def test_builds_are_found_by_their_platform(works: Works) -> None:
+async def test_builds_are_found_by_their_platform(works: JobRunner) -> None:
     await works.built(tar({"for": b"linux"}), "1.1.0", "linux.tar", platform="linux")
     await works.built(tar({"for": b"windows"}), "1.1.0", "windows.tar", platform="windows")
     await works.publish("1.1.0")
@@ -107,7 +107,7 @@ async def test_builds_are_found_by_their_platform(works: Works) -> None:
     assert (answer.status_code, answer.json()["code"]) == (404, "not_processed")
 
 
-async def test_a_manifest_is_not_sent_twice_to_who_has_it(works: Works) -> None:
+async def test_a_manifest_is_not_sent_twice_to_who_has_it(works: JobRunner) -> None:
     await works.built(tar(FILES), "1.1.0")
     await works.publish("1.1.0")
     path = f"/products/{works.shop.product_id}/releases/1.1.0/manifest"

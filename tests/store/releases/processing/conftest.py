@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.files import Shop, open_shop
-from tests.store.releases.processing.works import Works
+from tests.store.releases.processing.works import JobRunner
 from tests.store.world import World
 
 
@@ -16,6 +16,6 @@ async def shop(world: World) -> Shop:
 
 
 @pytest.fixture
-def works(shop: Shop, tmp_path: Path) -> Works:
+def works(shop: Shop, tmp_path: Path) -> JobRunner:
     """Runs the jobs of the shop."""
-    return Works(shop, tmp_path / "scratch")
+    return JobRunner(shop, tmp_path / "scratch")

@@ -12,28 +12,28 @@ from countersign.store.releases.processing import builds
 from countersign.updates.api_types import DeltaOffer
 from countersign.updates.deltas.apply import MemoryPiece, contents
 from countersign.updates.manifest import Manifest
-from tests.store.releases.processing.works import Works, noise, tar
+from tests.store.releases.processing.works import JobRunner, noise, tar
 
 OLD = {"level.dat": noise(800_000, 1), "other.dat": noise(300_000, 2), "same.txt": b"the same"}
 NEW = {**OLD, "level.dat": OLD["level.dat"][:400_000] + b"a few new bytes" + OLD["level.dat"][400_000:]}
 
 
-async def waiting(works: Works) -> list[tuple[str, str]]:
+async def waiting(works: JobRunner) -> list[tuple[str, str]]:
     rows = await works.store.database.fetch("SELECT payload FROM job WHERE type = 'delta.make' ORDER BY created_at")
     return [tuple(msgspec.json.decode(payload).values()) for (payload,) in rows]
 
 
-async def published(works: Works, files: dict[str, bytes], version: str, **members: object) -> str:
+async def published(works: JobRunner, files: dict[str, bytes], version: str, **members: object) -> str:
     done = await works.built(tar(files), version, f"game-{version}.tar", **members)
     await works.publish(version)
     return done["artifact_id"]
 
 
-async def prepared(works: Works, old: str, new: str) -> Any:
+async def prepared(works: JobRunner, old: str, new: str) -> Any:
     return await works.done("delta.make", "", from_artifact=old, to_artifact=new)
 
 
-async def described(works: Works, artifact_id: str) -> Manifest:
+async def described(works: JobRunner, artifact_id: str) -> Manifest:
     build = await builds.build(works.store.database, artifact_id)
     assert build is not None
     return await builds.read_manifest(works.store, build)
@@ -43,7 +43,7 @@ def spread(stretches: list[tuple[int, int]]) -> list[int]:
     return [place for start, stop in stretches for place in range(start, stop)]
 
 
-async def test_a_new_build_has_updates_made_from_the_newest_ones_of_its_channel(works: Works) -> None:
+async def test_a_new_build_has_updates_made_from_the_newest_ones_of_its_channel(works: JobRunner) -> None:
     made = [await published(works, {**OLD, "v": bytes([number])}, f"1.{number}.0") for number in range(1, 6)]
 
     found = await waiting(works)
@@ -52,14 +52,14 @@ async def test_a_new_build_has_updates_made_from_the_newest_ones_of_its_channel(
     assert sorted(found) == sorted(expected)
 
 
-async def test_builds_of_another_platform_are_no_base_of_an_update(works: Works) -> None:
+async def test_builds_of_another_platform_are_no_base_of_an_update(works: JobRunner) -> None:
     await published(works, OLD, "1.1.0", platform="linux")
     await published(works, NEW, "1.2.0", platform="windows")
 
     assert await waiting(works) == []
 
 
-async def test_the_delta_makes_the_new_files_and_is_small(works: Works) -> None:
+async def test_the_delta_makes_the_new_files_and_is_small(works: JobRunner) -> None:
     old, new = await published(works, OLD, "1.1.0"), await published(works, NEW, "1.2.0")
 
     done = await prepared(works, old, new)
@@ -78,7 +78,7 @@ async def test_the_delta_makes_the_new_files_and_is_small(works: Works) -> None:
     assert {file.path: content for file, content in zip(makes, out, strict=True)} == {"level.dat": NEW["level.dat"]}
 
 
-async def test_until_it_is_made_an_update_is_offered_as_being_prepared(works: Works) -> None:
+async def test_until_it_is_made_an_update_is_offered_as_being_prepared(works: JobRunner) -> None:
     await published(works, OLD, "1.1.0")
     await published(works, NEW, "1.2.0")
 
@@ -86,7 +86,7 @@ async def test_until_it_is_made_an_update_is_offered_as_being_prepared(works: Wo
     assert (await works.get("/releases/1.1.0/delta?from=1.2.0"))["status"] == "none"
 
 
-async def test_a_pair_is_prepared_once(works: Works) -> None:
+async def test_a_pair_is_prepared_once(works: JobRunner) -> None:
     old, new = await published(works, OLD, "1.1.0"), await published(works, NEW, "1.2.0")
 
     await prepared(works, old, new)
@@ -95,7 +95,7 @@ async def test_a_pair_is_prepared_once(works: Works) -> None:
     assert len(await works.store.database.fetch("SELECT id FROM delta")) == 1
 
 
-async def test_a_delta_that_is_no_smaller_than_the_chunks_is_not_kept(works: Works) -> None:
+async def test_a_delta_that_is_no_smaller_than_the_chunks_is_not_kept(works: JobRunner) -> None:
     old = await published(works, {"a": noise(300_000, 5)}, "1.1.0")
     new = await published(works, {"a": random.Random(9).randbytes(300_000)}, "1.2.0")
 
@@ -103,7 +103,7 @@ async def test_a_delta_that_is_no_smaller_than_the_chunks_is_not_kept(works: Wor
     assert (await works.get("/releases/1.2.0/delta?from=1.1.0"))["status"] == "none"
 
 
-async def test_with_a_draft_its_updates_are_removed(works: Works) -> None:
+async def test_with_a_draft_its_updates_are_removed(works: JobRunner) -> None:
     old = await published(works, OLD, "1.1.0")
     new = (await works.built(tar(NEW), "1.2.0"))["artifact_id"]
     outcome = await works.outcome("delta.make", "", from_artifact=old, to_artifact=new)
@@ -115,7 +115,7 @@ async def test_with_a_draft_its_updates_are_removed(works: Works) -> None:
     assert await works.store.database.fetch("SELECT id FROM delta") == []
 
 
-async def test_a_delta_that_was_removed_is_not_kept(works: Works) -> None:
+async def test_a_delta_that_was_removed_is_not_kept(works: JobRunner) -> None:
     old, new = await published(works, OLD, "1.1.0"), await published(works, NEW, "1.2.0")
     outcome = await works.outcome("delta.make", "", from_artifact=old, to_artifact=new)
     await works.remove_reserved(largest=True)

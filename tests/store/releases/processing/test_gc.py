@@ -8,24 +8,24 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.store.releases import blob_gc
 from countersign.store.releases.processing import builds, chunk_gc
-from tests.store.releases.processing.works import Works, noise, tar
+from tests.store.releases.processing.works import JobRunner, noise, tar
 
 SHARED = {"shared": noise(1_000_000, 1)}
 FIRST = {**SHARED, "first": noise(3_000_000, 2)}
 SECOND = {**SHARED, "second": noise(200_000, 3)}
 
 
-async def remove(works: Works, version: str) -> None:
+async def remove(works: JobRunner, version: str) -> None:
     path = f"/products/{works.shop.product_id}/releases/{version}"
     answer = await works.shop.world.call("DELETE", path, works.shop.token)
     assert answer.status_code == 204, answer.text
 
 
-async def chunk_names(works: Works) -> set[str]:
+async def chunk_names(works: JobRunner) -> set[str]:
     return {name for (name,) in await works.store.database.fetch("SELECT id FROM chunk")}
 
 
-async def assert_whole(works: Works, artifact_id: str) -> None:
+async def assert_whole(works: JobRunner, artifact_id: str) -> None:
     done = await works.done("artifact.verify", artifact_id)
     assert done["ok"], done["findings"]
 
@@ -34,14 +34,14 @@ def hours_later(hours: float) -> Instant:
     return clock.later(clock.now(), seconds=hours * 3600)
 
 
-async def collect_from(works: Works, hours: float) -> None:
+async def collect_from(works: JobRunner, hours: float) -> None:
     """Run the collector after these hours, and again a day later, when what it found unused can be removed."""
     for later in (hours, hours + 25):
         with clock.fixed(hours_later(later)):
             await blob_gc.collect(works.store, is_confirmed=True)
 
 
-async def test_a_removed_draft_releases_its_chunks_and_only_of_them(works: Works) -> None:
+async def test_a_removed_draft_releases_its_chunks_and_only_of_them(works: JobRunner) -> None:
     await works.built(tar(FIRST), "2.0.0")
     kept = await works.built(tar(SECOND), "2.1.0")
     before = await chunk_names(works)
@@ -55,7 +55,7 @@ async def test_a_removed_draft_releases_its_chunks_and_only_of_them(works: Works
     await assert_whole(works, kept["artifact_id"])
 
 
-async def test_a_mostly_empty_pack_is_rewritten_and_its_bytes_are_freed(works: Works) -> None:
+async def test_a_mostly_empty_pack_is_rewritten_and_its_bytes_are_freed(works: JobRunner) -> None:
     await works.built(tar(FIRST), "2.0.0")
     kept = await works.built(tar(SECOND), "2.1.0")
     packs = {sha256 for (sha256,) in await works.store.database.fetch("SELECT sha256 FROM pack")}
@@ -75,7 +75,7 @@ async def test_a_mostly_empty_pack_is_rewritten_and_its_bytes_are_freed(works: W
     await assert_whole(works, kept["artifact_id"])
 
 
-async def test_deleting_the_last_build_deletes_all_chunks(works: Works) -> None:
+async def test_deleting_the_last_build_deletes_all_chunks(works: JobRunner) -> None:
     await works.built(tar(FIRST), "2.0.0")
     await remove(works, "2.0.0")
 
@@ -89,7 +89,7 @@ async def test_deleting_the_last_build_deletes_all_chunks(works: Works) -> None:
     assert [sha256 async for sha256, *_ in works.store.blobs.sealed()] == []
 
 
-async def test_a_build_that_counts_on_a_chunk_keeps_it_though_it_was_just_let_go(works: Works) -> None:
+async def test_a_build_that_counts_on_a_chunk_keeps_it_though_it_was_just_let_go(works: JobRunner) -> None:
     await works.built(tar(FIRST), "2.0.0")
     other = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
     outcome = await works.outcome("build.process", other)
@@ -102,7 +102,7 @@ async def test_a_build_that_counts_on_a_chunk_keeps_it_though_it_was_just_let_go
     await assert_whole(works, other)
 
 
-async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(works: Works) -> None:
+async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(works: JobRunner) -> None:
     await works.built(tar(FIRST), "2.0.0")
     other = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
     outcome = await works.outcome("build.process", other)
@@ -120,7 +120,7 @@ async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(wo
     await assert_whole(works, other)
 
 
-async def test_sweeping_beside_builds_never_breaks_one(works: Works) -> None:
+async def test_sweeping_beside_builds_never_breaks_one(works: JobRunner) -> None:
     for number in range(3):
         await works.built(tar({**SHARED, "own": noise(400_000, 10 + number)}), f"3.{number}.0")
     waiting = [
@@ -149,7 +149,7 @@ async def test_sweeping_beside_builds_never_breaks_one(works: Works) -> None:
         await assert_whole(works, artifact_id)
 
 
-async def test_only_drafts_are_removed_and_only_by_their_own(works: Works) -> None:
+async def test_only_drafts_are_removed_and_only_by_their_own(works: JobRunner) -> None:
     world, path = works.shop.world, f"/products/{works.shop.product_id}/releases"
     await works.built(tar(FIRST), "2.0.0")
     stranger = await world.person("s@south.example", south="owner")

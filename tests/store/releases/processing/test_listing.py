@@ -4,10 +4,10 @@ import pytest
 
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from tests.store.files import sha256_of
-from tests.store.releases.processing.works import EXECUTABLE, Works, noise, tar, zipped
+from tests.store.releases.processing.works import EXECUTABLE, JobRunner, noise, tar, zipped
 
 
-async def test_every_entry_is_listed_with_its_digest(works: Works) -> None:
+async def test_every_entry_is_listed_with_its_digest(works: JobRunner) -> None:
     data = tar({"bin/run": EXECUTABLE, "b": noise(300_000)}, links={"start": "bin/run"}, folders=("saves",))
 
     done = await works.done("archive.extract", await works.upload(data))
@@ -21,7 +21,7 @@ async def test_every_entry_is_listed_with_its_digest(works: Works) -> None:
     assert (done["files"], done["size"], done["total"], done["next_offset"]) == (2, 300_021, 4, None)
 
 
-async def test_long_listings_come_in_pages(works: Works) -> None:
+async def test_long_listings_come_in_pages(works: JobRunner) -> None:
     artifact_id = await works.upload(zipped({f"file{number:03d}": b"" for number in range(25)}), filename="a.zip")
 
     found: list[str] = []
@@ -34,14 +34,14 @@ async def test_long_listings_come_in_pages(works: Works) -> None:
     assert found == [f"file{number:03d}" for number in range(25)]
 
 
-async def test_nothing_is_kept(works: Works) -> None:
+async def test_nothing_is_kept(works: JobRunner) -> None:
     await works.done("archive.extract", await works.upload(tar({"a": noise(100_000)})))
 
     assert await works.store.database.fetch("SELECT id FROM pack") == []
     assert await works.store.database.fetch("SELECT artifact_id FROM build") == []
 
 
-async def test_an_invalid_or_hostile_archive_is_refused(works: Works) -> None:
+async def test_an_invalid_or_hostile_archive_is_refused(works: JobRunner) -> None:
     with pytest.raises(ArchiveUnknown):
         await works.outcome("archive.extract", await works.upload(b"just words", filename="a.txt"))
     with pytest.raises(ArchiveRefused):

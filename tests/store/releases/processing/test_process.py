@@ -18,18 +18,18 @@ from countersign.updates.manifest import Manifest
 from countersign.updates.worker_protocol import IngestOrder
 from tests.archives import tars
 from tests.store.files import sha256_of
-from tests.store.releases.processing.works import EXECUTABLE, Works, noise, tar, zipped
+from tests.store.releases.processing.works import EXECUTABLE, JobRunner, noise, tar, zipped
 
 FILES = {"bin/run.sh": EXECUTABLE, "data/level.dat": noise(500_000), "readme.txt": b"hello\n", "empty": b""}
 
 
-async def manifest_of(works: Works, artifact_id: str) -> Manifest:
+async def manifest_of(works: JobRunner, artifact_id: str) -> Manifest:
     build = await builds.build(works.store.database, artifact_id)
     assert build is not None
     return await builds.read_manifest(works.store, build)
 
 
-async def contents_of(works: Works, described: Manifest) -> dict[str, bytes]:
+async def contents_of(works: JobRunner, described: Manifest) -> dict[str, bytes]:
     """Return every file, assembled from the stored chunks."""
     row = await works.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
     assert row is not None
@@ -40,7 +40,7 @@ async def contents_of(works: Works, described: Manifest) -> dict[str, bytes]:
     return {file.path: b"".join(stored[described.chunks[n].id] for n in file.chunks) for file in described.files}
 
 
-async def counts(works: Works) -> dict[str, int]:
+async def counts(works: JobRunner) -> dict[str, int]:
     """Return the use counts of chunks, and the number of packs."""
     database = works.store.database
     (used,) = await database.fetch("SELECT count(*), coalesce(sum(refs), 0) FROM chunk") or [(0, 0)]
@@ -53,7 +53,7 @@ async def counts(works: Works) -> dict[str, int]:
     [(tar(FILES), "game.tar"), (gzip.compress(tar(FILES)), "game.tar.gz"), (zipped(FILES), "game.zip")],
     ids=["tar", "tar.gz", "zip"],
 )
-async def test_the_tree_comes_back_from_the_chunks(works: Works, data: bytes, filename: str) -> None:
+async def test_the_tree_comes_back_from_the_chunks(works: JobRunner, data: bytes, filename: str) -> None:
     done = await works.built(data, filename=filename)
 
     described = await manifest_of(works, done["artifact_id"])
@@ -64,7 +64,7 @@ async def test_the_tree_comes_back_from_the_chunks(works: Works, data: bytes, fi
     assert done["chunks"] == done["new_chunks"] == len(described.chunks)
 
 
-async def test_modes_links_and_empty_folders_are_in_the_manifest(works: Works) -> None:
+async def test_modes_links_and_empty_folders_are_in_the_manifest(works: JobRunner) -> None:
     data = tar(FILES, links={"start": "bin/run.sh"}, folders=("saves", "bin"))
 
     described = await manifest_of(works, (await works.built(data))["artifact_id"])
@@ -76,7 +76,7 @@ async def test_modes_links_and_empty_folders_are_in_the_manifest(works: Works) -
     assert [(start.path, start.format) for start in described.launch] == [("bin/run.sh", "script")]
 
 
-async def test_a_file_that_is_no_archive_is_a_build_of_one_file(works: Works) -> None:
+async def test_a_file_that_is_no_archive_is_a_build_of_one_file(works: JobRunner) -> None:
     done = await works.built(EXECUTABLE, filename="tool")
 
     described = await manifest_of(works, done["artifact_id"])
@@ -84,14 +84,14 @@ async def test_a_file_that_is_no_archive_is_a_build_of_one_file(works: Works) ->
     assert await contents_of(works, described) == {"tool": EXECUTABLE}
 
 
-async def test_a_damaged_archive_is_no_build_of_one_file(works: Works) -> None:
+async def test_a_damaged_archive_is_no_build_of_one_file(works: JobRunner) -> None:
     artifact_id = await works.upload(noise(5000), filename="game.zip")
 
     with pytest.raises(ArchiveRefused):
         await works.outcome("build.process", artifact_id)
 
 
-async def test_a_chunk_of_two_builds_is_stored_once_and_counted_twice(works: Works) -> None:
+async def test_a_chunk_of_two_builds_is_stored_once_and_counted_twice(works: JobRunner) -> None:
     first = await works.built(tar(FILES))
     second = await works.built(tar({**FILES, "new.txt": b"something new"}), "1.1.0")
 
@@ -102,7 +102,7 @@ async def test_a_chunk_of_two_builds_is_stored_once_and_counted_twice(works: Wor
     assert counted["refs"] == first["chunks"] + second["chunks"]
 
 
-async def test_organisations_do_not_share_chunks(works: Works) -> None:
+async def test_organisations_do_not_share_chunks(works: JobRunner) -> None:
     world = works.shop.world
     await works.built(tar(FILES))
     row = await works.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'south'")
@@ -114,7 +114,7 @@ async def test_organisations_do_not_share_chunks(works: Works) -> None:
     assert await builds.known_chunks(world.store.database, row[0], names) == []
 
 
-async def test_processing_again_changes_nothing(works: Works) -> None:
+async def test_processing_again_changes_nothing(works: JobRunner) -> None:
     first = await works.built(tar(FILES))
     before = await counts(works)
 
@@ -124,7 +124,7 @@ async def test_processing_again_changes_nothing(works: Works) -> None:
     assert await counts(works) == before
 
 
-async def test_work_that_was_done_twice_at_once_is_kept_once(works: Works) -> None:
+async def test_work_that_was_done_twice_at_once_is_kept_once(works: JobRunner) -> None:
     artifact_id = await works.upload(tar(FILES))
     one = await works.outcome("build.process", artifact_id)
     other = await works.outcome("build.process", artifact_id)
@@ -137,7 +137,7 @@ async def test_work_that_was_done_twice_at_once_is_kept_once(works: Works) -> No
     assert await counts(works) == before
 
 
-async def test_a_rebuilt_build_stores_every_chunk_again(works: Works) -> None:
+async def test_a_rebuilt_build_stores_every_chunk_again(works: JobRunner) -> None:
     first = await works.built(tar(FILES))
     before = await counts(works)
 
@@ -149,14 +149,14 @@ async def test_a_rebuilt_build_stores_every_chunk_again(works: Works) -> None:
     assert await contents_of(works, await manifest_of(works, first["artifact_id"])) == FILES
 
 
-async def test_progress_rises_to_the_end(works: Works) -> None:
+async def test_progress_rises_to_the_end(works: JobRunner) -> None:
     await works.built(tar({f"file{number}": noise(2_000_000, number) for number in range(5)}))
 
     assert works.told == sorted(works.told)
     assert works.told[-1] > 0.9
 
 
-async def test_a_hostile_archive_leaves_nothing(works: Works) -> None:
+async def test_a_hostile_archive_leaves_nothing(works: JobRunner) -> None:
     artifact_id = await works.upload(tar({"fine": noise(200_000), "../outside": b"evil"}))
 
     with pytest.raises(ArchiveRefused) as refused:
@@ -167,7 +167,7 @@ async def test_a_hostile_archive_leaves_nothing(works: Works) -> None:
 
 
 async def test_an_archive_that_takes_too_much_cpu_time_is_refused_and_not_tried_again(
-    works: Works, monkeypatch: pytest.MonkeyPatch
+    works: JobRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def order(**members: Any) -> IngestOrder:
         # Keep the wall clock limit: without it, the reader itself would refuse the archive.
@@ -184,7 +184,7 @@ async def test_an_archive_that_takes_too_much_cpu_time_is_refused_and_not_tried_
     assert await counts(works) == {"chunks": 0, "refs": 0, "packs": 0}
 
 
-async def test_stored_bytes_that_were_changed_are_not_built(works: Works) -> None:
+async def test_stored_bytes_that_were_changed_are_not_built(works: JobRunner) -> None:
     artifact_id = await works.upload(tar(FILES))
     artifact = await builds.artifact(works.store.database, artifact_id)
     assert artifact is not None
@@ -198,12 +198,12 @@ async def test_stored_bytes_that_were_changed_are_not_built(works: Works) -> Non
         await works.outcome("build.process", artifact_id)
 
 
-async def test_an_artifact_that_is_not_there_is_not_processed(works: Works) -> None:
+async def test_an_artifact_that_is_not_there_is_not_processed(works: JobRunner) -> None:
     with pytest.raises(ArtifactGone):
         await works.outcome("build.process", "00000000-0000-4000-8000-000000000000")
 
 
-async def test_a_build_lists_its_parts(works: Works) -> None:
+async def test_a_build_lists_its_parts(works: JobRunner) -> None:
     metadata = b"Metadata-Version: 2.1\nName: Some_Package\nVersion: 1.2.3\n\nwords\n"
     lock = {"packages": {"": {"name": "app"}, "node_modules/left": {"version": "2.0.0"}}}
     files = {
@@ -233,7 +233,7 @@ async def test_a_build_lists_its_parts(works: Works) -> None:
     }
 
 
-async def test_the_manifest_is_served_as_it_was_signed(works: Works) -> None:
+async def test_the_manifest_is_served_as_it_was_signed(works: JobRunner) -> None:
     done = await works.built(tar(FILES))
 
     envelope = await works.get("/releases/1.0.0/manifest")
@@ -246,7 +246,7 @@ async def test_the_manifest_is_served_as_it_was_signed(works: Works) -> None:
 
 
 @pytest.mark.parametrize("largest", [True, False], ids=["pack", "manifest"])
-async def test_a_build_whose_pack_or_manifest_was_removed_is_not_kept(works: Works, largest: bool) -> None:
+async def test_a_build_whose_pack_or_manifest_was_removed_is_not_kept(works: JobRunner, largest: bool) -> None:
     artifact_id = await works.upload(tar(FILES))
     outcome = await works.outcome("build.process", artifact_id)
     await works.remove_reserved(largest=largest)

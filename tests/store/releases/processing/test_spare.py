@@ -15,7 +15,7 @@ from countersign.store.releases.processing import sandboxed_process
 from countersign.store.releases.processing.sandboxed_process import PROGRAM, ArtifactReader
 from countersign.updates.worker_protocol import EndOfArtifact
 from tests.store.files import Shop
-from tests.store.releases.processing.works import Works, tar
+from tests.store.releases.processing.works import JobRunner, tar
 
 SMALL = {"run.sh": b"#!/bin/sh\n", "data.bin": b"x" * 1000}
 TYPES = ("build.process", "archive.extract", "artifact.verify")
@@ -42,7 +42,7 @@ def has_ended(process: int) -> bool:
         return True
 
 
-def reading(works: Works, path: Path) -> AbstractAsyncContextManager[ArtifactReader]:
+def reading(works: JobRunner, path: Path) -> AbstractAsyncContextManager[ArtifactReader]:
     """Read a file as jobs do."""
     return sandboxed_process.read_artifact(works.store.settings, path, path.name, chunks=False, plain=True)
 
@@ -53,7 +53,7 @@ async def finish(under_way: ArtifactReader) -> None:
         continue
 
 
-async def readers_of(works: Works, path: Path, waiting: int) -> set[int]:
+async def readers_of(works: JobRunner, path: Path, waiting: int) -> set[int]:
     """Return the processes that exist when a file is read while this one waited for work."""
     # Otherwise, a busy machine would look for them after the work is done and the process is gone.
     os.kill(waiting, signal.SIGSTOP)
@@ -75,7 +75,7 @@ async def started_ahead() -> int:
 
 @pytest.mark.usefixtures("no_forking")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: Works, tmp_path: Path) -> None:
+async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: JobRunner, tmp_path: Path) -> None:
     path = tmp_path / "game.tar"
     path.write_bytes(tar(SMALL))
 
@@ -91,7 +91,7 @@ async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: 
 
 @pytest.mark.usefixtures("no_forking")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: Works, tmp_path: Path) -> None:
+async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: JobRunner, tmp_path: Path) -> None:
     path = tmp_path / "game.tar"
     path.write_bytes(tar(SMALL))
 

@@ -5,32 +5,32 @@ from typing import Any
 from countersign.store.releases.processing import builds
 from countersign.store.releases.processing.builds import Build
 from tests.store.releases.processing.damage import flip, stored_file
-from tests.store.releases.processing.works import Works, noise, tar
+from tests.store.releases.processing.works import JobRunner, noise, tar
 
 DATA = tar({"a.dat": noise(3_000_000), "b.txt": b"words"})
 
 
-async def built(works: Works) -> tuple[str, Build]:
+async def built(works: JobRunner) -> tuple[str, Build]:
     artifact_id = (await works.built(DATA))["artifact_id"]
     found = await builds.build(works.store.database, artifact_id)
     assert found is not None
     return artifact_id, found
 
 
-async def artifact_digest(works: Works, artifact_id: str) -> str:
+async def artifact_digest(works: JobRunner, artifact_id: str) -> str:
     found = await builds.artifact(works.store.database, artifact_id)
     assert found is not None
     return found.sha256
 
 
-async def findings(works: Works, artifact_id: str) -> list[dict[str, Any]]:
+async def findings(works: JobRunner, artifact_id: str) -> list[dict[str, Any]]:
     done = await works.done("artifact.verify", artifact_id)
     assert done["ok"] == (not done["findings"])
     assert done["wounds"] == len(done["findings"])
     return done["findings"]
 
 
-async def test_an_intact_build_is_verified(works: Works) -> None:
+async def test_an_intact_build_is_verified(works: JobRunner) -> None:
     artifact_id, _ = await built(works)
 
     done = await works.done("artifact.verify", artifact_id)
@@ -44,7 +44,7 @@ async def test_an_intact_build_is_verified(works: Works) -> None:
     }
 
 
-async def test_an_artifact_without_a_build_is_verified_by_its_own_digest(works: Works) -> None:
+async def test_an_artifact_without_a_build_is_verified_by_its_own_digest(works: JobRunner) -> None:
     artifact_id = await works.upload(DATA)
 
     assert await findings(works, artifact_id) == []
@@ -53,7 +53,7 @@ async def test_an_artifact_without_a_build_is_verified_by_its_own_digest(works: 
     assert [(each["kind"], each["offset"], each["length"]) for each in found] == [("artifact", 0, len(DATA))]
 
 
-async def test_a_changed_bit_of_the_artifact_is_found_where_it_is(works: Works) -> None:
+async def test_a_changed_bit_of_the_artifact_is_found_where_it_is(works: JobRunner) -> None:
     artifact_id, build = await built(works)
     await flip(works.store, await artifact_digest(works, artifact_id), build.block_size + 5)
 
@@ -66,7 +66,7 @@ async def test_a_changed_bit_of_the_artifact_is_found_where_it_is(works: Works) 
     assert "Upload the same file again" in found[0]["heal"]
 
 
-async def test_an_artifact_that_lost_its_end_is_found_out(works: Works) -> None:
+async def test_an_artifact_that_lost_its_end_is_found_out(works: JobRunner) -> None:
     artifact_id, _ = await built(works)
     path = await stored_file(works.store, await artifact_digest(works, artifact_id))
     path.write_bytes(path.read_bytes()[:-20_000])
@@ -76,7 +76,7 @@ async def test_an_artifact_that_lost_its_end_is_found_out(works: Works) -> None:
     assert {each["kind"] for each in found} >= {"artifact", "archive"}
 
 
-async def test_missing_bytes_are_reported(works: Works) -> None:
+async def test_missing_bytes_are_reported(works: JobRunner) -> None:
     artifact_id, _ = await built(works)
     (await stored_file(works.store, await artifact_digest(works, artifact_id))).unlink()
 
@@ -85,7 +85,7 @@ async def test_missing_bytes_are_reported(works: Works) -> None:
     assert [(each["kind"], each["length"]) for each in found] == [("artifact", len(DATA))]
 
 
-async def test_an_artifact_is_healed_by_sending_it_again(works: Works) -> None:
+async def test_an_artifact_is_healed_by_sending_it_again(works: JobRunner) -> None:
     artifact_id, _ = await built(works)
     await flip(works.store, await artifact_digest(works, artifact_id), 1000)
     assert await findings(works, artifact_id)
@@ -95,7 +95,7 @@ async def test_an_artifact_is_healed_by_sending_it_again(works: Works) -> None:
     assert await findings(works, artifact_id) == []
 
 
-async def test_a_damaged_chunk_is_found_and_healed_by_processing_again(works: Works) -> None:
+async def test_a_damaged_chunk_is_found_and_healed_by_processing_again(works: JobRunner) -> None:
     artifact_id, _ = await built(works)
     packs = await works.store.database.fetch("SELECT sha256 FROM pack")
     await flip(works.store, packs[0][0], 100_000)
@@ -109,7 +109,7 @@ async def test_a_damaged_chunk_is_found_and_healed_by_processing_again(works: Wo
     assert await findings(works, artifact_id) == []
 
 
-async def test_every_chunk_of_a_missing_pack_is_reported(works: Works) -> None:
+async def test_every_chunk_of_a_missing_pack_is_reported(works: JobRunner) -> None:
     artifact_id, _ = await built(works)
     ((sha256,),) = await works.store.database.fetch("SELECT sha256 FROM pack")
     (await stored_file(works.store, sha256)).unlink()
@@ -121,7 +121,7 @@ async def test_every_chunk_of_a_missing_pack_is_reported(works: Works) -> None:
     assert len(found) == count
 
 
-async def test_a_chunk_without_a_row_is_found(works: Works) -> None:
+async def test_a_chunk_without_a_row_is_found(works: JobRunner) -> None:
     artifact_id, _ = await built(works)
     async with works.store.database.transaction() as transaction:
         ((name,),) = await transaction.fetch("SELECT id FROM chunk ORDER BY id LIMIT 1")
@@ -133,7 +133,7 @@ async def test_a_chunk_without_a_row_is_found(works: Works) -> None:
     assert name in found[0]["detail"]
 
 
-async def test_a_manifest_of_another_hand_is_not_believed(works: Works) -> None:
+async def test_a_manifest_of_another_hand_is_not_believed(works: JobRunner) -> None:
     artifact_id, build = await built(works)
     path = await stored_file(works.store, build.envelope_sha256)
     path.write_bytes(path.read_bytes().replace(b'"sig":"', b'"sig":"AAAA'))
@@ -143,7 +143,7 @@ async def test_a_manifest_of_another_hand_is_not_believed(works: Works) -> None:
     assert [each["kind"] for each in found] == ["manifest"]
 
 
-async def test_an_archive_that_is_not_safe_is_found_by_name_and_rule(works: Works) -> None:
+async def test_an_archive_that_is_not_safe_is_found_by_name_and_rule(works: JobRunner) -> None:
     artifact_id = await works.upload(tar({"fine": b"", "sub/../../evil": b"x"}), filename="evil.tar")
 
     found = await findings(works, artifact_id)

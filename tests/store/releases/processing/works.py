@@ -58,7 +58,7 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 @dataclass
-class Works:
+class JobRunner:
     """Runs jobs of a shop at once, and records the progress that they report."""
 
     shop: Shop

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from countersign.store.auth import people
-from tests.store.auth.agents.people import Agent, Visitor
+from tests.store.auth.agents.people import RegisteredAgent, Visitor
 from tests.store.auth.oauth.conftest import (
     BACK,
     Browser,
-    Known,
+    KnownClient,
     code_for,
     exchange,
     hidden_fields,
@@ -28,7 +28,7 @@ async def by_agent(shop: Shop) -> tuple[Visitor, str]:
     """Return a member of the publisher, and the token of an agent that acts for the member."""
     world = shop.world
     person = await Visitor.signed_in(world, "other@north.example", north="publisher")
-    agent = await Agent.by_email(world, person.email, SCOPE)
+    agent = await RegisteredAgent.by_email(world, person.email, SCOPE)
     assert (await person.decide(agent.link, user_code=agent.code)).status_code == 200
     assertion = (await agent.poll()).json()["identity_assertion"]
     return person, (await agent.exchange(assertion)).json()["access_token"]
@@ -42,10 +42,10 @@ async def by_program(shop: Shop) -> tuple[Browser, str]:
 async def by_registered(shop: Shop) -> tuple[Browser, str]:
     """Return the same with a program that registered itself."""
     made = await shop.world.http.post("/auth/clients", json={"redirect_uris": [BACK], "scope": SCOPE})
-    return await through(shop, Known(made.json()["client_id"], made.json()["client_secret"]))
+    return await through(shop, KnownClient(made.json()["client_id"], made.json()["client_secret"]))
 
 
-async def through(shop: Shop, client: Known) -> tuple[Browser, str]:
+async def through(shop: Shop, client: KnownClient) -> tuple[Browser, str]:
     """Return a member of the publisher, and the token of a self-registered client that acts for the member."""
     world = shop.world
     await new_person(world, "other@north.example")

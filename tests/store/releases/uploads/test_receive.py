@@ -192,7 +192,7 @@ async def test_many_who_complete_at_once_all_get_the_same_answer(shop: Shop) -> 
     assert await staged(shop) == [] or not await uploads.is_open(shop.store.database, (await staged(shop))[0])
 
 
-class NoTurns(dict[str, asyncio.Lock]):
+class EmptyTurns(dict[str, asyncio.Lock]):
     """A view of other processes' turns that is always empty."""
 
     def setdefault(self, key: str, default: asyncio.Lock) -> asyncio.Lock:
@@ -201,7 +201,7 @@ class NoTurns(dict[str, asyncio.Lock]):
 
 
 async def test_nodes_that_complete_at_once_all_get_the_same_answer(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receive_upload, "_turns", NoTurns())
+    monkeypatch.setattr(receive_upload, "_turns", EmptyTurns())
     address = await shop.address(1000)
 
     answers = await asyncio.gather(*(shop.put(address, DATA) for _ in range(6)))
@@ -215,7 +215,7 @@ async def test_nodes_that_complete_at_once_all_get_the_same_answer(shop: Shop, m
 async def test_a_node_whose_files_another_one_removes_as_it_finishes_gives_the_same_answer(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    monkeypatch.setattr(receive_upload, "_turns", NoTurns())
+    monkeypatch.setattr(receive_upload, "_turns", EmptyTurns())
     address = await shop.address(1000)
     store = shop.world.store.blobs
     original, answers = getattr(store, step), list[httpx.Response]()
