@@ -71,7 +71,7 @@ def by_bsdtar(archive: Path, target: Path) -> None:
     subprocess.run(["bsdtar", "-xf", archive, "-C", target], check=True)
 
 
-def once(unpack: Unpack, archive: Path, target: Path) -> float:
+def unpack_seconds(unpack: Unpack, archive: Path, target: Path) -> float:
     """Unpack the archive, delete the result, and return the seconds of the unpacking."""
     began_s = time.monotonic()
     unpack(archive, target)
@@ -97,7 +97,7 @@ def measure(bench: Bench) -> None:
         took_s: dict[str, list[float]] = {name: [] for name in contenders}
         for number in range(bench.options.rounds + 1):
             for name, unpack in contenders.items():
-                seconds = once(unpack, archive, bench.folder / "target")
+                seconds = unpack_seconds(unpack, archive, bench.folder / "target")
                 if number:
                     took_s[name].append(seconds)
         medians = {name: statistics.median(times) for name, times in took_s.items()}

@@ -243,7 +243,7 @@ def exponent(smaller: int, larger: int, first: float, last: float) -> float:
     return round(math.log(last / first) / math.log(larger / smaller), 3)
 
 
-def stored() -> list[dict[str, object]]:
+def stored_sizes() -> list[dict[str, object]]:
     """The sizes that were measured at this commit."""
     lines = STORED.read_text().splitlines() if STORED.exists() else []
     return [entry for entry in map(json.loads, lines) if entry["commit"] == harness.commit()]
@@ -253,7 +253,7 @@ def size_of(bench: Bench, database: str, service: str, size: int) -> dict[str, o
     """What was measured at this size, stored or now."""
     wanted = {"commit": harness.commit(), "database": database, "service": service, "size": size}
     if not bench.options.is_quick and not harness.commit().endswith("+"):
-        for entry in stored():
+        for entry in stored_sizes():
             if entry.items() >= wanted.items():
                 return entry
     print(f"\n{service} of {size:,} on {database}", flush=True)

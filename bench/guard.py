@@ -106,11 +106,11 @@ def is_fast_enough(bench: Bench, name: str, task: Task) -> bool:
 
 def missing(base: str) -> str:
     """Return the reason why the baseline cannot be compared, or an empty text."""
-    found = subprocess.run(["git", "cat-file", "-e", f"{base}^{{commit}}"], cwd=ROOT, capture_output=True, check=False)
-    if found.returncode:
+    result = subprocess.run(["git", "cat-file", "-e", f"{base}^{{commit}}"], cwd=ROOT, capture_output=True, check=False)
+    if result.returncode:
         return f"the baseline {base[:8]} is not in this clone (git fetch --unshallow brings it)"
-    changed = subprocess.run(["git", "diff", "--quiet", base, "--", *MIGRATIONS], cwd=ROOT, check=False)
-    if changed.returncode:
+    changed_result = subprocess.run(["git", "diff", "--quiet", base, "--", *MIGRATIONS], cwd=ROOT, check=False)
+    if changed_result.returncode:
         return f"the baseline {base[:8]} has other migrations: name a commit that has these in bench/baseline"
     return ""
 

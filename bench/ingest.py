@@ -22,7 +22,7 @@ import harness
 import psutil
 from harness import Bench
 from processes import ROOT
-from transfer import Publisher, served
+from transfer import Publisher, serve_store
 
 MIB = 1 << 20
 PACKS, QUICK_PACKS, PACK_BYTES = 60, 8, 16 * MIB
@@ -124,7 +124,7 @@ class Ingest:
         return result
 
 
-def timed(work: Callable[[], object]) -> float:
+def seconds_of(work: Callable[[], object]) -> float:
     """Run the function and return the seconds."""
     os.sync()
     began_s = time.monotonic()
@@ -148,14 +148,14 @@ def measure(bench: Bench) -> None:
     peers = {name: once for name, once in PEERS.items() if shutil.which(name)}
     skipped = sorted(PEERS.keys() - peers.keys())
     took_s: dict[str, list[float]] = {name: [] for name in ("countersign", *peers)}
-    with served(bench.folder) as (port, pid):
+    with serve_store(bench.folder) as (port, pid):
         watching = MemoryWatch(pid)
         ingest = Ingest(Publisher(port), watching)
         for number in range(bench.options.rounds):
-            took_s["countersign"].append(timed(lambda n=number: ingest.take(archive, f"build-{n}.tar")))
+            took_s["countersign"].append(seconds_of(lambda n=number: ingest.take(archive, f"build-{n}.tar")))
             for name, once in peers.items():
                 with cleared(bench.folder / "target") as target, cleared(bench.folder / "cache"):
-                    took_s[name].append(timed(lambda once=once, target=target: once(tree, target)))
+                    took_s[name].append(seconds_of(lambda once=once, target=target: once(tree, target)))
     _report(bench, size, took_s, ingest, watching)
     bench.other["skipped"] = skipped
     _verify(bench, tree, size)
@@ -194,7 +194,7 @@ def _verify(bench: Bench, tree: Path, size: int) -> None:
     for _ in range(bench.options.rounds + 1):
         output = subprocess.run([*program, "verify", tree, manifest], check=True, env=environment, capture_output=True)
         took_s["countersign"].append(float(output.stdout))
-        took_s["b3sum"].append(timed(lambda: subprocess.run(["b3sum", *files], check=True, capture_output=True)))
+        took_s["b3sum"].append(seconds_of(lambda: subprocess.run(["b3sum", *files], check=True, capture_output=True)))
     counted = [times[1:] for times in (took_s["countersign"], took_s["b3sum"])]
     ratio = statistics.median(peer / mine for mine, peer in zip(*counted, strict=True))
     rates = {name: size / MIB / statistics.median(times[1:]) for name, times in took_s.items()}

@@ -93,7 +93,7 @@ async def wait_for_jobs(store: Store, count: int) -> None:
             await asyncio.sleep(0.02)
 
 
-async def ours(chosen: Settings, *, is_quick: bool) -> tuple[float, list[float]]:
+async def measure_ours(chosen: Settings, *, is_quick: bool) -> tuple[float, list[float]]:
     """Return the jobs per second from a full queue, and the waits in milliseconds of jobs that are added one by one."""
     count, idle = (JOBS_QUICK, IDLE_QUICK) if is_quick else (JOBS, IDLE)
     async with app.open_store(chosen, "http://127.0.0.1:1", is_loopback=True) as store:
@@ -151,7 +151,7 @@ async def peer(bench: Bench, number: int, *, is_quick: bool) -> float:
         await asyncio.sleep(4)
         await procrastinate_alone.defer(url, count)
         began_s = time.monotonic()
-        await procrastinate_alone.done(url)
+        await procrastinate_alone.wait_for_jobs(url)
         return count / (time.monotonic() - began_s)
 
 
@@ -171,7 +171,7 @@ def measure(bench: Bench) -> None:
     for number in range(bench.options.rounds):
         for database, engine in contenders:
             name = f"{database}, {engine}"
-            rate, waited = asyncio.run(ours(settings(bench, database, engine, number), is_quick=quick))
+            rate, waited = asyncio.run(measure_ours(settings(bench, database, engine, number), is_quick=quick))
             rates.setdefault(name, []).append(rate)
             waits.setdefault(name, []).extend(waited)
         if bench.cluster is not None:

@@ -53,10 +53,10 @@ def play(requests: Sequence[bytes], port: int, seconds: int, pinned: Sequence[st
         command += [f"http://127.0.0.1:{port}", "--", file]
     else:
         command = [sys.executable, HERE / "load.py", str(port), str(seconds), file]
-    done = subprocess.run([*pinned, *command], capture_output=True, text=True, check=False, timeout=seconds + 60)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
-    if done.returncode or not lines:
-        raise RuntimeError(f"{done.stdout}\n{done.stderr}")
+    result = subprocess.run([*pinned, *command], capture_output=True, text=True, check=False, timeout=seconds + 60)
+    lines = [line for line in result.stdout.splitlines() if line.startswith("RESULT ")]
+    if result.returncode or not lines:
+        raise RuntimeError(f"{result.stdout}\n{result.stderr}")
     return msgspec.json.decode(lines[0].removeprefix("RESULT "), type=Figures)
 
 

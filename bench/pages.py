@@ -20,7 +20,7 @@ from countersign.web.assets import Assets
 from tests.browser.work.conftest import Caller, Desk
 from tests.servers.chromium import PROGRAMS
 from tests.servers.countersign import served
-from tests.servers.process import installed
+from tests.servers.process import installed_program
 
 LEADS = int(os.environ.get("BENCH_LEADS", "1000000"))
 ROUNDS, QUICK_ROUNDS = 9, 3
@@ -61,17 +61,17 @@ async def look(browser: Browser, url: str, ready: str, use: Use, state: Any = No
     await session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
     await page.goto(url)
     await page.wait_for_selector(ready)
-    await settled(page)
+    await wait_until_idle(page)
     shown = float(await value(session, "shown"))
     await use(page)
-    await settled(page)
+    await wait_until_idle(page)
     # The browser reports only durations from 16 ms on, so shorter ones count as 16 ms.
     slowest = float(await value(session, "Math.max(16, ...answered)"))
     await context.close()
     return shown, slowest
 
 
-async def settled(page: Page) -> None:
+async def wait_until_idle(page: Page) -> None:
     """Wait until all requests have ended and their data is shown."""
     await page.wait_for_load_state("networkidle")
     await page.wait_for_timeout(300)
@@ -151,7 +151,7 @@ async def approvals(bench: Bench, browser: Browser, desk: Desk) -> None:
         assert answer.status_code == 200, answer.text
         # The page shows the first plan by itself and groups later plans that are alike.
         shown = f"li:nth-child({number}) .plan" if number < 3 else f".plan:has-text('{number - 1} alike')"
-        seen.append(await until(page, shown))
+        seen.append(await milliseconds_until(page, shown))
     await context.close()
     report(bench, "an approval is seen", seen, SEEN_MS, share=0.95)
 
@@ -161,7 +161,7 @@ async def run_command(caller: Caller, command: str, **body: object) -> Any:
     return await asyncio.to_thread(caller.run, command, **body)
 
 
-async def until(page: Page, selector: str) -> float:
+async def milliseconds_until(page: Page, selector: str) -> float:
     """Return the milliseconds until the page contains an element that matches the selector."""
     started_s = time.perf_counter()
     await page.wait_for_selector(selector)
@@ -196,7 +196,7 @@ def scripts(bench: Bench) -> None:
 
 async def measure(bench: Bench, desk: Desk, long: str) -> None:
     """Measure everything that needs a browser."""
-    program = str(installed(PROGRAMS[0], "chromium", []))
+    program = str(installed_program(PROGRAMS[0], "chromium", []))
     arguments = ["--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=arguments)

@@ -26,7 +26,7 @@ def _children(pid: int) -> list[int]:
     return sorted(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
 
-def measured(folder: Path) -> list[tuple[str, float]]:
+def memory_by_process(folder: Path) -> list[tuple[str, float]]:
     """Return the purpose of each process and its PSS in MiB."""
     from tests.servers.process import answers, free_port
 
@@ -60,7 +60,7 @@ def measured(folder: Path) -> list[tuple[str, float]]:
 def main() -> None:
     """Print a line for each process, and the sum."""
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(Path(folder))
+        found = memory_by_process(Path(folder))
     for name, memory in (*found, ("in all", sum(memory for _, memory in found))):
         print(f"{name:16} {memory:6.1f} MiB")
 

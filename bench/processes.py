@@ -71,11 +71,11 @@ class Worker:
 
     def rss_mib(self) -> float:
         """Return the current resident memory."""
-        return rss_mib(serving(self.process.pid))
+        return rss_mib(serving_pid(self.process.pid))
 
     def own_mib(self) -> float:
         """Return the resident memory without mapped files, such as the pages of a database (see proc_pid_status(5))."""
-        lines = Path(f"/proc/{serving(self.process.pid)}/status").read_text().splitlines()
+        lines = Path(f"/proc/{serving_pid(self.process.pid)}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) / 1024
 
 
@@ -97,7 +97,7 @@ def tree(pid: int) -> list[int]:
     return [pid, *(each for child in children for each in tree(int(child)))]
 
 
-def serving(pid: int) -> int:
+def serving_pid(pid: int) -> int:
     """Return the process that handles requests: the only worker of a supervisor, or the process itself."""
     return tree(pid)[:2][-1]
 
@@ -211,10 +211,10 @@ class Cluster:
             RuntimeError: the statement failed.
         """
         command = [self.programs / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", url or self.url("postgres")]
-        done = subprocess.run([*command, "-c", statement], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(done.stderr)
-        return done.stdout.strip()
+        result = subprocess.run([*command, "-c", statement], capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise RuntimeError(result.stderr)
+        return result.stdout.strip()
 
     def cpu_s(self) -> float:
         """Return the CPU seconds of all processes of the server, including those that have ended."""
@@ -224,10 +224,10 @@ class Cluster:
 @contextmanager
 def postgres(cores: Cores) -> Iterator[Cluster]:
     """Run PostgreSQL 15 or newer on a loopback port until the block ends, with fsync as in production."""
-    from tests.servers.process import free_port, installed, plain_user, user_group
+    from tests.servers.process import free_port, installed_program, plain_user, user_group
 
     folders = sorted(Path("/usr/lib/postgresql").glob("1[5-9]/bin"), reverse=True)
-    programs = installed("initdb", "postgresql", folders).resolve().parent
+    programs = installed_program("initdb", "postgresql", folders).resolve().parent
     user = plain_user()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="countersign-bench-postgres-")))

@@ -12,7 +12,7 @@ import msgspec
 import records_seed
 from harness import Bench, Contender, Requests
 from peers import directus, django, tryton
-from peers.peer import LIMIT, ORDER, STAGE, Page, Peer, Place, Serving, sent
+from peers.peer import LIMIT, ORDER, STAGE, Page, Peer, Place, Serving, send_raw
 from processes import worker
 from records_seed import STAGES, Seeded, values_of
 
@@ -104,10 +104,10 @@ def check(name: str, peer: Peer, number: int) -> None:
     Raises:
         ValueError: the page or the lead differs.
     """
-    expected_page, found = expected(), peer.page_of(sent(peer.worker, peer.page))
+    expected_page, found = expected(), peer.page_of(send_raw(peer.worker, peer.page))
     if found != expected_page:
         raise ValueError(f"{name} gives {found}\nnot {expected_page}")
-    title = peer.title_of(sent(peer.worker, peer.gets[-1]))
+    title = peer.title_of(send_raw(peer.worker, peer.gets[-1]))
     if title != values_of(number, "")["title"]:
         raise ValueError(f"{name} gives {title} as lead {number}")
 

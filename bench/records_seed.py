@@ -67,13 +67,13 @@ def new(
 
 
 async def _filled(url: str, data: Path, leads: int) -> Seeded:
-    hashed = await passwords.hash_password(PASSWORD)
+    password_hash = await passwords.hash_password(PASSWORD)
     async with app.opened(settings(str(data), url), "http://bench", is_loopback=True) as service:
         nobody = Caller("person", "", "", "", View({}))
         async with service.records.database.transaction() as transaction:
             run = Run(service.engine, nobody, transaction, Actor("0" * 24), transaction)
-            manager = await user_creation.add(run, "manager", "Mia", None, ["sales_manager"], hashed)
-            clerk = await user_creation.add(run, "clerk", "Cy", None, [], hashed)
+            manager = await user_creation.add(run, "manager", "Mia", None, ["sales_manager"], password_hash)
+            clerk = await user_creation.add(run, "clerk", "Cy", None, [], password_hash)
             effects = workflow.EffectContext(run, service.records.registry.models["role"], "", {}, "seed")
             role = await effects.create("role", title="restricted")
             await effects.create("user_role", user=clerk, role=role)

@@ -53,7 +53,7 @@ async def fill(data: Path, url: str, size_mib: int) -> None:
                 await transaction.run_many(FILL, rows)
 
 
-def timed(command: list[str | Path], url: str = "") -> tuple[float, float]:
+def run_timed(command: list[str | Path], url: str = "") -> tuple[float, float]:
     """Run the command, and return its seconds including the writes to the disk, and its CPU seconds."""
     variables = {"PYTHONPATH": str(ROOT / "src"), "COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
     if url:
@@ -85,7 +85,7 @@ def measure(bench: Bench, database: str) -> None:
             ("restore", [*ours, "restore", archive, "--to", copy.with_suffix(".restored")], target),
             ("verify", [*ours, "verify", archive], ""),
         ):
-            took_s.setdefault(name, []).append(timed(command, url))
+            took_s.setdefault(name, []).append(run_timed(command, url))
         for path in (copy, copy.with_suffix(".restored")):
             shutil.rmtree(path)
         archive.unlink()

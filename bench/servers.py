@@ -80,10 +80,10 @@ def rate(port: int, seconds: int) -> float:
     """Measure the requests per second with wrk."""
     command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}", f"http://127.0.0.1:{port}/"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"Requests/sec:\s+([\d.]+)", printed)
-    if found is None:
+    match = re.search(r"Requests/sec:\s+([\d.]+)", printed)
+    if match is None:
         raise SystemExit(f"the output of wrk contains no rate:\n{printed}")
-    return float(found.group(1))
+    return float(match.group(1))
 
 
 def main() -> None:

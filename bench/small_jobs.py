@@ -29,13 +29,13 @@ WAIT_MS = 250
 
 def archive(number: int) -> bytes:
     """Return a small build that differs for each number."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+    packed_stream = io.BytesIO()
+    with tarfile.open(fileobj=packed_stream, mode="w:gz") as tar:
         for name, content in (("run.sh", b"#!/bin/sh\n"), ("data.bin", os.urandom(8 << 10)), ("n", b"%d" % number)):
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode = len(content), 0o755
             tar.addfile(entry, io.BytesIO(content))
-    return packed.getvalue()
+    return packed_stream.getvalue()
 
 
 async def request_jobs(settings: Settings, rounds: int) -> dict[str, list[tuple[int, float]]]:

@@ -18,14 +18,14 @@ from pathlib import Path
 
 import harness
 from harness import Bench
-from processes import ROOT, rss_mib, running, serving
+from processes import ROOT, rss_mib, running, serving_pid
 
 BYTES, QUICK_BYTES = 1 << 30, 1 << 28
 CLIENT, SECRET, ORG = "demo-publisher", "demo-publisher-secret", "northwind-games"
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[int, int]]:
+def serve_store(folder: Path) -> Iterator[tuple[int, int]]:
     """Run the store with demonstration data on all processors until the block ends. Return its port and process id."""
     from tests.servers.process import answers, free_port
 
@@ -38,7 +38,7 @@ def served(folder: Path) -> Iterator[tuple[int, int]]:
             if process.poll() is not None:
                 raise RuntimeError(log.read_text())
             time.sleep(0.05)
-        yield port, serving(process.pid)
+        yield port, serving_pid(process.pid)
 
 
 class Publisher:
@@ -133,7 +133,7 @@ def measure(bench: Bench) -> None:
         for _ in range(size >> 20):
             opened.write(os.urandom(1 << 20))
     took_s: dict[str, list[float]] = {name: [] for name in ("cp", "cp, sync", "upload", "download")}
-    with served(bench.folder) as (port, pid):
+    with serve_store(bench.folder) as (port, pid):
         publisher = Publisher(port)
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()

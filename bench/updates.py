@@ -226,7 +226,7 @@ def files_of_tree(tree: Path) -> make.BuildFiles:
     return build_files([(str(path.relative_to(tree)), path) for path in tree.rglob("*") if path.is_file()])
 
 
-def ours(old: make.BuildFiles, new: make.BuildFiles) -> tuple[int, int]:
+def delta_sizes(old: make.BuildFiles, new: make.BuildFiles) -> tuple[int, int]:
     """Return the size of all our deltas together with their descriptions from the store, and the highest memory that
     applying one of them takes."""
     deltas = list(make.make(old, new))
@@ -253,7 +253,7 @@ def measure_pair(pair: Pair, form: str, folder: Path) -> dict[str, object]:
                 stored.write_text(json.dumps([size, round(time.monotonic() - begun, 1)]))
         sizes[name], seconds[name] = json.loads(stored.read_text())
     begun = time.monotonic()
-    size, memory = ours(*sides)
+    size, memory = delta_sizes(*sides)
     seconds["ours"] = round(time.monotonic() - begun, 1)
     best = min(sizes, key=lambda name: sizes[name])
     return {

@@ -25,7 +25,7 @@ _SUMS = re.compile(
 
 
 @contextmanager
-def served(bench: Bench, seeded: seed.Seeded, count: int) -> Iterator[tuple[Worker, int]]:
+def serve_workers(bench: Bench, seeded: seed.Seeded, count: int) -> Iterator[tuple[Worker, int]]:
     """Serve the store with so many workers. Return the server, whose CPU time includes its workers, and the port of the
     operator."""
     from tests.servers.process import free_port
@@ -75,7 +75,7 @@ def measure(bench: Bench, database: str) -> None:
         requests: dict[int, dict[str, Requests]] = {}
         for count in COUNTS:
             copied = stack.enter_context(seed.copy(seeded, bench.cluster))
-            servers[count] = stack.enter_context(served(bench, copied, count))
+            servers[count] = stack.enter_context(serve_workers(bench, copied, count))
             requests[count] = requests_of(copied)
         for kind in ("random page", "library", "redeem"):
             before = {count: waits(operator) for count, (_, operator) in servers.items()}

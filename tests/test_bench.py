@@ -41,9 +41,9 @@ def test_every_benchmark_imports() -> None:
     program = "\n".join(f"import {name}" for name in (*names, *(set(contenders) - optional)))
     command = [sys.executable, "-c", program]
     environment = {"PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, cwd=BENCH, capture_output=True, text=True, check=False, env=environment)
+    result = subprocess.run(command, cwd=BENCH, capture_output=True, text=True, check=False, env=environment)
 
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize(

@@ -83,10 +83,10 @@ def test_the_program_of_ones_own_runs(running: Running, tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(program.replace(ENDPOINT, f"{running.url}/mcp"))
 
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, script], env=environment(**{TOKEN: token}), capture_output=True, text=True, check=False
     )
 
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[0] == "ok"
-    assert int(done.stdout.split()[1]) > 100
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split()[0] == "ok"
+    assert int(result.stdout.split()[1]) > 100

@@ -89,11 +89,11 @@ def test_the_receiver_of_webhooks_believes_what_is_signed_and_fresh_and_nothing_
 def test_the_receiver_of_webhooks_says_so_without_its_secret(secret: dict[str, str]) -> None:
     command = [sys.executable, docs.ROOT / "examples/webhooks/receiver.py", str(free_port())]
 
-    done = subprocess.run(command, env=environment(**secret), capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(command, env=environment(**secret), capture_output=True, text=True, timeout=120, check=False)
 
-    assert done.returncode == 1
-    assert "WEBHOOK_SECRET holds no secret" in done.stderr
-    assert "the-id-instead" not in done.stderr
+    assert result.returncode == 1
+    assert "WEBHOOK_SECRET holds no secret" in result.stderr
+    assert "the-id-instead" not in result.stderr
 
 
 def test_the_page_about_webhooks_shows_the_receivers_own_check() -> None:

@@ -353,8 +353,8 @@ LOCAL_ADDRESSES = {"a path of one machine": LOCAL_PATH, "the address of a packag
 
 def tracked() -> list[Path]:
     """Return every file that git tracks, or nothing outside a git repository."""
-    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+    result = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return [ROOT / name for name in result.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
 def addresses(text: str) -> list[str]:

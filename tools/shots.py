@@ -89,11 +89,11 @@ def _lead_in_list(caller: Caller) -> str:
     view = next(each for each in caller.meta()["models"] if each["name"] == "lead")["views"][0]
     on_leads, newest = {"field": "model", "op": "eq", "value": "lead"}, {"field": "written_at", "dir": "desc"}
     lead = caller.run("comment.list", filter=[on_leads], order=[newest], limit=1)[0]
-    listed = [each["id"] for each in caller.run("lead.list", filter=view["filter"], order=view["order"])]
+    ids = [each["id"] for each in caller.run("lead.list", filter=view["filter"], order=view["order"])]
     order = ",".join(("-" if each["dir"] == "desc" else "") + each["field"] for each in view["order"])
     place = {"view": view["name"], "filter": json.dumps(view["filter"]), "order": order}
-    if lead["record"] in listed:
-        place["at"] = str(listed.index(lead["record"]) + 1)
+    if lead["record"] in ids:
+        place["at"] = str(ids.index(lead["record"]) + 1)
     return f"{lead['record']}?{urlencode(place)}"
 
 

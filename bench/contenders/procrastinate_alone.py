@@ -33,7 +33,7 @@ async def defer(url: str, count: int) -> None:
         await app.configure_task("nothing").batch_defer_async(*({} for _ in range(count)))
 
 
-async def done(url: str) -> None:
+async def wait_for_jobs(url: str) -> None:
     """Wait until every job has succeeded."""
     app = application(url)
     async with app.open_async():

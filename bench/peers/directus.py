@@ -10,7 +10,21 @@ import msgspec
 from processes import Worker, listening, pinned
 
 from peers import installed
-from peers.peer import COLUMNS, LIMIT, ORDER, SHOWN, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows, sent
+from peers.peer import (
+    COLUMNS,
+    LIMIT,
+    ORDER,
+    SHOWN,
+    STAGE,
+    Page,
+    Peer,
+    Place,
+    database_of,
+    fill_table,
+    lead_id,
+    rows,
+    send_raw,
+)
 from tests.servers.process import free_port
 
 ADMIN, TOKEN = "bench-admin", "bench-clerk"
@@ -94,7 +108,7 @@ def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     log = place.folder / f"directus-{place.database}.log"
     with listening(command, port, log=log, environment=environment) as worker:
         owner = _set_up(worker)
-        fill(place, url, "lead", COLUMNS, rows(place.leads, owner))
+        fill_table(place, url, "lead", COLUMNS, rows(place.leads, owner))
         bearer = f"Bearer {TOKEN}"
         asked = f"filter[stage][_eq]={STAGE}&sort={ORDER},id&limit={LIMIT}&meta=filter_count"
         page = harness.get(f"/items/lead?{asked}", Authorization=bearer)
@@ -115,13 +129,13 @@ def _set_up(worker: Worker) -> str:
 
     def make(path: str, **values: object) -> str | int:
         request = harness.post(f"/{path}", json.dumps(values).encode(), Authorization=f"Bearer {ADMIN}")
-        return msgspec.json.decode(sent(worker, request), type=Made).data.id
+        return msgspec.json.decode(send_raw(worker, request), type=Made).data.id
 
     fields: list[dict[str, object]] = [_field(name) for name in FIELDS]
     number = {"is_primary_key": True, "has_auto_increment": True}
     key: dict[str, object] = {"field": "id", "type": "integer", "schema": number}
     body: dict[str, object] = {"collection": "lead", "schema": {}, "meta": {}, "fields": [key, *fields]}
-    sent(worker, harness.post("/collections", json.dumps(body).encode(), Authorization=f"Bearer {ADMIN}"))
+    send_raw(worker, harness.post("/collections", json.dumps(body).encode(), Authorization=f"Bearer {ADMIN}"))
     role, policy = make("roles", name="restricted"), make("policies", name="restricted")
     make("access", role=role, policy=policy)
     make("permissions", policy=policy, collection="lead", action="read", permissions=RULE, fields=SHOWN)

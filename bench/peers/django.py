@@ -8,7 +8,7 @@ import msgspec
 from processes import HERE, listening, pinned
 
 from peers import installed
-from peers.peer import COLUMNS, LIMIT, ORDER, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows
+from peers.peer import COLUMNS, LIMIT, ORDER, STAGE, Page, Peer, Place, database_of, fill_table, lead_id, rows
 from tests.servers.process import free_port
 
 MODULE = "contenders.django_peer"
@@ -47,7 +47,7 @@ def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     environment = {"PYTHONPATH": str(HERE), "BENCH_DATABASE": url}
     installed.run([python, "-m", MODULE], seconds=60, environment=environment)
     columns = [f"{name}_id" if name == "owner" else name for name in COLUMNS]
-    fill(place, url, "lead", columns, rows(place.leads, OWNER))
+    fill_table(place, url, "lead", columns, rows(place.leads, OWNER))
     port = free_port()
     command = [*pinned(place.cores.worker), python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1"]
     command += ["--worker-class", "gthread", "--threads", str(THREADS), "--keep-alive", "60", "--log-level", "warning"]

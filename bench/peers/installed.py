@@ -76,7 +76,7 @@ def run(command: Sequence[str | Path], *, seconds: int, environment: Mapping[str
         Unavailable: it failed, or took longer.
     """
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -87,11 +87,11 @@ def run(command: Sequence[str | Path], *, seconds: int, environment: Mapping[str
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"{Path(command[0]).name}: {error}") from error
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "no word").splitlines()
+    if result.returncode:
+        said = (result.stderr.strip() or result.stdout.strip() or "no word").splitlines()
         reason = next((line.strip() for line in reversed(said) if "error" in line.lower()), said[-1])
         raise Unavailable("\n".join([f"{Path(command[0]).name} failed: {reason[:200]}", *said[-40:]]))
-    return done.stdout
+    return result.stdout
 
 
 def _folder(name: str, pins: Path) -> tuple[Path, bool]:

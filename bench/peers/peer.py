@@ -76,7 +76,7 @@ def database_of(place: Place, name: str) -> str:
     return place.cluster.url(name)
 
 
-def fill(place: Place, url: str, table: str, columns: Sequence[str], filling: Iterator[Row]) -> None:
+def fill_table(place: Place, url: str, table: str, columns: Sequence[str], filling: Iterator[Row]) -> None:
     """Put the rows into a peer's table, and have the database gather its statistics."""
     named = ", ".join(columns)
     if place.database == "sqlite":
@@ -96,7 +96,7 @@ def fill(place: Place, url: str, table: str, columns: Sequence[str], filling: It
     file.unlink()
 
 
-def sent(worker: Worker, request: bytes) -> bytes:
+def send_raw(worker: Worker, request: bytes) -> bytes:
     """The body that the worker answers a raw request with.
 
     Raises:

@@ -13,7 +13,21 @@ import msgspec
 from processes import HERE, Worker, listening, pinned
 
 from peers import installed
-from peers.peer import COLUMNS, LIMIT, ORDER, SHOWN, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows, sent
+from peers.peer import (
+    COLUMNS,
+    LIMIT,
+    ORDER,
+    SHOWN,
+    STAGE,
+    Page,
+    Peer,
+    Place,
+    database_of,
+    fill_table,
+    lead_id,
+    rows,
+    send_raw,
+)
 from tests.servers.process import free_port
 
 THREADS = 4
@@ -71,7 +85,7 @@ def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     log = place.folder / f"tryton-{place.database}.log"
     with listening([*command, "trytond.application:app"], port, log=log, environment=environment) as worker:
         call, owner = _signed_in(worker)
-        fill(place, url, "lead", COLUMNS, rows(place.leads, owner))
+        fill_table(place, url, "lead", COLUMNS, rows(place.leads, owner))
         domain = [["stage", "=", STAGE]]
         page = call("model.lead.page", domain, LIMIT, [[ORDER, "ASC"], ["id", "ASC"]], SHOWN)
         gets = [call("model.lead.read", [lead_id(number)], SHOWN) for number in numbers]
@@ -104,7 +118,7 @@ def _signed_in(worker: Worker) -> tuple[Callable[..., bytes], int]:
         body = {"id": 1, "method": method, "params": arguments}
         return harness.post("/tryton/rpc/", json.dumps(body).encode(), **headers)
 
-    answer = sent(worker, request("common.db.login", "admin", {"password": PASSWORD}, "en"))
+    answer = send_raw(worker, request("common.db.login", "admin", {"password": PASSWORD}, "en"))
     user, token, _ = msgspec.json.decode(answer, type=Answer[tuple[int, str, str | None]]).result
     session = base64.b64encode(f"admin:{user}:{token}".encode()).decode()
 

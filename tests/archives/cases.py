@@ -51,7 +51,7 @@ def parameters(cases: list[ArchiveCase]) -> list[ParameterSet]:
     return [pytest.param(case, id=case.id) for case in cases]
 
 
-def below(folder: Path) -> list[str]:
+def paths_below(folder: Path) -> list[str]:
     """Everything below a folder, without following links."""
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
@@ -63,7 +63,7 @@ def hold_refused(case: ArchiveCase, data: bytes, tmp_path: Path, profile: Profil
     assert words <= RULES.keys() | {"unknown"}, f"no rules: {words - RULES.keys()}"
     target = tmp_path / "watched" / "deeper" / "target"
     target.parent.mkdir(parents=True)
-    before = below(tmp_path)
+    before = paths_below(tmp_path)
 
     with pytest.raises((ArchiveRefused, ArchiveUnknown)) as reading:
         drain(data, limits, case.name)
@@ -72,7 +72,7 @@ def hold_refused(case: ArchiveCase, data: bytes, tmp_path: Path, profile: Profil
 
     assert rule_of(reading.value) in words
     assert rule_of(extracting.value) == rule_of(reading.value)
-    assert below(tmp_path) == before
+    assert paths_below(tmp_path) == before
 
 
 def rule_of(error: ArchiveRefused | ArchiveUnknown) -> str:

@@ -22,7 +22,7 @@ A, B, C = (ZipEntry(letter, letter.upper()) for letter in (b"a", b"b", b"c"))
 PACKED = ZipEntry(b"a", b"hello " * 20, DEFLATED)
 
 
-def one(item: ZipEntry = A, **rest: object) -> bytes:
+def zip_of_one(item: ZipEntry = A, **rest: object) -> bytes:
     """An archive of one entry, with some fields replaced."""
     return archive(replace(item, **rest))
 
@@ -34,41 +34,57 @@ def whole(*items: ZipEntry, **rest: object) -> bytes:
 
 MISMATCHES = [
     ArchiveCase(
-        "local and central", "a version of VMS", "parsers-disagree", lambda: one(central={"version": 2 << 8 | 20})
+        "local and central",
+        "a version of VMS",
+        "parsers-disagree",
+        lambda: zip_of_one(central={"version": 2 << 8 | 20}),
     ),
     ArchiveCase(
-        "local and central", "a version that nobody reads", "parsers-disagree", lambda: one(central={"version": 255})
+        "local and central",
+        "a version that nobody reads",
+        "parsers-disagree",
+        lambda: zip_of_one(central={"version": 255}),
     ),
-    ArchiveCase("local and central", "names", "local-mismatch", lambda: one(local_name=b"z")),
-    ArchiveCase("local and central", "lengths of names", "local-mismatch", lambda: one(local_name=b"zz")),
+    ArchiveCase("local and central", "names", "local-mismatch", lambda: zip_of_one(local_name=b"z")),
+    ArchiveCase("local and central", "lengths of names", "local-mismatch", lambda: zip_of_one(local_name=b"zz")),
     ArchiveCase(
-        "local and central", "methods, stored in front", "local-mismatch", lambda: one(PACKED, local={"method": 0})
+        "local and central",
+        "methods, stored in front",
+        "local-mismatch",
+        lambda: zip_of_one(PACKED, local={"method": 0}),
     ),
     ArchiveCase(
         "local and central",
         "methods, stored in the directory",
         "local-mismatch size",
-        lambda: one(PACKED, central={"method": 0}),
+        lambda: zip_of_one(PACKED, central={"method": 0}),
     ),
-    ArchiveCase("local and central", "check sums", "local-mismatch", lambda: one(local={"crc": 1})),
-    ArchiveCase("local and central", "packed sizes", "local-mismatch", lambda: one(PACKED, local={"packed": 3})),
-    ArchiveCase("local and central", "sizes", "local-mismatch", lambda: one(PACKED, local={"size": 3})),
+    ArchiveCase("local and central", "check sums", "local-mismatch", lambda: zip_of_one(local={"crc": 1})),
+    ArchiveCase("local and central", "packed sizes", "local-mismatch", lambda: zip_of_one(PACKED, local={"packed": 3})),
+    ArchiveCase("local and central", "sizes", "local-mismatch", lambda: zip_of_one(PACKED, local={"size": 3})),
     ArchiveCase(
         "local and central",
         "sizes of 0 in front",
         "local-mismatch",
-        lambda: one(local={"size": 0, "packed": 0, "crc": 0}),
+        lambda: zip_of_one(local={"size": 0, "packed": 0, "crc": 0}),
     ),
     ArchiveCase(
         "local and central",
         "sizes of 0 in the directory",
         "local-mismatch",
-        lambda: one(central={"size": 0, "packed": 0, "crc": 0}),
+        lambda: zip_of_one(central={"size": 0, "packed": 0, "crc": 0}),
     ),
-    ArchiveCase("local and central", "UTF-8 in front alone", "local-mismatch", lambda: one(local={"flags": 1 << 11})),
-    ArchiveCase("local and central", "a descriptor in front alone", "data-descriptor", lambda: one(local={"flags": 8})),
     ArchiveCase(
-        "local and central", "a descriptor in the directory alone", "local-mismatch", lambda: one(central={"flags": 8})
+        "local and central", "UTF-8 in front alone", "local-mismatch", lambda: zip_of_one(local={"flags": 1 << 11})
+    ),
+    ArchiveCase(
+        "local and central", "a descriptor in front alone", "data-descriptor", lambda: zip_of_one(local={"flags": 8})
+    ),
+    ArchiveCase(
+        "local and central",
+        "a descriptor in the directory alone",
+        "local-mismatch",
+        lambda: zip_of_one(central={"flags": 8}),
     ),
     ArchiveCase(
         "local and central", "no local header", "zip-record truncated overlap", lambda: b"PK\x03\x05" + archive(A)[4:]
@@ -77,7 +93,7 @@ MISMATCHES = [
         "local and central",
         "another extra length",
         "extra-field local-mismatch overlap gap truncated",
-        lambda: one(local={"extra_length": 1}),
+        lambda: zip_of_one(local={"extra_length": 1}),
     ),
 ]
 
@@ -85,9 +101,11 @@ DEFLATED_A = replace(PACKED, descriptor=True)
 TRUTH = DEFLATED_A.fields()
 
 
-def described(crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUTH.size, **rest: bool) -> bytes:
+def zip_with_descriptor(
+    crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUTH.size, **rest: bool
+) -> bytes:
     """An entry whose descriptor has these numbers."""
-    return one(DEFLATED_A, descriptor_bytes=zips.descriptor(crc, packed, size, **rest))
+    return zip_of_one(DEFLATED_A, descriptor_bytes=zips.descriptor(crc, packed, size, **rest))
 
 
 DESCRIPTORS = [
@@ -95,52 +113,55 @@ DESCRIPTORS = [
         "descriptor lies",
         "of stored bytes, no signature",
         "data-descriptor",
-        lambda: one(descriptor=True, descriptor_bytes=zips.descriptor(A.fields().crc, 1, 1, signed=False)),
+        lambda: zip_of_one(descriptor=True, descriptor_bytes=zips.descriptor(A.fields().crc, 1, 1, signed=False)),
         is_only_strict=True,
     ),
     ArchiveCase(
         "descriptor lies",
         "within stored bytes",
         "data-descriptor",
-        lambda: one(data=zips.descriptor(0, 0, 0), descriptor=True),
+        lambda: zip_of_one(data=zips.descriptor(0, 0, 0), descriptor=True),
     ),
-    ArchiveCase("descriptor lies", "the check sum", "data-descriptor", lambda: described(crc=1)),
-    ArchiveCase("descriptor lies", "the packed size", "data-descriptor", lambda: described(packed=1)),
-    ArchiveCase("descriptor lies", "the size", "data-descriptor", lambda: described(size=1)),
-    ArchiveCase("descriptor lies", "zeros", "data-descriptor", lambda: described(0, 0, 0)),
+    ArchiveCase("descriptor lies", "the check sum", "data-descriptor", lambda: zip_with_descriptor(crc=1)),
+    ArchiveCase("descriptor lies", "the packed size", "data-descriptor", lambda: zip_with_descriptor(packed=1)),
+    ArchiveCase("descriptor lies", "the size", "data-descriptor", lambda: zip_with_descriptor(size=1)),
+    ArchiveCase("descriptor lies", "zeros", "data-descriptor", lambda: zip_with_descriptor(0, 0, 0)),
     ArchiveCase(
-        "descriptor lies", "told but missing", "data-descriptor gap", lambda: one(DEFLATED_A, descriptor_bytes=b"")
+        "descriptor lies",
+        "told but missing",
+        "data-descriptor gap",
+        lambda: zip_of_one(DEFLATED_A, descriptor_bytes=b""),
     ),
     ArchiveCase(
         "descriptor lies",
         "told but cut",
         "data-descriptor gap",
-        lambda: one(DEFLATED_A, descriptor_bytes=b"PK\x07\x08\x00"),
+        lambda: zip_of_one(DEFLATED_A, descriptor_bytes=b"PK\x07\x08\x00"),
     ),
     ArchiveCase(
         "descriptor lies",
         "there but not told",
         "gap data-descriptor",
-        lambda: one(PACKED, descriptor_bytes=zips.descriptor(TRUTH.crc, TRUTH.packed, TRUTH.size)),
+        lambda: zip_of_one(PACKED, descriptor_bytes=zips.descriptor(TRUTH.crc, TRUTH.packed, TRUTH.size)),
     ),
     ArchiveCase(
         "descriptor lies",
         "wide without Zip64",
         "data-descriptor gap",
-        lambda: described(wide=True),
+        lambda: zip_with_descriptor(wide=True),
         is_only_strict=True,
     ),
     ArchiveCase(
         "descriptor lies",
         "other sizes in front",
         "local-mismatch data-descriptor",
-        lambda: one(DEFLATED_A, local={"size": 7, "packed": 7, "crc": 7}),
+        lambda: zip_of_one(DEFLATED_A, local={"size": 7, "packed": 7, "crc": 7}),
     ),
     ArchiveCase(
         "descriptor lies",
         "two of them",
         "data-descriptor gap",
-        lambda: one(DEFLATED_A, descriptor_bytes=2 * zips.descriptor(TRUTH.crc, TRUTH.packed, TRUTH.size)),
+        lambda: zip_of_one(DEFLATED_A, descriptor_bytes=2 * zips.descriptor(TRUTH.crc, TRUTH.packed, TRUTH.size)),
     ),
 ]
 
@@ -264,57 +285,70 @@ ZIP64 = [
 ]
 
 UNICODE = [
-    ArchiveCase("unicode path", "another name", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z"))),
-    ArchiveCase("unicode path", "an escape", "unicode-path", lambda: one(extra=unicode_path(b"a", b"../z"))),
+    ArchiveCase("unicode path", "another name", "unicode-path", lambda: zip_of_one(extra=unicode_path(b"a", b"z"))),
+    ArchiveCase("unicode path", "an escape", "unicode-path", lambda: zip_of_one(extra=unicode_path(b"a", b"../z"))),
     ArchiveCase(
         "unicode path",
         "other names in both places",
         "unicode-path local-mismatch",
-        lambda: one(local_extra=unicode_path(b"a", b"x"), extra=unicode_path(b"a", b"y")),
+        lambda: zip_of_one(local_extra=unicode_path(b"a", b"x"), extra=unicode_path(b"a", b"y")),
     ),
     ArchiveCase(
         "unicode path",
         "in front alone",
         "unicode-path local-mismatch",
-        lambda: one(local_extra=unicode_path(b"a", b"z")),
+        lambda: zip_of_one(local_extra=unicode_path(b"a", b"z")),
     ),
     ArchiveCase(
         "unicode path",
         "in the directory alone",
         "unicode-path local-mismatch",
-        lambda: one(local_extra=b"", extra=unicode_path(b"a", b"z")),
+        lambda: zip_of_one(local_extra=b"", extra=unicode_path(b"a", b"z")),
     ),
-    ArchiveCase("unicode path", "version 0", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", version=0))),
-    ArchiveCase("unicode path", "version 2", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", version=2))),
     ArchiveCase(
-        "unicode path", "a wrong check sum", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", crc=0))
+        "unicode path", "version 0", "unicode-path", lambda: zip_of_one(extra=unicode_path(b"a", b"z", version=0))
+    ),
+    ArchiveCase(
+        "unicode path", "version 2", "unicode-path", lambda: zip_of_one(extra=unicode_path(b"a", b"z", version=2))
+    ),
+    ArchiveCase(
+        "unicode path", "a wrong check sum", "unicode-path", lambda: zip_of_one(extra=unicode_path(b"a", b"z", crc=0))
     ),
     ArchiveCase(
         "unicode path",
         "two names",
         "unicode-path extra-field",
-        lambda: one(extra=unicode_path(b"a", b"x") + unicode_path(b"a", b"y")),
+        lambda: zip_of_one(extra=unicode_path(b"a", b"x") + unicode_path(b"a", b"y")),
     ),
     ArchiveCase(
         "unicode path",
         "a valid and an invalid one",
         "unicode-path extra-field",
-        lambda: one(extra=unicode_path(b"a", b"x") + unicode_path(b"a", b"y", version=2, crc=0)),
+        lambda: zip_of_one(extra=unicode_path(b"a", b"x") + unicode_path(b"a", b"y", version=2, crc=0)),
     ),
     ArchiveCase(
-        "unicode path", "beside UTF-8", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z"), flags=zips.UTF8)
+        "unicode path",
+        "beside UTF-8",
+        "unicode-path",
+        lambda: zip_of_one(extra=unicode_path(b"a", b"z"), flags=zips.UTF8),
     ),
     ArchiveCase(
         "unicode path",
         "a chain of two",
         "unicode-path extra-field",
-        lambda: one(extra=unicode_path(b"a", b"x") + unicode_path(b"x", b"y")),
+        lambda: zip_of_one(extra=unicode_path(b"a", b"x") + unicode_path(b"x", b"y")),
     ),
     ArchiveCase(
-        "unicode path", "too short", "unicode-path extra-field", lambda: one(extra=zips.extra_field(0x7075, b"\x01"))
+        "unicode path",
+        "too short",
+        "unicode-path extra-field",
+        lambda: zip_of_one(extra=zips.extra_field(0x7075, b"\x01")),
     ),
     ArchiveCase(
-        "unicode path", "another comment", "unicode-path extra-field", lambda: one(extra=zips.extra_field(0x7075, b""))
+        "unicode path",
+        "another comment",
+        "unicode-path extra-field",
+        lambda: zip_of_one(extra=zips.extra_field(0x7075, b"")),
     ),
 ]
 
@@ -415,15 +449,15 @@ AROUND = [
         "gap leading-data directory-size zip-end entry-count",
         lambda: whole(A, prefix=B.listed(0)),
     ),
-    ArchiveCase("local and central", "a disk", "split", lambda: one(central={"disk": 1})),
+    ArchiveCase("local and central", "a disk", "split", lambda: zip_of_one(central={"disk": 1})),
     ArchiveCase("local and central", "the last disk", "split", lambda: whole(A, end=EndRecord(disk=1, start_disk=1))),
     ArchiveCase(
         "local and central",
         "a comment longer than there",
         "directory-size zip-end entry-count truncated",
-        lambda: one(central={"comment_length": 50}),
+        lambda: zip_of_one(central={"comment_length": 50}),
     ),
-    ArchiveCase("local and central", "a broken extra field", "extra-field", lambda: one(extra=b"\x01\x00\xff")),
+    ArchiveCase("local and central", "a broken extra field", "extra-field", lambda: zip_of_one(extra=b"\x01\x00\xff")),
 ]
 
 

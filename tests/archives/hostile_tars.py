@@ -43,7 +43,7 @@ def fits(way: str, each: NamesCase) -> bool:
     )
 
 
-def named(each: NamesCase, told: Told) -> bytes:
+def tar_of_names(each: NamesCase, told: Told) -> bytes:
     """Files with these names and different bytes."""
     return archive(*(told(name.encode(), b"%d\n" % number) for number, name in enumerate(each.names)))
 
@@ -54,7 +54,7 @@ BY_NAME = [
             each.threat,
             f"{each.trick}, {way}",
             each.rules,
-            lambda each=each, told=told: named(each, told),
+            lambda each=each, told=told: tar_of_names(each, told),
             is_only_strict=each.is_only_strict,
         )
         for each in NAMES

@@ -13,7 +13,7 @@ SCALED = replace(LIMITS, ratio_after_bytes=1 << 20)
 A, B = ZipEntry(b"a.txt", b"first\n"), ZipEntry(b"b.txt", b"second\n")
 
 
-def one(name: bytes = b"a.txt", data: bytes = b"hello\n", **rest: object) -> bytes:
+def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **rest: object) -> bytes:
     """An archive of one entry."""
     return archive(ZipEntry(name, data, **rest))
 
@@ -141,7 +141,7 @@ BEYOND = [
         "control characters",
         "UTF-8 of DOS that does not say so",
         "not-utf8",
-        lambda: one("é".encode(), local={"flags": 0}, central={"flags": 0, "made_by": 20}),
+        lambda: zip_of_one("é".encode(), local={"flags": 0}, central={"flags": 0, "made_by": 20}),
     ),
     ArchiveCase("symlink escape", "a circle", "link-chain", lambda: CIRCLE),
     ArchiveCase("symlink escape", "a chain of 18", "link-chain", lambda: CHAIN),
@@ -152,26 +152,35 @@ BEYOND = [
         lambda: archive(ZipEntry(b"l", b"a", mode=LINK_MODE, central={"made_by": 20})),
     ),
     ArchiveCase(
-        "encrypted", "by an extra field alone", "encrypted", lambda: one(extra=zips.extra_field(0x9901, bytes(7)))
+        "encrypted",
+        "by an extra field alone",
+        "encrypted",
+        lambda: zip_of_one(extra=zips.extra_field(0x9901, bytes(7))),
     ),
     ArchiveCase(
-        "encrypted", "by a field of strong encryption", "encrypted", lambda: one(extra=zips.extra_field(0x17, bytes(8)))
+        "encrypted",
+        "by a field of strong encryption",
+        "encrypted",
+        lambda: zip_of_one(extra=zips.extra_field(0x17, bytes(8))),
     ),
     ArchiveCase(
-        "device nodes", "by an extra field", "extra-field", lambda: one(extra=zips.extra_field(0x756E, bytes(14)))
+        "device nodes",
+        "by an extra field",
+        "extra-field",
+        lambda: zip_of_one(extra=zips.extra_field(0x756E, bytes(14))),
     ),
     ArchiveCase(
         "control characters",
         "UTF-8 that does not say so",
         "not-utf8",
-        lambda: one("é".encode(), local={"flags": 0}, central={"flags": 0}),
+        lambda: zip_of_one("é".encode(), local={"flags": 0}, central={"flags": 0}),
         is_only_strict=True,
     ),
     ArchiveCase(
         "control characters",
         "neither ASCII nor UTF-8",
         "not-utf8",
-        lambda: one(b"\x80", local={"flags": 0}, central={"flags": 0}),
+        lambda: zip_of_one(b"\x80", local={"flags": 0}, central={"flags": 0}),
     ),
 ]
 
@@ -181,16 +190,16 @@ KINDS = [
             "device nodes",
             name,
             "special-file",
-            lambda mode=mode: one(b"n", b"", mode=mode | 0o644),
+            lambda mode=mode: zip_of_one(b"n", b"", mode=mode | 0o644),
         )
         for name, mode in (("characters", 0o020000), ("blocks", 0o060000), ("a socket", 0o140000))
     ),
-    ArchiveCase("fifo", "as a file", "special-file", lambda: one(b"n", b"", mode=0o010644)),
-    ArchiveCase("fifo", "with bytes", "special-file", lambda: one(b"n", mode=0o010644)),
-    ArchiveCase("device nodes", "an unknown kind", "special-file", lambda: one(b"n", b"", mode=0o170644)),
-    ArchiveCase("set id and sticky", "user", "special-mode", lambda: one(mode=0o104755), is_only_strict=True),
-    ArchiveCase("set id and sticky", "group", "special-mode", lambda: one(mode=0o102755), is_only_strict=True),
-    ArchiveCase("set id and sticky", "sticky", "special-mode", lambda: one(mode=0o101755), is_only_strict=True),
+    ArchiveCase("fifo", "as a file", "special-file", lambda: zip_of_one(b"n", b"", mode=0o010644)),
+    ArchiveCase("fifo", "with bytes", "special-file", lambda: zip_of_one(b"n", mode=0o010644)),
+    ArchiveCase("device nodes", "an unknown kind", "special-file", lambda: zip_of_one(b"n", b"", mode=0o170644)),
+    ArchiveCase("set id and sticky", "user", "special-mode", lambda: zip_of_one(mode=0o104755), is_only_strict=True),
+    ArchiveCase("set id and sticky", "group", "special-mode", lambda: zip_of_one(mode=0o102755), is_only_strict=True),
+    ArchiveCase("set id and sticky", "sticky", "special-mode", lambda: zip_of_one(mode=0o101755), is_only_strict=True),
     ArchiveCase(
         "set id and sticky",
         "of a folder",
@@ -198,7 +207,7 @@ KINDS = [
         lambda: archive(ZipEntry(b"d/", b"", mode=0o42777)),
         is_only_strict=True,
     ),
-    ArchiveCase("mode 000", "of a file", "no-permission", lambda: one(mode=0o100000), is_only_strict=True),
+    ArchiveCase("mode 000", "of a file", "no-permission", lambda: zip_of_one(mode=0o100000), is_only_strict=True),
     ArchiveCase(
         "mode 000",
         "of a folder",
@@ -210,20 +219,20 @@ KINDS = [
         "file and folder",
         "a name with a slash and bytes",
         "kind-mismatch special-file tar-type size file-against-folder",
-        lambda: one(b"d/", b"data"),
+        lambda: zip_of_one(b"d/", b"data"),
     ),
     ArchiveCase(
         "file and folder",
         "a folder of no slash",
         "kind-mismatch",
-        lambda: one(b"d", b"", mode=zips.FOLDER_MODE),
+        lambda: zip_of_one(b"d", b"", mode=zips.FOLDER_MODE),
     ),
-    ArchiveCase("file and folder", "a file's mode on a folder", "kind-mismatch", lambda: one(b"d/", b"")),
+    ArchiveCase("file and folder", "a file's mode on a folder", "kind-mismatch", lambda: zip_of_one(b"d/", b"")),
     ArchiveCase(
         "file and folder",
         "a folder of DOS with bytes",
         "kind-mismatch",
-        lambda: one(b"d", central={"external": 0x10, "made_by": 20}),
+        lambda: zip_of_one(b"d", central={"external": 0x10, "made_by": 20}),
     ),
     ArchiveCase(
         "file and folder",
@@ -246,36 +255,42 @@ KINDS = [
     ArchiveCase("duplicates", "of a folder", "duplicate-name", lambda: archive(folder(b"a/"), folder(b"a/"))),
     ArchiveCase("absolute", "a folder alone", "absolute-path", lambda: archive(folder(b"/"))),
     ArchiveCase("dot dot", "a folder alone", "dot-dot", lambda: archive(folder(b"../"))),
-    ArchiveCase("dot dot", "no name", "empty-name dot", lambda: one(b"")),
-    ArchiveCase("control characters", "a NUL", "control-character", lambda: one(b"a\x00.txt")),
-    ArchiveCase("control characters", "no UTF-8 but told so", "not-utf8", lambda: one(b"a\xff", flags=zips.UTF8)),
+    ArchiveCase("dot dot", "no name", "empty-name dot", lambda: zip_of_one(b"")),
+    ArchiveCase("control characters", "a NUL", "control-character", lambda: zip_of_one(b"a\x00.txt")),
+    ArchiveCase(
+        "control characters", "no UTF-8 but told so", "not-utf8", lambda: zip_of_one(b"a\xff", flags=zips.UTF8)
+    ),
 ]
 
 ENCRYPTED = [
-    ArchiveCase("encrypted", "told twice", "encrypted", lambda: one(flags=1)),
-    ArchiveCase("encrypted", "told in front alone", "encrypted local-mismatch", lambda: one(local={"flags": 1})),
+    ArchiveCase("encrypted", "told twice", "encrypted", lambda: zip_of_one(flags=1)),
+    ArchiveCase("encrypted", "told in front alone", "encrypted local-mismatch", lambda: zip_of_one(local={"flags": 1})),
     ArchiveCase(
-        "encrypted", "told in the directory alone", "encrypted local-mismatch", lambda: one(central={"flags": 1})
+        "encrypted", "told in the directory alone", "encrypted local-mismatch", lambda: zip_of_one(central={"flags": 1})
     ),
     ArchiveCase("encrypted", "the first alone", "encrypted", lambda: archive(replace(A, flags=1), B)),
     ArchiveCase("encrypted", "the last alone", "encrypted", lambda: archive(A, replace(B, flags=1))),
-    ArchiveCase("encrypted", "strongly", "encrypted", lambda: one(flags=1 | 1 << 6)),
-    ArchiveCase("encrypted", "the directory", "encrypted", lambda: one(flags=1 << 13)),
+    ArchiveCase("encrypted", "strongly", "encrypted", lambda: zip_of_one(flags=1 | 1 << 6)),
+    ArchiveCase("encrypted", "the directory", "encrypted", lambda: zip_of_one(flags=1 << 13)),
     ArchiveCase(
         "encrypted",
         "by AES",
         "encrypted compression-method",
-        lambda: one(method=99, extra=zips.extra_field(0x9901, b"\x02\x00AE\x03\x08\x00")),
+        lambda: zip_of_one(method=99, extra=zips.extra_field(0x9901, b"\x02\x00AE\x03\x08\x00")),
     ),
     *(
-        ArchiveCase("odd methods", f"method {method}", "compression-method", lambda method=method: one(method=method))
+        ArchiveCase(
+            "odd methods", f"method {method}", "compression-method", lambda method=method: zip_of_one(method=method)
+        )
         for method in (1, 6, 9, 10, 18, 96, 97, 98, 0xFFFF)
     ),
-    ArchiveCase("odd methods", "patched data", "encrypted zip-flags compression-method", lambda: one(flags=1 << 5)),
+    ArchiveCase(
+        "odd methods", "patched data", "encrypted zip-flags compression-method", lambda: zip_of_one(flags=1 << 5)
+    ),
 ]
 
 
-def named(names: Sequence[str]) -> bytes:
+def zip_of_names(names: Sequence[str]) -> bytes:
     """Files with these names and different bytes."""
     return archive(*(ZipEntry(name.encode(), b"%d\n" % number) for number, name in enumerate(names)))
 
@@ -288,7 +303,11 @@ def folders(name: str) -> bytes:
 BY_NAME = [
     *(
         ArchiveCase(
-            each.threat, each.trick, each.rules, lambda each=each: named(each.names), is_only_strict=each.is_only_strict
+            each.threat,
+            each.trick,
+            each.rules,
+            lambda each=each: zip_of_names(each.names),
+            is_only_strict=each.is_only_strict,
         )
         for each in NAMES
     ),

@@ -60,7 +60,7 @@ def program(before: bytes, behind: bytes) -> bytes:
     return b"".join((before, *start, *ones, *four * 4, *end, *end, *last, *last))
 
 
-def settled(make: Callable[[int], bytes]) -> bytes:
+def with_own_checksum(make: Callable[[int], bytes]) -> bytes:
     """The bytes that contain their own checksum, found by solving for its bits, on which it depends linearly."""
     nothing = zlib.crc32(make(0))
     rows = [(zlib.crc32(make(1 << bit)) ^ nothing ^ 1 << bit, 1 << bit) for bit in range(32)]
@@ -89,11 +89,11 @@ def zip_quine(name: bytes = b"again.zip") -> bytes:
         end = zips.EndRecord().written(1, len(directory), size - len(directory) - 22)
         return program(zips.local_header(told, name), final + directory + end)
 
-    return settled(make)
+    return with_own_checksum(make)
 
 
 def gzip_quine() -> bytes:
     """A gzip file that unpacks to itself."""
     before = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03"
     size = len(program(before, bytes(10)))
-    return settled(lambda crc: program(before, b"\x03\x00" + struct.pack("<II", crc, size)))
+    return with_own_checksum(lambda crc: program(before, b"\x03\x00" + struct.pack("<II", crc, size)))

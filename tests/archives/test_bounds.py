@@ -25,8 +25,8 @@ from countersign.archives.tar_reader import (
 
 def _tar(entries: Sequence[tuple[str, bytes | str]]) -> bytes:
     """A tar file of files with these bytes, and of hard links to these names."""
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+    held_stream = io.BytesIO()
+    with tarfile.open(fileobj=held_stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, content in entries:
             entry = tarfile.TarInfo(name)
             if isinstance(content, str):
@@ -35,7 +35,7 @@ def _tar(entries: Sequence[tuple[str, bytes | str]]) -> bytes:
             else:
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
-    return held.getvalue()
+    return held_stream.getvalue()
 
 
 def _read(data: bytes, limits: Limits | None = None) -> list[ArchiveMember]:
@@ -136,13 +136,13 @@ def test_a_chain_of_global_headers_is_refused(count: int) -> None:
 
 def _with_records(counts: Sequence[int]) -> bytes:
     """A tar file of empty files with these counts of PAX records."""
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w", format=tarfile.PAX_FORMAT) as archive:
+    held_stream = io.BytesIO()
+    with tarfile.open(fileobj=held_stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for place, count in enumerate(counts):
             entry = tarfile.TarInfo(f"f{place}")
             entry.pax_headers = {f"SCHILY.xattr.user.{number}": "v" for number in range(count)}
             archive.addfile(entry)
-    return held.getvalue()
+    return held_stream.getvalue()
 
 
 @pytest.mark.parametrize("is_packed", [False, True])

@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def ended(folder: Path, code: str, cpu_s: int = 20) -> subprocess.CompletedProcess[str]:
+def run_confined(folder: Path, code: str, cpu_s: int = 20) -> subprocess.CompletedProcess[str]:
     """How the code ends in a process that first confined itself to the folder."""
     environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-P", "-c", ENTER + textwrap.dedent(code), str(cpu_s)]
@@ -53,7 +53,7 @@ def ended(folder: Path, code: str, cpu_s: int = 20) -> subprocess.CompletedProce
 
 def confined(folder: Path, code: str) -> str:
     """The output of the code in a process that first confined itself to the folder."""
-    done = ended(folder, code)
+    done = run_confined(folder, code)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -126,7 +126,7 @@ def test_memory_and_time_are_bounded(folder: Path) -> None:
 
 
 def test_at_its_limit_of_cpu_time_it_ends_by_the_signal_that_names_it(folder: Path) -> None:
-    assert ended(folder, "while True: pass", cpu_s=1).returncode == -signal.SIGXCPU
+    assert run_confined(folder, "while True: pass", cpu_s=1).returncode == -signal.SIGXCPU
 
 
 def test_a_confined_process_ends_with_its_parent(folder: Path) -> None:

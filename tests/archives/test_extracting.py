@@ -32,8 +32,8 @@ def extract(request: pytest.FixtureRequest) -> Extract:
 
 def tar_of(*entries: tuple[str, bytes, int] | tuple[str, str]) -> io.BytesIO:
     """A tar file of files (name, bytes, mode), folders (name ending with a slash) and links (name, target)."""
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
         for name, content, *mode in entries:
             info = tarfile.TarInfo(name.rstrip("/"))
             if isinstance(content, str):
@@ -43,11 +43,11 @@ def tar_of(*entries: tuple[str, bytes, int] | tuple[str, str]) -> io.BytesIO:
             info.mode, info.size = mode[0], len(content)
             info.type = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE
             archive.addfile(info, io.BytesIO(content))
-    made.seek(0)
-    return made
+    stream.seek(0)
+    return stream
 
 
-def stored(tmp_path: Path, content: io.BytesIO) -> Path:
+def archive_file(tmp_path: Path, content: io.BytesIO) -> Path:
     """The archive as a file."""
     path = tmp_path / "archive"
     path.write_bytes(content.getvalue())
@@ -65,7 +65,7 @@ GOOD = (
 def test_files_folders_and_links_are_there_with_plain_modes(tmp_path: Path, extract: Extract) -> None:
     target = tmp_path / "out"
 
-    with stored(tmp_path, tar_of(*GOOD)).open("rb") as source:
+    with archive_file(tmp_path, tar_of(*GOOD)).open("rb") as source:
         done = extract(source, target, LIMITS)
 
     assert done == ExtractionCounts(files=2, folders=2, links=1, size=700_010)
@@ -81,7 +81,7 @@ def test_files_folders_and_links_are_there_with_plain_modes(tmp_path: Path, extr
 
 
 def test_a_refusal_at_the_last_entry_leaves_nothing(tmp_path: Path, extract: Extract) -> None:
-    source = stored(tmp_path, tar_of(*GOOD, ("../evil", b"x", 0o644))).open("rb")
+    source = archive_file(tmp_path, tar_of(*GOOD, ("../evil", b"x", 0o644))).open("rb")
 
     with source, pytest.raises(ArchiveRefused) as refused:
         extract(source, tmp_path / "out", LIMITS)
@@ -92,14 +92,14 @@ def test_a_refusal_at_the_last_entry_leaves_nothing(tmp_path: Path, extract: Ext
 
 
 def test_a_file_that_is_no_archive_differs_from_a_bad_archive(tmp_path: Path, extract: Extract) -> None:
-    with stored(tmp_path, io.BytesIO(b"plain text")).open("rb") as source, pytest.raises(ArchiveUnknown):
+    with archive_file(tmp_path, io.BytesIO(b"plain text")).open("rb") as source, pytest.raises(ArchiveUnknown):
         extract(source, tmp_path / "out", LIMITS)
 
     assert not (tmp_path / "out").exists()
 
 
 def test_an_empty_folder_is_filled_and_a_full_one_left_alone(tmp_path: Path, extract: Extract) -> None:
-    path = stored(tmp_path, tar_of(*GOOD))
+    path = archive_file(tmp_path, tar_of(*GOOD))
     (tmp_path / "out").mkdir()
 
     with path.open("rb") as source:
@@ -114,18 +114,18 @@ def test_a_link_in_the_place_of_the_target_is_not_followed(tmp_path: Path, extra
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out").symlink_to("elsewhere")
 
-    with stored(tmp_path, tar_of(*GOOD)).open("rb") as source, pytest.raises(TargetTaken):
+    with archive_file(tmp_path, tar_of(*GOOD)).open("rb") as source, pytest.raises(TargetTaken):
         extract(source, tmp_path / "out", LIMITS)
 
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_a_zip_file_is_unpacked_the_same_way(tmp_path: Path, extract: Extract) -> None:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a/b.txt", b"b" * 2_000_000)
 
-    with stored(tmp_path, made).open("rb") as source:
+    with archive_file(tmp_path, stream).open("rb") as source:
         done = extract(source, tmp_path / "out", LIMITS)
 
     assert done == ExtractionCounts(files=1, folders=1, links=0, size=2_000_000)

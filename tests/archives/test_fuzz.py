@@ -15,7 +15,7 @@ from countersign.archives.extraction import extract
 from countersign.archives.limits import Limits, Profile
 from countersign.kernel.errors import Refused
 from tests.archives import peers
-from tests.archives.cases import below, drain
+from tests.archives.cases import drain, paths_below
 from tests.archives.good import Tree
 from tests.archives.mutations import mutant
 from tests.figures import Figures
@@ -32,7 +32,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("stint", range(STINTS_FULL if metafunc.config.getoption("--full") else 1))
 
 
-def taken(data: bytes, limits: Limits) -> Tree | None:
+def read_or_refuse(data: bytes, limits: Limits) -> Tree | None:
     """The tree that the reader returns, or None when it refuses; any other exception is a fault."""
     try:
         found = drain(data, limits)
@@ -54,7 +54,7 @@ def hold_extracted(data: bytes, tree: Tree | None, limits: Limits, folder: Path)
         for path in sorted(target.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
         target.rmdir()
-    assert below(folder) == []
+    assert paths_below(folder) == []
 
 
 def hold_alike(data: bytes, tree: Tree) -> Iterator[str]:
@@ -75,7 +75,7 @@ def test_a_changed_archive_is_refused_or_read_as_every_other_parser_reads_it(
 
     for number in range(stint * CASES_A_STINT, stint * CASES_A_STINT + (CASES_A_STINT if is_full else CASES)):
         data, limits = mutant(number), replace(LIMITS, profile=next(profiles))
-        tree = taken(data, limits)
+        tree = read_or_refuse(data, limits)
         count["taken" if tree is not None else "refused"] += 1
         if number % EXTRACT_ONE_IN == 0:
             hold_extracted(data, tree, limits, tmp_path)

@@ -29,7 +29,7 @@ def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
     for seed in range(FULL if is_full else SAMPLE):
         made = make(seed)
         limits = replace(LIMITS, profile="strict" if seed % 2 else "compatible")
-        tree, rule = taken(made, limits)
+        tree, rule = read_or_rule(made, limits)
         count["taken" if tree is not None else "refused"] += 1
         hold_right(made, tree, rule, seed)
         if tree is not None and (seed % PROGRAMS_ONE_IN == 0 or (made.trick and is_full)):
@@ -39,7 +39,7 @@ def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
     assert min(count["taken"], count["refused"]) > (FULL if is_full else SAMPLE) // 10
 
 
-def taken(made: GeneratedArchive, limits: Limits) -> tuple[Tree | None, str]:
+def read_or_rule(made: GeneratedArchive, limits: Limits) -> tuple[Tree | None, str]:
     """The tree that the reader returns, or None and the rule of the refusal."""
     try:
         return {path: (kind, content) for path, (kind, _, content) in drain(made.data, limits).items()}, ""

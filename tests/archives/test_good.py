@@ -76,9 +76,9 @@ def test_an_archive_of_a_usual_tool_is_taken(tool: ArchiveTool, profile: Profile
     wanted = {prefix + path: entry for path, entry in wanted.items()}
 
     for tree in (read_tree(data, profile), extracted_tree(data, tmp_path / "out", profile)):
-        more = {path for path in tree.keys() - wanted.keys() if tree[path][0] != "folder"}
-        assert without_implied({path: tree[path] for path in tree.keys() - more}, wanted) == wanted
-        assert all(path.startswith(("META-INF/", "planted-1.0.dist-info/", "pyproject.toml")) for path in more)
+        further_paths = {path for path in tree.keys() - wanted.keys() if tree[path][0] != "folder"}
+        assert without_implied({path: tree[path] for path in tree.keys() - further_paths}, wanted) == wanted
+        assert all(path.startswith(("META-INF/", "planted-1.0.dist-info/", "pyproject.toml")) for path in further_paths)
 
 
 def test_names_beyond_ascii_of_a_tool_that_does_not_say_utf8_need_the_compatible_profile(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.archives.names import DEEP, ON_DISK, NamesCase
 from tests.archives.tools import planted
 
 
-def drained(folder: Path, profile: Profile = "strict", **limits: int) -> dict[str, tuple[str, bytes]]:
+def read_tree(folder: Path, profile: Profile = "strict", **limits: int) -> dict[str, tuple[str, bytes]]:
     """The whole tree."""
     found: dict[str, tuple[str, bytes]] = {}
     for entry, pieces in read_folder(folder, replace(LIMITS, profile=profile, **limits)):
@@ -75,7 +75,7 @@ def test_a_hostile_folder_is_refused(name: str, tmp_path: Path) -> None:
     make(tmp_path)
 
     with pytest.raises(ArchiveRefused) as told:
-        drained(tmp_path)
+        read_tree(tmp_path)
 
     assert told.value.rule == rule
 
@@ -87,7 +87,7 @@ def test_names_in_a_folder_keep_the_rules(each: NamesCase, tmp_path: Path) -> No
         (tmp_path / name).write_bytes(b"x")
 
     with pytest.raises(ArchiveRefused) as told:
-        drained(tmp_path)
+        read_tree(tmp_path)
 
     assert told.value.rule in each.rules.split()
 
@@ -97,7 +97,7 @@ def test_a_device_node_is_refused(tmp_path: Path) -> None:
     os.mknod(tmp_path / "n", 0o020644, os.makedev(1, 3))
 
     with pytest.raises(ArchiveRefused, match="n"):
-        drained(tmp_path)
+        read_tree(tmp_path)
 
 
 @pytest.mark.parametrize(("limit", "rule"), [("entries", "too-many-entries"), ("total_bytes", "too-large")])
@@ -106,7 +106,7 @@ def test_a_folder_keeps_to_the_limits(limit: str, rule: str, tmp_path: Path) -> 
         (tmp_path / f"{number}").write_bytes(b"two")
 
     with pytest.raises(ArchiveRefused) as told:
-        drained(tmp_path, **{limit: 3})
+        read_tree(tmp_path, **{limit: 3})
 
     assert told.value.rule == rule
 
@@ -115,7 +115,7 @@ def test_a_folder_is_read_within_its_time(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"x")
 
     with pytest.raises(ArchiveRefused) as told:
-        drained(tmp_path, seconds=0)
+        read_tree(tmp_path, seconds=0)
 
     assert told.value.rule == "too-slow"
 
@@ -124,7 +124,7 @@ def test_a_name_of_no_utf8_is_refused(tmp_path: Path) -> None:
     (Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff"))).write_bytes(b"x")
 
     with pytest.raises(ArchiveRefused) as told:
-        drained(tmp_path)
+        read_tree(tmp_path)
 
     assert told.value.rule == "not-utf8"
 
@@ -133,7 +133,7 @@ def test_a_name_of_no_utf8_is_refused(tmp_path: Path) -> None:
 def test_a_harmless_folder_is_taken_as_it_is(profile: Profile, tmp_path: Path) -> None:
     wanted = planted(tmp_path, links=True)
 
-    found = drained(tmp_path, profile)
+    found = read_tree(tmp_path, profile)
 
     assert {path: entry for path, entry in found.items() if entry[0] != "folder"} == wanted
     assert found["hollow"] == ("folder", b"")
@@ -145,4 +145,4 @@ def test_a_link_is_reported_and_never_followed(tmp_path: Path) -> None:
     (inside / "d/x").write_bytes(b"x")
     (inside / "l").symlink_to("d")
 
-    assert drained(inside).keys() - {"d"} == {"d/x", "l"}
+    assert read_tree(inside).keys() - {"d"} == {"d/x", "l"}

@@ -9,7 +9,7 @@ from tests.archives.cases import drain
 from tests.archives.zipdiff import CLASSES, DoubtfulArchive, Tree
 
 
-def taken(doubt: DoubtfulArchive) -> Tree | None:
+def read_or_refuse(doubt: DoubtfulArchive) -> Tree | None:
     """The files, or nothing when the archive was refused."""
     try:
         found = drain(doubt.data)
@@ -21,7 +21,7 @@ def taken(doubt: DoubtfulArchive) -> Tree | None:
 @cache
 def all_taken(name: str) -> list[tuple[DoubtfulArchive, Tree | None]]:
     """The archives of a class, and the accepted contents of each."""
-    return [(doubt, taken(doubt)) for doubt in CLASSES[name]()]
+    return [(doubt, read_or_refuse(doubt)) for doubt in CLASSES[name]()]
 
 
 @pytest.mark.parametrize("name", CLASSES)

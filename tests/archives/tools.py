@@ -72,12 +72,12 @@ def run(*words: str | Path, within: Path, into: Path | None = None) -> None:
         subprocess.CalledProcessError: it failed.
     """
     environment = {"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8", "HOME": str(within)}
-    done = subprocess.run(words, cwd=within, check=True, capture_output=True, env=environment, timeout=120)
+    result = subprocess.run(words, cwd=within, check=True, capture_output=True, env=environment, timeout=120)
     if into is not None:
-        into.write_bytes(done.stdout)
+        into.write_bytes(result.stdout)
 
 
-def by(program: str, *words: str) -> Callable[[Path, Path], None]:
+def run_in_folder(program: str, *words: str) -> Callable[[Path, Path], None]:
     """Run it in the folder; ARCHIVE stands for the archive's path."""
 
     def make(folder: Path, archive: Path) -> None:
@@ -167,28 +167,35 @@ def by_hatchling(folder: Path, archive: Path) -> None:
 
 
 TOOLS = [
-    ArchiveTool("zip", "zip", by("zip", "-qry", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
-    ArchiveTool("zip-stored", "zip", by("zip", "-qry0", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    ArchiveTool("zip", "zip", run_in_folder("zip", "-qry", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    ArchiveTool("zip-stored", "zip", run_in_folder("zip", "-qry0", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
     ArchiveTool("zip-streamed", "zip", piped("zip", "-qr", "-", "."), has_links=False, says_utf8=False, suffix=".zip"),
-    ArchiveTool("zip-no-folders", "zip", by("zip", "-qryD", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
-    ArchiveTool("zip-no-extras", "zip", by("zip", "-qryX", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
-    ArchiveTool("7z-zip", "7z", by("7z", "a", "-tzip", "-snl", "ARCHIVE", "."), suffix=".zip"),
-    ArchiveTool("7z-tar", "7z", by("7z", "a", "-ttar", "-snl", "ARCHIVE", "."), suffix=".tar"),
-    ArchiveTool("bsdtar-zip", "bsdtar", by("bsdtar", "-cf", "ARCHIVE", "--format=zip", "."), suffix=".zip"),
+    ArchiveTool("zip-no-folders", "zip", run_in_folder("zip", "-qryD", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    ArchiveTool("zip-no-extras", "zip", run_in_folder("zip", "-qryX", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    ArchiveTool("7z-zip", "7z", run_in_folder("7z", "a", "-tzip", "-snl", "ARCHIVE", "."), suffix=".zip"),
+    ArchiveTool("7z-tar", "7z", run_in_folder("7z", "a", "-ttar", "-snl", "ARCHIVE", "."), suffix=".tar"),
+    ArchiveTool("bsdtar-zip", "bsdtar", run_in_folder("bsdtar", "-cf", "ARCHIVE", "--format=zip", "."), suffix=".zip"),
     *(
-        ArchiveTool(f"bsdtar-{form}", "bsdtar", by("bsdtar", "-cf", "ARCHIVE", f"--format={form}", "."), suffix=".tar")
+        ArchiveTool(
+            f"bsdtar-{form}",
+            "bsdtar",
+            run_in_folder("bsdtar", "-cf", "ARCHIVE", f"--format={form}", "."),
+            suffix=".tar",
+        )
         for form in ("ustar", "pax", "gnutar", "paxr")
     ),
-    ArchiveTool("bsdtar-gz", "bsdtar", by("bsdtar", "-czf", "ARCHIVE", "."), suffix=".tar.gz"),
-    ArchiveTool("bsdtar-zst", "bsdtar", by("bsdtar", "--zstd", "-cf", "ARCHIVE", "."), suffix=".tar.zst"),
+    ArchiveTool("bsdtar-gz", "bsdtar", run_in_folder("bsdtar", "-czf", "ARCHIVE", "."), suffix=".tar.gz"),
+    ArchiveTool("bsdtar-zst", "bsdtar", run_in_folder("bsdtar", "--zstd", "-cf", "ARCHIVE", "."), suffix=".tar.zst"),
     *(
-        ArchiveTool(f"tar-{form}", "tar", by("tar", "-cf", "ARCHIVE", f"--format={form}", "."), suffix=".tar")
+        ArchiveTool(
+            f"tar-{form}", "tar", run_in_folder("tar", "-cf", "ARCHIVE", f"--format={form}", "."), suffix=".tar"
+        )
         for form in ("gnu", "pax", "ustar", "oldgnu")
     ),
-    ArchiveTool("tar-names", "tar", by("sh", "-c", 'exec tar -cf "$1" *', "sh", "ARCHIVE"), suffix=".tar"),
-    ArchiveTool("tar-gz", "tar", by("tar", "-czf", "ARCHIVE", "."), suffix=".tar.gz"),
-    ArchiveTool("tar-xz", "tar", by("tar", "-cJf", "ARCHIVE", "."), suffix=".tar.xz"),
-    ArchiveTool("tar-zst", "tar", by("tar", "--zstd", "-cf", "ARCHIVE", "."), suffix=".tar.zst"),
+    ArchiveTool("tar-names", "tar", run_in_folder("sh", "-c", 'exec tar -cf "$1" *', "sh", "ARCHIVE"), suffix=".tar"),
+    ArchiveTool("tar-gz", "tar", run_in_folder("tar", "-czf", "ARCHIVE", "."), suffix=".tar.gz"),
+    ArchiveTool("tar-xz", "tar", run_in_folder("tar", "-cJf", "ARCHIVE", "."), suffix=".tar.xz"),
+    ArchiveTool("tar-zst", "tar", run_in_folder("tar", "--zstd", "-cf", "ARCHIVE", "."), suffix=".tar.zst"),
     ArchiveTool("tarfile-gnu", "python3", by_tarfile(tarfile.GNU_FORMAT), suffix=".tar"),
     ArchiveTool("tarfile-pax", "python3", by_tarfile(tarfile.PAX_FORMAT), suffix=".tar"),
     ArchiveTool("tarfile-ustar", "python3", by_tarfile(tarfile.USTAR_FORMAT), suffix=".tar"),
@@ -201,8 +208,8 @@ TOOLS = [
     ArchiveTool("shutil-zip", "python3", by_shutil("zip", ".zip"), has_links=False, suffix=".zip"),
     ArchiveTool("shutil-gztar", "python3", by_shutil("gztar", ".tar.gz"), suffix=".tar.gz"),
     ArchiveTool("shutil-xztar", "python3", by_shutil("xztar", ".tar.xz"), suffix=".tar.xz"),
-    ArchiveTool("jar", "jar", by("jar", "cf", "ARCHIVE", "."), has_links=False, suffix=".jar"),
-    ArchiveTool("jar-stored", "jar", by("jar", "cf0M", "ARCHIVE", "."), has_links=False, suffix=".jar"),
+    ArchiveTool("jar", "jar", run_in_folder("jar", "cf", "ARCHIVE", "."), has_links=False, suffix=".jar"),
+    ArchiveTool("jar-stored", "jar", run_in_folder("jar", "cf0M", "ARCHIVE", "."), has_links=False, suffix=".jar"),
     ArchiveTool("git-tar", "git", by_git("--format=tar"), suffix=".tar"),
     ArchiveTool("git-gz", "git", by_git("--format=tar.gz"), suffix=".tar.gz"),
     ArchiveTool("git-zip", "git", by_git("--format=zip"), suffix=".zip"),

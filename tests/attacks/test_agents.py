@@ -127,11 +127,11 @@ async def test_an_anonymous_agent_reads_only_public_data(world: World) -> None:
     await world.product("north", "new-game")
     await world.product("north", "old-game", status="archived")
 
-    shown = await world.call("GET", "/products/new-game", token)
+    shown_response = await world.call("GET", "/products/new-game", token)
     releases = await world.call("GET", "/products/new-game/releases", token)
     archived = await world.call("GET", "/products/old-game", token)
 
-    assert [each.status_code for each in (shown, releases, archived)] == [200, 200, 404]
+    assert [each.status_code for each in (shown_response, releases, archived)] == [200, 200, 404]
 
 
 async def test_only_the_word_for_it_allows_an_agent(world: World) -> None:
@@ -157,12 +157,12 @@ async def test_t34_an_agent_bound_before_the_address_was_proven_gets_nothing_of_
     await world.product("north", "secret-draft", status="draft")
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
-    hidden = await world.call("GET", "/products/secret-draft", token)
+    hidden_response = await world.call("GET", "/products/secret-draft", token)
 
     async with world.store.database.transaction() as transaction:
         await people.set_role(transaction, org.id, "future@example.com", "publisher")
 
-    assert hidden.status_code == 404
+    assert hidden_response.status_code == 404
     assert (await world.call("GET", "/products/secret-draft", token)).status_code != 200
 
 
@@ -224,7 +224,7 @@ async def test_a_claim_ties_no_provider_that_the_agent_named_before_the_person(
     await world.http.post("/api/v1/auth/me", json=body)
     # What /auth/me/complete reads first, and what changes before it reads the attempt.
     read_before = await claim.registration_of_token(store, agent.claim_token)
-    await agent.again("pat@example.com")
+    await agent.attempt_again("pat@example.com")
     await pat.decide(agent.other_link)
     attempt = await claim.latest_attempt(store.database, read_before.id)
     assert attempt is not None
@@ -261,7 +261,7 @@ async def test_t32_a_dead_assertion_of_before_the_claim_ends_nothing(world: Worl
     pat = await Visitor.signed_in(world, "pat@example.com")
     agent = await RegisteredAgent.anonymous(world)
     dead = agent.answer["identity_assertion"]
-    await agent.again("pat@example.com")
+    await agent.attempt_again("pat@example.com")
     await pat.decide(agent.link, user_code=agent.code)
     token = (await agent.exchange((await agent.poll()).json()["identity_assertion"])).json()["access_token"]
 

@@ -93,7 +93,7 @@ async def test_t21_a_claim_by_e_mail_ties_no_provider_that_was_named_before(
     pat, agent = await Visitor.signed_in(world, "pat@example.com"), await RegisteredAgent.anonymous(world)
     await claimed_by(world, agent, provider.mint(ROOT_URL, sub="mallory", email="mallory@example.com"))
 
-    await agent.again("pat@example.com")
+    await agent.attempt_again("pat@example.com")
     await pat.decide(agent.link, user_code=agent.code)
 
     assert (await agent.poll()).json()["status"] == "claimed"

@@ -23,14 +23,14 @@ async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect
     padded = [get("/nothing/" + "\U0001f600" * 5_000) for _ in range(48)]
     operations = [post("/products", product("kept")), get("/nothing"), *padded]
     repeat = {"Idempotency-Key": str(uuid.uuid4())}
-    before = await batches.everything()
+    before = await batches.all_rows()
 
     first = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
     again = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
 
     assert len(first.content) > 1 << 20
     assert codes(again.json()["results"]) == codes(first.json()["results"])
-    after = await batches.everything()
+    after = await batches.all_rows()
     assert {**after, "idempotency": []} == {**before, "idempotency": []}
 
 

@@ -46,8 +46,8 @@ def works(shop: Shop, tmp_path: Path) -> JobRunner:
 
 async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(works: JobRunner) -> None:
     """Access to one build reveals nothing of another one, even when both are in one pack."""
-    await works.built(tar({"plot": SECRET, "engine": SHARED}), "2.0.0-draft")
-    await works.built(tar({"engine": SHARED}), "1.1.0")
+    await works.upload_and_process(tar({"plot": SECRET, "engine": SHARED}), "2.0.0-draft")
+    await works.upload_and_process(tar({"engine": SHARED}), "1.1.0")
     await works.publish("1.1.0")
 
     places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
@@ -67,8 +67,8 @@ def _unpacked(frame: bytes) -> bytes:
         return b""
 
 
-async def built(works: JobRunner, data: bytes) -> tuple[str, Build]:
-    artifact_id = (await works.built(data))["artifact_id"]
+async def upload_build(works: JobRunner, data: bytes) -> tuple[str, Build]:
+    artifact_id = (await works.upload_and_process(data))["artifact_id"]
     found = await builds.build(works.store.database, artifact_id)
     assert found is not None
     return artifact_id, found
@@ -76,14 +76,14 @@ async def built(works: JobRunner, data: bytes) -> tuple[str, Build]:
 
 async def test_a_build_whose_manifest_is_lost_is_made_again(works: JobRunner) -> None:
     """The repair that `artifact.verify` suggests succeeds."""
-    artifact_id, lost = await built(works, tar({"a": SHARED}))
+    artifact_id, lost = await upload_build(works, tar({"a": SHARED}))
     (await stored_file(works.store, lost.envelope_sha256)).unlink()
-    found = await works.done("artifact.verify", artifact_id)
+    found = await works.run_job("artifact.verify", artifact_id)
     assert "build.process" in found["findings"][0]["heal"]
 
-    await works.done("build.process", artifact_id, again=True)
+    await works.run_job("build.process", artifact_id, again=True)
 
-    assert (await works.done("artifact.verify", artifact_id))["ok"]
+    assert (await works.run_job("artifact.verify", artifact_id))["ok"]
 
 
 async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: JobRunner) -> None:
@@ -96,7 +96,7 @@ async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: Jo
     with pytest.raises(Unavailable):
         await works.keep(other)
 
-    again = await works.done("build.process", artifact_id)
+    again = await works.run_job("build.process", artifact_id)
     assert again["manifest_sha256"] == msgspec.to_builtins(one.result)["manifest_sha256"]
 
 
@@ -113,7 +113,7 @@ async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: Jo
 )
 async def test_a_file_that_says_nonsense_of_its_parts_says_nothing(works: JobRunner, name: str, text: str) -> None:
     """The file is part of the build, and does not stop its processing."""
-    done = await works.built(tar({name: text.encode()}))
+    done = await works.upload_and_process(tar({name: text.encode()}))
 
     assert done["files"] == 1
 
@@ -122,7 +122,7 @@ async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: 
     """The process that does the jobs of all organisations reads them. 200 files of 1 MiB would use up its memory."""
     files = {f"{number}/package.json": _package(number, 1 << 20) for number in range(20)}
 
-    done = await works.built(zipped(files), filename="game.zip")
+    done = await works.upload_and_process(zipped(files), filename="game.zip")
 
     assert done["files"] == 20
     assert done["components"] == MAX_METADATA_BYTES // (1 << 20)
@@ -156,12 +156,12 @@ async def test_a_listing_is_no_larger_than_an_answer_may_be(works: JobRunner) ->
     files = {f"{path}/{number:05}": b"" for number in range(2500)}
     artifact_id = await works.upload(zipped(files), filename="game.zip")
 
-    listed = await works.done("archive.extract", artifact_id, limit=10_000)
+    listed = await works.run_job("archive.extract", artifact_id, limit=10_000)
 
     assert len(json.dumps(listed)) < 2 << 20
     rest: list[Any] = listed["entries"]
     while listed["next_offset"] is not None:
-        listed = await works.done("archive.extract", artifact_id, limit=10_000, offset=listed["next_offset"])
+        listed = await works.run_job("archive.extract", artifact_id, limit=10_000, offset=listed["next_offset"])
         rest += listed["entries"]
     assert [each["path"] for each in rest] == list(files)
 
@@ -169,14 +169,14 @@ async def test_a_listing_is_no_larger_than_an_answer_may_be(works: JobRunner) ->
 async def test_a_number_that_is_given_after_a_change_says_the_change(works: JobRunner) -> None:
     """The statement with the highest number shows the channel's current state, even if its request was slow."""
     for version in ("1.1.0", "1.2.0"):
-        await works.built(tar({"version": version.encode()}), version)
+        await works.upload_and_process(tar({"version": version.encode()}), version)
     await works.publish("1.1.0")
-    await stated(works)
+    await channel_statement(works)
     async with works.store.database.transaction() as transaction:
         await transaction.run("UPDATE channel_statement SET expires_at = 0")
     async with works.store.database.transaction() as transaction:
         await transaction.run("UPDATE channel_statement SET expires_at = 0")
-        slow = asyncio.create_task(stated(works))
+        slow = asyncio.create_task(channel_statement(works))
         # Time to read the releases, and to wait for the row.
         await asyncio.sleep(0.5)
         await transaction.run(
@@ -190,10 +190,10 @@ async def test_a_number_that_is_given_after_a_change_says_the_change(works: JobR
 async def test_a_build_that_no_client_would_install_is_none(works: JobRunner, path: str) -> None:
     """The store signs only what clients accept, so that a channel never leads to a build that they refuse."""
     with pytest.raises(ManifestRefused):
-        await works.built(tar({path: b"{}", "game": b"x"}))
+        await works.upload_and_process(tar({path: b"{}", "game": b"x"}))
 
 
-async def stated(works: JobRunner) -> dict[str, Any]:
+async def channel_statement(works: JobRunner) -> dict[str, Any]:
     state = await works.get("/channels/stable")
     return json.loads(base64.b64decode(state["statement"]["payload"]))
 
@@ -208,21 +208,21 @@ async def test_a_name_with_a_zero_byte_is_only_unknown(works: JobRunner, part: s
 
 async def test_the_blobs_of_a_build_are_never_collected(works: JobRunner) -> None:
     """Packs, signed manifests and deltas are kept as long as a build refers to them, however old they are."""
-    first = await works.built(tar({"a": SHARED}), "1.1.0")
+    first = await works.upload_and_process(tar({"a": SHARED}), "1.1.0")
     await works.publish("1.1.0")
-    second = await works.built(tar({"a": SHARED[:500_000] + b"inserted" + SHARED[500_000:]}), "1.2.0")
+    second = await works.upload_and_process(tar({"a": SHARED[:500_000] + b"inserted" + SHARED[500_000:]}), "1.2.0")
     pair = {"from_artifact": first["artifact_id"], "to_artifact": second["artifact_id"]}
-    assert (await works.done("delta.make", "", **pair))["deltas"] == 1
+    assert (await works.run_job("delta.make", "", **pair))["deltas"] == 1
     database = works.store.database
     used = "SELECT sha256 FROM pack UNION SELECT envelope_sha256 FROM build UNION SELECT sha256 FROM delta"
     digests = [sha256 for (sha256,) in await database.fetch(used)]
-    later = clock.later(clock.now(), seconds=86_400)
+    later_time = clock.later(clock.now(), seconds=86_400)
 
-    assert not set(digests) & {sha256 async for sha256 in blobs.unused(database, later)}
+    assert not set(digests) & {sha256 async for sha256 in blobs.unused(database, later_time)}
     for sha256 in digests:
-        await blobs.condemn(database, sha256, later)
+        await blobs.condemn(database, sha256, later_time)
     assert await blobs.condemned(database, 100) == []
-    with clock.fixed(later):
+    with clock.fixed(later_time):
         await blob_gc.collect(works.store)
     assert len(digests) >= 5
     assert [await works.store.blobs.size(sha256) is None for sha256 in digests] == [False] * len(digests)
@@ -230,7 +230,7 @@ async def test_the_blobs_of_a_build_are_never_collected(works: JobRunner) -> Non
 
 async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: JobRunner) -> None:
     """A new build may use a chunk again between its detection as unused and its removal."""
-    await works.built(tar({"a": SHARED}))
+    await works.upload_and_process(tar({"a": SHARED}))
     ((org_id, name),) = await works.store.database.fetch("SELECT org_id, id FROM chunk ORDER BY id LIMIT 1")
 
     async with works.store.database.transaction() as transaction:
@@ -239,15 +239,15 @@ async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: JobRunn
 
 async def test_a_signed_manifest_of_another_build_is_not_believed(works: JobRunner) -> None:
     """The organisation's signature alone does not make it this build's manifest."""
-    artifact_id, mine = await built(works, tar({"a": b"mine"}))
-    other_id = (await works.built(tar({"a": b"another"}), "1.2.0"))["artifact_id"]
+    artifact_id, mine = await upload_build(works, tar({"a": b"mine"}))
+    other_id = (await works.upload_and_process(tar({"a": b"another"}), "1.2.0"))["artifact_id"]
     other = await builds.build(works.store.database, other_id)
     assert other is not None
     (await stored_file(works.store, mine.envelope_sha256)).write_bytes(
         (await stored_file(works.store, other.envelope_sha256)).read_bytes()
     )
 
-    found = await works.done("artifact.verify", artifact_id)
+    found = await works.run_job("artifact.verify", artifact_id)
 
     assert [each["kind"] for each in found["findings"]] == ["manifest"]
 
@@ -258,7 +258,7 @@ async def test_no_shared_cache_stores_a_sold_file(works: JobRunner) -> None:
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
     product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
     sold = JobRunner(shop._replace(product_id=product_id), works.folder)
-    await sold.built(tar({"a": b"a"}), "1.0.0")
+    await sold.upload_and_process(tar({"a": b"a"}), "1.0.0")
     await sold.publish("1.0.0")
     await world.person("buyer@example.org")
     await world.grant("buyer@example.org", product_id)
@@ -279,10 +279,10 @@ async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_p
     product = OwnedProduct(artifact.product_id, artifact.org_id, artifact.org, artifact.product, "draft", "free", 0)
     owned = OwnedRelease(product, artifact.release_id, artifact.version, artifact.channel, "draft")
     seen = await draft_removal.builds_of(works.store, artifact.release_id)
-    await works.done("build.process", artifact_id)
+    await works.run_job("build.process", artifact_id)
 
     with pytest.raises(JustChanged):
         async with works.store.database.transaction() as transaction:
             await draft_removal.remove(transaction, owned, seen)
 
-    assert (await works.done("artifact.verify", artifact_id))["ok"]
+    assert (await works.run_job("artifact.verify", artifact_id))["ok"]

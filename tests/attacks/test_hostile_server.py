@@ -55,11 +55,11 @@ def test_a_redirect_leads_to_no_other_protocol(
     shop(script)
     script.say(302, {}, Location=location)
 
-    ended = run("download", "north/game", "--server", script.url, COUNTERSIGN_TOKEN="token")
+    ended_result = run("download", "north/game", "--server", script.url, COUNTERSIGN_TOKEN="token")
 
-    assert ended.returncode == 1
-    assert "Traceback" not in ended.stderr
-    assert "redirect" in ended.stderr
+    assert ended_result.returncode == 1
+    assert "Traceback" not in ended_result.stderr
+    assert "redirect" in ended_result.stderr
     assert not (tmp_path / "game.bin").exists()
 
 
@@ -73,10 +73,10 @@ def test_a_link_laid_in_the_way_of_a_download_is_not_written_through(
     shop(script)
     script.answers += [(200, {}, CONTENT)] * 3
 
-    ended = run("download", "north/game", "--server", script.url, COUNTERSIGN_TOKEN="token")
+    ended_result = run("download", "north/game", "--server", script.url, COUNTERSIGN_TOKEN="token")
 
     assert victim.read_bytes() == b"mine"
-    assert ended.returncode == 1
+    assert ended_result.returncode == 1
     assert not (tmp_path / "game.bin").exists()
 
 
@@ -84,10 +84,10 @@ def test_a_wait_of_thousands_of_digits_is_only_a_long_one(run: Run, scripted: Ca
     script = scripted()
     script.say(503, {}, Retry_After="9" * 5_000)
 
-    ended = run("download", "north/game", "--server", script.url, COUNTERSIGN_TOKEN="token")
+    ended_result = run("download", "north/game", "--server", script.url, COUNTERSIGN_TOKEN="token")
 
-    assert ended.returncode == 6
-    assert "Traceback" not in ended.stderr
+    assert ended_result.returncode == 6
+    assert "Traceback" not in ended_result.stderr
 
 
 @pytest.mark.parametrize("size", [-5, 1 << 63, 10**400])
@@ -97,11 +97,11 @@ def test_a_size_that_no_file_has_is_not_understood(run: Run, scripted: Callable[
     listed = {"version": "1.0.0", "channel": "stable", "published_at": "x", "artifacts": [{**ARTIFACT, "size": 12345}]}
     script.answers.append((200, {}, msgspec.json.encode([listed]).replace(b"12345", b"%d" % size)))
 
-    ended = run("download", "north/game", "--server", script.url, COUNTERSIGN_TOKEN="token")
+    ended_result = run("download", "north/game", "--server", script.url, COUNTERSIGN_TOKEN="token")
 
-    assert ended.returncode == 1
-    assert "not understood" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    assert ended_result.returncode == 1
+    assert "not understood" in ended_result.stderr
+    assert "Traceback" not in ended_result.stderr
 
 
 @pytest.mark.parametrize("interval", [-1, 10**30])
@@ -121,10 +121,10 @@ def test_a_server_that_asks_for_no_pause_is_not_asked_for_ever(
     script.say(200, {"claim_token": "c", "claim": claim})
     script.answers += [(200, {}, b'{"sub": "x", "status": "pending"}')] * 50
 
-    ended = run("login", "--email", "a@example.com", "--server", script.url)
+    ended_result = run("login", "--email", "a@example.com", "--server", script.url)
 
-    assert ended.returncode == 4
-    assert "in time" in ended.stderr
+    assert ended_result.returncode == 4
+    assert "in time" in ended_result.stderr
     assert len(script.seen) < 10
 
 

@@ -72,12 +72,15 @@ async def test_a_page_of_jobs_with_large_results_is_small(works: JobRunner) -> N
     async with store.database.transaction() as transaction:
         await transaction.run("UPDATE job SET status = 'completed', result = $1, finished_at = created_at", result)
 
-    listed = await world.call("GET", "/jobs", works.shop.token)
-    shown = await world.call("GET", f"/jobs/{job_id}", works.shop.token)
+    listed_response = await world.call("GET", "/jobs", works.shop.token)
+    shown_response = await world.call("GET", f"/jobs/{job_id}", works.shop.token)
 
-    assert len(listed.content) < 10_000
-    assert (listed.json()["items"][0]["status"], listed.json()["items"][0]["result"]) == ("completed", None)
-    assert len(shown.json()["result"]["entries"]) == 1000
+    assert len(listed_response.content) < 10_000
+    assert (listed_response.json()["items"][0]["status"], listed_response.json()["items"][0]["result"]) == (
+        "completed",
+        None,
+    )
+    assert len(shown_response.json()["result"]["entries"]) == 1000
 
 
 async def _errand(works: JobRunner) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from countersign.store.app import ROUTES
-from tests.contract.scenes import everything
+from tests.contract.scenes import all_rows
 from tests.store.auth.agents.people import RegisteredAgent, Visitor, csrf_of
 from tests.store.auth.oauth.conftest import (
     BACK,
@@ -21,7 +21,7 @@ from tests.store.auth.oauth.conftest import (
     new_client,
     new_person,
 )
-from tests.store.auth.oauth.conftest import told as sent_back
+from tests.store.auth.oauth.conftest import redirect_parameters as sent_back
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
@@ -81,14 +81,14 @@ async def test_sec_fetch_site_a_form_that_another_site_sends_does_nothing(world:
     sent: dict[str, Any] = {"data": forms.get(path, {"email": PAT} if path != "/auth/prove" else {"token": "none"})}
     if path == "/auth/session/token":
         sent = {"json": {"scope": "read:library"}}
-    before, signed_in = await everything(world.store), await sessions_of(world)
+    before, signed_in = await all_rows(world.store), await sessions_of(world)
 
     for headers in FOREIGN:
         answer = await world.http.post(target, headers=[*headers, ("Cookie", cookie_of(person))], **sent)
         assert answer.status_code == 403, (headers, answer.text)
         assert "set-cookie" not in answer.headers
         assert "location" not in answer.headers
-    assert await everything(world.store) == before
+    assert await all_rows(world.store) == before
     assert await sessions_of(world) == signed_in
     ours = [("Sec-Fetch-Site", "same-origin"), ("Origin", ROOT_URL), ("Cookie", cookie_of(person))]
     assert (await world.http.post(target, headers=ours, **sent)).status_code != 403
@@ -180,21 +180,21 @@ async def test_fixation_a_form_from_before_the_sign_in_decides_nothing_after_it(
 @pytest.mark.parametrize("prompt", ["none", "none consent", "NONE", ""])
 async def test_prompt_none_gets_no_code_that_the_person_did_not_allow(world: World, prompt: str) -> None:
     of_north = await new_client(world)
-    made = (await world.http.post("/auth/clients", json={"redirect_uris": [BACK]})).json()
+    created_body = (await world.http.post("/auth/clients", json={"redirect_uris": [BACK]})).json()
     stranger, browser = Browser(world), await arrived(world)
-    for client in (of_north, KnownClient(made["client_id"], made["client_secret"])):
+    for client in (of_north, KnownClient(created_body["client_id"], created_body["client_secret"])):
         asked = {**asking(client), "prompt": prompt}
 
         unknown = await stranger.get(ASK, asked)
-        known = await browser.get(ASK, asked)
-        posted = await browser.post(ASK, {**asked, "decision": "allow"})
+        known_response = await browser.get(ASK, asked)
+        posted_response = await browser.post(ASK, {**asked, "decision": "allow"})
 
         assert unknown.headers["location"].startswith("/auth/signin")
         assert BACK not in unknown.headers["location"].partition("?")[0]
-        assert known.status_code == 200
-        assert "Deny" in known.text
-        assert "location" not in known.headers
-        assert (posted.status_code, posted.json()["code"]) == (403, "form_expired")
+        assert known_response.status_code == 200
+        assert "Deny" in known_response.text
+        assert "location" not in known_response.headers
+        assert (posted_response.status_code, posted_response.json()["code"]) == (403, "form_expired")
     given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
     assert list(given) == []
 
@@ -205,11 +205,11 @@ async def test_prompt_none_widens_no_consent_that_was_given(world: World) -> Non
     await code_for(browser, client, scope="read:library")
 
     wider = await browser.get(ASK, {**asking(client, scope="read:library read:products"), "prompt": "none"})
-    same = await browser.get(ASK, {**asking(client, scope="read:library"), "prompt": "none"})
+    same_response = await browser.get(ASK, {**asking(client, scope="read:library"), "prompt": "none"})
 
     assert wider.status_code == 200
     assert "see listings" in wider.text
-    assert parse_qs(urlsplit(same.headers["location"]).query)["code"]
+    assert parse_qs(urlsplit(same_response.headers["location"]).query)["code"]
 
 
 async def arrived(world: World) -> Browser:

@@ -196,12 +196,12 @@ def test_a_disk_that_is_mounted_inside_of_an_installation_is_not_emptied(app: Pa
     paths = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])}
     command = ["unshare", "--mount", sys.executable, "-c", MOUNTED, app, volume]
 
-    done = subprocess.run(command, env={**os.environ, **paths}, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, env={**os.environ, **paths}, capture_output=True, text=True, check=False)
 
-    if "mount" in done.stderr and "permission denied" in done.stderr.lower():
+    if "mount" in result.stderr and "permission denied" in result.stderr.lower():
         pytest.skip("nothing may be mounted here")
     assert (volume / "save").read_text() == "precious"
-    assert "my saves is a file system" in done.stdout, done.stderr
+    assert "my saves is a file system" in result.stdout, result.stderr
 
 
 def test_two_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,11 +286,11 @@ def dry_pull(run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path) -
     def pulled(state: ChannelState, by: SigningKey) -> str:
         script.answers.clear()
         offered(script, SIGNED, state, by)
-        ended = run(
+        ended_result = run(
             *("pull", "toolsmith/bench", tmp_path / "app", "--server", script.url),
             *("--version", "1.0", "--platform", "linux", "--dry-run"),
         )
-        return ended.stderr if ended.returncode else ""
+        return ended_result.stderr if ended_result.returncode else ""
 
     return pulled
 
@@ -378,11 +378,11 @@ def test_an_invalid_address_is_reported_as_invalid(
     script.answers.pop()
     script.say(200, msgspec.to_builtins(msgspec.structs.replace(places, packs=packs, artifact_url=address)))
 
-    ended = run(
+    ended_result = run(
         *("pull", "toolsmith/bench", tmp_path / "app", "--server", script.url),
         *("--version", "1.0", "--platform", "linux"),
     )
 
-    assert ended.returncode == 1
-    assert "not http or https" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    assert ended_result.returncode == 1
+    assert "not http or https" in ended_result.stderr
+    assert "Traceback" not in ended_result.stderr

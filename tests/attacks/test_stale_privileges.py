@@ -25,7 +25,7 @@ async def signed_in(world: World) -> str:
     return person.id
 
 
-async def exchanged(world: World, body: dict[str, str]) -> str:
+async def exchange_code(world: World, body: dict[str, str]) -> str:
     answer = await world.call("POST", "/auth/session/token", headers=OWN_PAGE, json=body)
     assert answer.status_code == 200
     return str(answer.json()["access_token"])
@@ -37,7 +37,7 @@ BODIES = [{}, {"scope": "admin:org"}]
 @pytest.mark.parametrize("body", BODIES)
 async def test_a_token_of_a_session_does_not_outlive_the_sign_out(world: World, body: dict[str, str]) -> None:
     await signed_in(world)
-    token = await exchanged(world, body)
+    token = await exchange_code(world, body)
     assert (await world.call("GET", "/org", token)).status_code == 200
 
     await world.call("POST", "/auth/signout", headers=OWN_PAGE)
@@ -48,7 +48,7 @@ async def test_a_token_of_a_session_does_not_outlive_the_sign_out(world: World, 
 @pytest.mark.parametrize("body", BODIES)
 async def test_a_token_of_a_session_does_not_outlive_the_password(world: World, body: dict[str, str]) -> None:
     person_id = await signed_in(world)
-    token = await exchanged(world, body)
+    token = await exchange_code(world, body)
 
     async with world.store.database.transaction() as transaction:
         await people.set_password(transaction, person_id, await passwords.hash_password("another password"))
@@ -63,7 +63,7 @@ async def test_a_token_of_a_session_ends_when_the_session_does(world: World, bod
     near_its_end = clock.later(clock.now(), seconds=life_s - 600)
 
     with clock.fixed(near_its_end):
-        token = await exchanged(world, body)
+        token = await exchange_code(world, body)
         assert (await world.call("GET", "/org", token)).status_code == 200
     with clock.fixed(clock.later(near_its_end, seconds=700)):
         answer = await world.call("GET", "/org", token)
@@ -73,7 +73,7 @@ async def test_a_token_of_a_session_ends_when_the_session_does(world: World, bod
 
 async def test_a_limited_token_of_a_session_stays_limited(world: World) -> None:
     await signed_in(world)
-    token = await exchanged(world, {"scope": "read:products"})
+    token = await exchange_code(world, {"scope": "read:products"})
 
     answer = await world.call("GET", "/org", token)
 
@@ -87,12 +87,14 @@ async def test_an_upload_address_brings_nothing_into_a_yanked_release(world: Wor
     path = "/products/quiet-harbour/releases"
     await world.call("POST", path, token, json={"version": "1.0.0", "channel": "stable", "notes_only": True})
     await world.call("POST", f"{path}/1.0.0/publish", token)
-    announced = await world.call("POST", f"{path}/1.0.0/artifacts", token, json={"filename": "late.bin", "size": 4})
+    announced_response = await world.call(
+        "POST", f"{path}/1.0.0/artifacts", token, json={"filename": "late.bin", "size": 4}
+    )
     await world.call("POST", f"{path}/1.0.0/yank", token, json={"reason": "it was not ours"})
 
-    sent = await world.http.put(announced.json()["upload_url"], content=b"evil")
+    sent_response = await world.http.put(announced_response.json()["upload_url"], content=b"evil")
 
-    assert sent.status_code == 404
+    assert sent_response.status_code == 404
     (release,) = (await world.call("GET", path, token)).json()
     assert release["artifacts"] == []
 
@@ -106,8 +108,8 @@ async def test_an_upload_address_ends_with_the_right_of_its_announcer(world: Wor
     addresses: list[str] = []
     for number, token in enumerate((publisher, client)):
         body = {"filename": f"{number}.zip", "size": 3}
-        announced = await world.call("POST", "/products/one/releases/1.0.0/artifacts", token, json=body)
-        addresses.append(announced.json()["upload_url"])
+        announced_response = await world.call("POST", "/products/one/releases/1.0.0/artifacts", token, json=body)
+        addresses.append(announced_response.json()["upload_url"])
         assert (await world.http.get(addresses[-1])).status_code == 200
 
     await world.call("DELETE", "/org/members", owner, params={"email": "leaver@north.example"})
@@ -128,9 +130,9 @@ async def test_a_sign_in_with_the_old_password_under_way_opens_no_session_after_
 
     async def verified_just_before_the_change(password: str, stored: str | None) -> bool:
         is_right = await verify(password, stored)
-        hashed = await passwords.hash_password("the new password")
+        password_hash = await passwords.hash_password("the new password")
         async with store.database.transaction() as transaction:
-            await people.set_password(transaction, person.id, hashed)
+            await people.set_password(transaction, person.id, password_hash)
         return is_right
 
     monkeypatch.setattr(passwords, "verify", verified_just_before_the_change)

@@ -16,11 +16,11 @@ async def test_a_key_is_offered_no_tool_that_is_no_keys_to_use(desk: McpDesk, ti
     sent = {"X-API-Key": provisioned.json()["api_key"]}
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
-    listed = await world.http.post("/mcp", json=asked, headers=sent)
+    listed_response = await world.http.post("/mcp", json=asked, headers=sent)
     anybody = await world.http.post("/mcp", json=asked)
     job = await world.http.post("/mcp", json=tool("get_job", job_id="x"), headers=sent)
 
-    assert listed.json() == anybody.json()
+    assert listed_response.json() == anybody.json()
     assert (job.status_code, job.json()["detail"]) == (401, "the tool get_job needs a token")
 
 

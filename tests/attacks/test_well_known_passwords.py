@@ -27,8 +27,8 @@ async def test_the_service_starts_after_well_known_passwords_are_replaced(demo_w
         for email in (demo.PLAYER, demo.PUBLISHER):
             person = await queries.person_with_email(transaction, email)
             assert person is not None
-            hashed = await passwords.hash_password("a password of my own")
-            await people.set_password(transaction, person.id, hashed)
+            password_hash = await passwords.hash_password("a password of my own")
+            await people.set_password(transaction, person.id, password_hash)
 
     assert "Sign in" in await store_service.prepare(replace(store, is_loopback=False), is_demo=False)
 

@@ -82,7 +82,7 @@ def installation(tmp_path: Path) -> Installation:
     return Installation(tmp_path)
 
 
-async def made(installation: Installation) -> None:
+async def make_archive(installation: Installation) -> None:
     """Make the whole archive."""
     backup = installation.begun()
     await backup.begin({KEY: b"key"})
@@ -94,7 +94,7 @@ def test_an_archive_contains_every_blob_at_its_path(installation: Installation) 
     async def run() -> list[str]:
         digests = [await installation.add(b"%d" % number * number) for number in (0, 1, 40)]
         digests.append(await installation.add(random.Random(1).randbytes(3 << 20)))
-        await made(installation)
+        await make_archive(installation)
         return digests
 
     digests = asyncio.run(run())
@@ -137,7 +137,7 @@ def test_a_blob_that_was_lost_before_is_named_and_everything_else_is_kept(instal
         path = await installation.store.file(changed, Path())
         path.chmod(0o600)
         path.write_bytes(b"chanced")
-        await made(installation)
+        await make_archive(installation)
         return lost, changed
 
     damaged = asyncio.run(run())
@@ -160,7 +160,7 @@ def test_a_store_that_ends_too_early_makes_no_archive_that_cannot_be_read(instal
     async def run() -> str:
         sha256 = await installation.add(random.Random(1).randbytes(3 << 20))
         installation.store = CutBlobStore(installation.path.parent / "blobs", reserve_bytes=0)
-        await made(installation)
+        await make_archive(installation)
         return sha256
 
     sha256 = asyncio.run(run())
@@ -174,7 +174,7 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
     async def run() -> None:
         for number in range(5):
             await installation.add(random.Random(number).randbytes(30_000))
-        await made(installation)
+        await make_archive(installation)
 
     asyncio.run(run())
     whole = installation.archive.getvalue()

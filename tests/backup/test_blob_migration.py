@@ -21,7 +21,7 @@ KNOWN = "SELECT 1 FROM blob WHERE sha256 = $1"
 CONTENTS = (b"one", b"two" * 1000)
 
 
-async def sealed(store: BlobStore, content: bytes) -> str:
+async def seal(store: BlobStore, content: bytes) -> str:
     """Encrypt the bytes, and return their digest."""
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -33,7 +33,7 @@ async def sealed(store: BlobStore, content: bytes) -> str:
     return sha256
 
 
-async def installed(folder: Path) -> SqliteDatabases:
+async def new_databases(folder: Path) -> SqliteDatabases:
     """A database that refers to the contents."""
     path = folder / "store.sqlite"
     database = await open_sqlite(path, reserve_bytes=0)
@@ -48,9 +48,9 @@ async def installed(folder: Path) -> SqliteDatabases:
 async def test_blobs_are_copied_compared_and_distinguished(tmp_path: Path) -> None:
     here = open_blobs("", tmp_path / "here", reserve_bytes=0)
     there = open_blobs("", tmp_path / "there", reserve_bytes=0)
-    databases = await installed(tmp_path)
+    databases = await new_databases(tmp_path)
     moving = BlobMigration(databases, BlobSource(here, "store", LIVE), there, lambda what, done: None)
-    first, second = [await sealed(here, each) for each in CONTENTS]
+    first, second = [await seal(here, each) for each in CONTENTS]
 
     await moving.require_own(KNOWN)
     await moving.begin()
@@ -82,6 +82,6 @@ async def test_blobs_are_copied_compared_and_distinguished(tmp_path: Path) -> No
         with pytest.raises(NotMovable, match=second):
             await again.end(snapshot)
 
-    await sealed(there, b"somebody's")
+    await seal(there, b"somebody's")
     with pytest.raises(NotEmpty):
         await again.require_own(KNOWN)

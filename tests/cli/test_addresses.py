@@ -22,13 +22,13 @@ SERVE = ("serve", "--distribution-port", "0", "--records-port", "0")
 def test_serve_names_the_setting_and_not_the_password(name: str, run: Run, tmp_path: Path) -> None:
     settings = {name: NAMES[name], "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
 
-    done = run(*SERVE, "--data", tmp_path / "data", **settings)
+    result = run(*SERVE, "--data", tmp_path / "data", **settings)
     working = run(*SERVE, "--workers", "2", "--data", tmp_path / "data", **settings)
 
-    assert done.returncode == Exit.USAGE, done.stdout + done.stderr
+    assert result.returncode == Exit.USAGE, result.stdout + result.stderr
     assert working.returncode == Exit.USAGE, working.stdout + working.stderr
-    assert "Traceback" not in done.stdout + done.stderr + working.stdout + working.stderr
-    require_told(name, done.stdout + done.stderr)
+    assert "Traceback" not in result.stdout + result.stderr + working.stdout + working.stderr
+    require_told(name, result.stdout + result.stderr)
     require_told(name, working.stdout + working.stderr)
 
 
@@ -48,21 +48,21 @@ def test_each_command_names_the_database_setting(command: tuple[str, ...], run: 
     name = "COUNTERSIGN_DATABASE_URL"
     settings = {name: NAMES[name], "COUNTERSIGN_MASTER_KEY": MASTER_KEY, "COUNTERSIGN_BACKUP_PASSPHRASE": PASSPHRASE}
 
-    done = run(*command, "--data", tmp_path / "data", **settings)
+    result = run(*command, "--data", tmp_path / "data", **settings)
 
-    assert done.returncode != Exit.OK
-    assert "Traceback" not in done.stdout + done.stderr
-    require_told(name, done.stdout + done.stderr)
+    assert result.returncode != Exit.OK
+    assert "Traceback" not in result.stdout + result.stderr
+    require_told(name, result.stdout + result.stderr)
 
 
 def test_a_move_to_such_an_address_is_refused(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
     run("org", "create", "acme", "--name", "Acme", "--data", data)
 
-    done = run("db", "migrate", "--to", NAMES["COUNTERSIGN_DATABASE_URL"], "--data", data)
+    result = run("db", "migrate", "--to", NAMES["COUNTERSIGN_DATABASE_URL"], "--data", data)
 
-    assert done.returncode == Exit.USAGE, done.stderr
-    require_told("--to", done.stdout + done.stderr)
+    assert result.returncode == Exit.USAGE, result.stderr
+    require_told("--to", result.stdout + result.stderr)
 
 
 def require_told(name: str, said: str) -> None:

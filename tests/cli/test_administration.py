@@ -34,11 +34,11 @@ def tenant(run: Run, tmp_path: Path) -> Path:
 
 
 def test_a_client_made_here_signs_in_to_the_server_and_its_secret_is_shown_once(run: Run, tenant: Path) -> None:
-    made = run(
+    created_result = run(
         *("client", "create", "acme", "--name", "CI", "--scope", "read:library admin:org"),
         *("--data", tenant, "--json"),
     )
-    client = json.loads(made.stdout)
+    client = json.loads(created_result.stdout)
     with served(tenant) as server:
         me = run(
             *("whoami", "--json", "--server", server.url),
@@ -48,18 +48,18 @@ def test_a_client_made_here_signs_in_to_the_server_and_its_secret_is_shown_once(
 
     assert me.returncode == Exit.OK, me.stderr
     assert json.loads(me.stdout)["orgs"] == ["acme"]
-    assert client["client_secret"] not in me.stdout + me.stderr + made.stderr
+    assert client["client_secret"] not in me.stdout + me.stderr + created_result.stderr
     assert client["client_secret"] not in server.log.read_text()
     assert client["client_secret"].encode() not in (tenant / "distribution.sqlite").read_bytes()
 
 
 def test_a_token_issued_here_is_accepted_by_the_server_on_whatever_port(run: Run, tenant: Path) -> None:
     with served(tenant) as server:
-        issued = run("token", "issue", "owner@example.com", "--scope", "read:library", "--data", tenant)
-        me = run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=issued.stdout.strip())
+        issued_result = run("token", "issue", "owner@example.com", "--scope", "read:library", "--data", tenant)
+        me = run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=issued_result.stdout.strip())
 
-    assert issued.stdout.count("\n") == 1
-    assert issued.stdout.strip() not in issued.stderr
+    assert issued_result.stdout.count("\n") == 1
+    assert issued_result.stdout.strip() not in issued_result.stderr
     assert me.returncode == Exit.OK, me.stderr
     assert "owner@example.com" in me.stdout
     assert "scopes: read:library\n" in me.stdout
@@ -86,24 +86,24 @@ def test_a_client_is_registered_with_the_addresses_people_return_to(run: Run, te
     wanted = ("client", "create", "acme", "--name", "App", "--scope", "read:library", "--data", tenant)
     back, local = "https://app.example/back", "http://127.0.0.1/cb"
 
-    made = run(*wanted, "--redirect-uri", back, "--redirect-uri", local, "--json")
+    created_result = run(*wanted, "--redirect-uri", back, "--redirect-uri", local, "--json")
     unsafe = run(*wanted, "--redirect-uri", "http://app.example/back")
 
-    assert json.loads(made.stdout)["redirect_uris"] == [back, local]
+    assert json.loads(created_result.stdout)["redirect_uris"] == [back, local]
     assert unsafe.returncode == Exit.FAILED
     assert "/redirect_uris/0: must be https" in unsafe.stderr
 
 
 def test_the_exit_code_shows_whether_a_thing_exists(run: Run, tenant: Path) -> None:
-    taken = run("org", "create", "acme", "--name", "Again", "--data", tenant)
+    taken_result = run("org", "create", "acme", "--name", "Again", "--data", tenant)
     nobody = run("token", "issue", "nobody@example.com", "--data", tenant)
     no_org = run("client", "create", "none", "--name", "x", "--scope", "read:library", "--data", tenant)
     no_scope = run("client", "create", "acme", "--name", "x", "--scope", "root", "--data", tenant)
     weak = run("person", "create", "new@example.com", "--password-stdin", "--data", tenant, stdin="short\n")
 
-    codes = [each.returncode for each in (taken, nobody, no_org, no_scope, weak)]
+    codes = [each.returncode for each in (taken_result, nobody, no_org, no_scope, weak)]
     assert codes == [Exit.CONFLICT, Exit.NOT_FOUND, Exit.NOT_FOUND, Exit.FAILED, Exit.FAILED]
-    assert all("Traceback" not in each.stderr for each in (taken, nobody, no_org, no_scope, weak))
+    assert all("Traceback" not in each.stderr for each in (taken_result, nobody, no_org, no_scope, weak))
 
 
 def test_the_data_directory_is_the_owners_alone(tenant: Path) -> None:
@@ -114,32 +114,35 @@ def test_the_data_directory_is_the_owners_alone(tenant: Path) -> None:
 def test_db_upgrade_shows_what_it_would_do_and_does_it_once(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
 
-    planned = run("db", "upgrade", "--dry-run", "--json", "--data", data)
+    planned_result = run("db", "upgrade", "--dry-run", "--json", "--data", data)
     untouched = not data.exists()
-    done = run("db", "upgrade", "--json", "--data", data)
-    again = run("db", "upgrade", "--json", "--data", data)
+    result = run("db", "upgrade", "--json", "--data", data)
+    second_result = run("db", "upgrade", "--json", "--data", data)
     used = [
         run("org", "create", "acme", "--name", "Acme", "--data", data),
         run("user", "create", "bob", "--data", data),
     ]
 
-    assert json.loads(planned.stdout)["services"] == ["distribution", "records"]
-    assert {each.partition(":")[0] for each in json.loads(planned.stdout)["pending"]} == {"distribution", "records"}
+    assert json.loads(planned_result.stdout)["services"] == ["distribution", "records"]
+    assert {each.partition(":")[0] for each in json.loads(planned_result.stdout)["pending"]} == {
+        "distribution",
+        "records",
+    }
     assert untouched
-    assert json.loads(done.stdout)["applied"] == json.loads(planned.stdout)["pending"]
-    assert json.loads(again.stdout)["applied"] == []
+    assert json.loads(result.stdout)["applied"] == json.loads(planned_result.stdout)["pending"]
+    assert json.loads(second_result.stdout)["applied"] == []
     assert [each.returncode for each in used] == [Exit.OK, Exit.OK], [each.stderr for each in used]
 
 
 def test_db_upgrade_makes_no_service_that_is_not_kept_unless_it_is_named(run: Run, tenant: Path) -> None:
     plain = run("db", "upgrade", "--data", tenant)
     untouched = not (tenant / "records.sqlite").exists()
-    named = run("db", "upgrade", "records", "--json", "--data", tenant)
+    named_result = run("db", "upgrade", "records", "--json", "--data", tenant)
 
     assert plain.stdout == "Were up to date: distribution.\n"
     assert "countersign db upgrade records" in plain.stderr
     assert untouched
-    assert json.loads(named.stdout)["services"] == ["records"]
+    assert json.loads(named_result.stdout)["services"] == ["records"]
     assert (tenant / "records.sqlite").exists()
 
 
@@ -154,36 +157,42 @@ def test_codes_are_issued_redeemed_and_owned(run: Run, demo_store: Running, tmp_
     person = run("person", "create", "buyer@example.com", "--data", demo_store.data)
     token = {"COUNTERSIGN_TOKEN": demo_store.token("buyer@example.com")}
 
-    issued = run(
+    issued_result = run(
         *("codes", "issue", f"northwind-games/{slug}", "--kind", "license", "--count", "3"),
         *("--expires", "30d", "--output", "codes.csv", *server),
         **client,
     )
     head, *codes = (tmp_path / "codes.csv").read_text().split()
-    redeemed = run("redeem", codes[0].lower(), *server, **token)
-    again = run("redeem", codes[0], *server, **token)
+    redeemed_result = run("redeem", codes[0].lower(), *server, **token)
+    second_result = run("redeem", codes[0], *server, **token)
     unknown = run("redeem", "AAAAA-AAAAA-AAAAA-AAAAA", *server, **token)
-    owned = run("library", *server, **token)
+    owned_result = run("library", *server, **token)
 
-    assert person.returncode == issued.returncode == redeemed.returncode == again.returncode == Exit.OK, issued.stderr
+    assert (
+        person.returncode
+        == issued_result.returncode
+        == redeemed_result.returncode
+        == second_result.returncode
+        == Exit.OK
+    ), issued_result.stderr
     assert (head, len(codes)) == ("code", 3)
     assert stat.S_IMODE((tmp_path / "codes.csv").stat().st_mode) == 0o600
-    assert not any(code in issued.stdout + issued.stderr for code in codes)
-    assert redeemed.stdout.startswith("Redeemed: ")
-    assert again.stdout == redeemed.stdout.replace("Redeemed", "You redeemed this code before")
+    assert not any(code in issued_result.stdout + issued_result.stderr for code in codes)
+    assert redeemed_result.stdout.startswith("Redeemed: ")
+    assert second_result.stdout == redeemed_result.stdout.replace("Redeemed", "You redeemed this code before")
     assert unknown.returncode == Exit.NOT_FOUND
-    assert owned.stdout.startswith(f"northwind-games/{slug}\t")
+    assert owned_result.stdout.startswith(f"northwind-games/{slug}\t")
 
 
 Check = Callable[[Path], None]
 
 
 def test_doctor_finds_nothing_wrong_before_the_first_start(run: Run, tmp_path: Path) -> None:
-    done = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", tmp_path / "none")
+    result = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", tmp_path / "none")
 
-    told = json.loads(done.stdout)
-    assert done.returncode == Exit.OK
-    assert {each["standing"] for each in told["checks"]} == {"ok"}
+    output = json.loads(result.stdout)
+    assert result.returncode == Exit.OK
+    assert {each["standing"] for each in output["checks"]} == {"ok"}
     assert not (tmp_path / "none").exists()
 
 
@@ -215,10 +224,10 @@ def _change_key(data: Path) -> None:
 def test_doctor_names_what_is_wrong_and_the_remedy(run: Run, tenant: Path, damage: Check, check: str) -> None:
     damage(tenant)
 
-    done = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", tenant)
+    result = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", tenant)
 
-    failed = [each for each in json.loads(done.stdout)["checks"] if each["standing"] == "fail"]
-    assert done.returncode == Exit.FAILED
+    failed = [each for each in json.loads(result.stdout)["checks"] if each["standing"] == "fail"]
+    assert result.returncode == Exit.FAILED
     assert [each["check"] for each in failed] == [check]
     assert failed[0]["remedy"]
 
@@ -226,12 +235,12 @@ def test_doctor_names_what_is_wrong_and_the_remedy(run: Run, tenant: Path, damag
 def test_doctor_names_a_variable_that_is_no_setting(run: Run, tmp_path: Path) -> None:
     client = {"COUNTERSIGN_CLIENT_ID": "a", "COUNTERSIGN_CLIENT_SECRET": "b", "COUNTERSIGN_TOKEN": "c"}
 
-    done = run(
+    result = run(
         "doctor", "records", "--records-port", "0", "--data", tmp_path / "none", COUNTERSIGN_RATE_PRESON="9", **client
     )
 
-    assert done.returncode == Exit.OK
-    assert "no setting is called COUNTERSIGN_RATE_PRESON\n" in done.stdout
+    assert result.returncode == Exit.OK
+    assert "no setting is called COUNTERSIGN_RATE_PRESON\n" in result.stdout
 
 
 def test_a_refusal_names_the_mistake_and_the_command(run: Run, tenant: Path) -> None:

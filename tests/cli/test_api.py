@@ -27,18 +27,18 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_a_call_prints_what_the_server_answers(run: Run, demo_store: Running) -> None:
     page = run("api", "get", "products", "-f", "limit=2", "--server", demo_store.url)
-    again = run("api", "GET", "/api/v1/products", "-f", "limit=2", "--server", demo_store.url)
+    second_result = run("api", "GET", "/api/v1/products", "-f", "limit=2", "--server", demo_store.url)
 
     assert page.returncode == Exit.OK, page.stderr
     assert len(json.loads(page.stdout)["items"]) == 2
-    assert again.stdout == page.stdout
+    assert second_result.stdout == page.stdout
 
 
 def test_all_pages_of_a_list_are_lines_of_items(run: Run, demo_store: Running) -> None:
-    whole = run("api", "GET", "products", "-f", "limit=100", "--server", demo_store.url)
+    whole_result = run("api", "GET", "products", "-f", "limit=100", "--server", demo_store.url)
     lines = run("api", "GET", "products", "-f", "limit=2", "--pages", "--server", demo_store.url)
 
-    items = json.loads(whole.stdout)["items"]
+    items = json.loads(whole_result.stdout)["items"]
     assert len(items) > 4
     assert [json.loads(line) for line in lines.stdout.splitlines()] == items
 
@@ -48,9 +48,9 @@ def test_pages_of_an_array_follow_its_link(run: Run, scripted: Callable[[], Scri
     server.say(200, [1, 2], Link='<http://elsewhere/api/v1/library?cursor=b>; rel="next"')
     server.say(200, [3])
 
-    done = run("api", "GET", "library", "--pages", "--server", server.url)
+    result = run("api", "GET", "library", "--pages", "--server", server.url)
 
-    assert done.stdout == "1\n2\n3\n"
+    assert result.stdout == "1\n2\n3\n"
     assert [each.path for each in server.seen] == ["/api/v1/library", "/api/v1/library?cursor=b"]
 
 
@@ -59,13 +59,13 @@ def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], Scripted
     server.say(503, {})
     server.say(201, {"made": True})
 
-    done = run(
+    result = run(
         *("api", "POST", "redeem", "-f", "code=1", "-j", "many=[1]", "-H", "X-Extra: a", "--server", server.url),
         COUNTERSIGN_TOKEN="secret",
     )
 
     first, second = server.seen
-    assert (done.returncode, done.stdout) == (Exit.OK, '{"made": true}')
+    assert (result.returncode, result.stdout) == (Exit.OK, '{"made": true}')
     assert json.loads(second.body) == {"code": "1", "many": [1]}
     assert second.headers["authorization"] == "Bearer secret"
     assert second.headers["x-extra"] == "a"
@@ -91,9 +91,9 @@ def test_the_body_of_a_call_may_be_a_file(run: Run, scripted: Callable[[], Scrip
     server = scripted()
     server.say(200, {})
 
-    done = run("api", "PUT", "products/1", "--input", "-", "--server", server.url, stdin='{"title": "T"}')
+    result = run("api", "PUT", "products/1", "--input", "-", "--server", server.url, stdin='{"title": "T"}')
 
-    assert done.returncode == Exit.OK, done.stderr
+    assert result.returncode == Exit.OK, result.stderr
     assert server.seen[0].body == b'{"title": "T"}'
 
 
@@ -115,11 +115,11 @@ def test_a_request_that_needs_a_person_has_its_own_exit_code(run: Run, records: 
     leads = run("api", "POST", "/api/lead/list", "-j", "limit=1", "--server", records, COUNTERSIGN_TOKEN=token)
     lead = json.loads(leads.stdout)["value"][0]["id"]
 
-    done = run("api", "POST", "/api/lead/delete", "-f", f"id={lead}", "--server", records, COUNTERSIGN_TOKEN=token)
+    result = run("api", "POST", "/api/lead/delete", "-f", f"id={lead}", "--server", records, COUNTERSIGN_TOKEN=token)
 
-    assert done.returncode == Exit.APPROVAL, done.stderr
-    assert json.loads(done.stdout)["plan_id"] in done.stderr
-    assert f"{records}/approvals" in done.stderr
+    assert result.returncode == Exit.APPROVAL, result.stderr
+    assert json.loads(result.stdout)["plan_id"] in result.stderr
+    assert f"{records}/approvals" in result.stderr
 
 
 def test_an_unanswered_call_of_records_is_not_repeated(
@@ -128,9 +128,9 @@ def test_an_unanswered_call_of_records_is_not_repeated(
     server = scripted()
     server.answers.append(None)
 
-    done = run("api", "POST", "/api/lead/create", "-f", "name=A", "--server", server.url)
+    result = run("api", "POST", "/api/lead/create", "-f", "name=A", "--server", server.url)
 
-    assert done.returncode == Exit.UNREACHABLE
+    assert result.returncode == Exit.UNREACHABLE
     assert len(server.seen) == 1
 
 
@@ -148,24 +148,24 @@ def test_an_unanswered_call_of_records_is_not_repeated(
     ],
 )
 def test_a_call_that_makes_no_sense_is_a_usage_error(run: Run, arguments: list[str]) -> None:
-    done = run("api", *arguments)
+    result = run("api", *arguments)
 
-    assert done.returncode == Exit.USAGE, done.stderr
-    assert "Error: " in done.stderr
+    assert result.returncode == Exit.USAGE, result.stderr
+    assert "Error: " in result.stderr
 
 
 def test_a_mistyped_command_gets_a_suggestion(run: Run) -> None:
-    done = run("publsih")
+    result = run("publsih")
 
-    assert done.returncode == Exit.USAGE
-    assert "Did you mean 'publish'" in done.stderr
+    assert result.returncode == Exit.USAGE
+    assert "Did you mean 'publish'" in result.stderr
 
 
 def test_version_names_schemas_and_its_dependencies(run: Run) -> None:
-    told = json.loads(run("version", "--json").stdout)
+    output = json.loads(run("version", "--json").stdout)
 
-    assert told["schemas"].keys() == {"distribution", "records"}
-    assert told["sqlite"].startswith("3.")
+    assert output["schemas"].keys() == {"distribution", "records"}
+    assert output["sqlite"].startswith("3.")
 
 
 def test_bash_completes_commands(run: Run, tmp_path: Path) -> None:
@@ -178,9 +178,9 @@ def test_bash_completes_commands(run: Run, tmp_path: Path) -> None:
     (binary / "countersign").write_text('#!/bin/sh\nexec "$PYTHON" -m countersign.cli.main "$@"\n')
     (binary / "countersign").chmod(0o755)
     variables = environment(PYTHON=sys.executable, PATH=f"{binary}:{os.environ['PATH']}")
-    done = subprocess.run(["bash", "-c", ask, script], env=variables, capture_output=True, text=True, check=True)
+    result = subprocess.run(["bash", "-c", ask, script], env=variables, capture_output=True, text=True, check=True)
 
-    assert done.stdout.split() == ["push", "publish", "pull"]
+    assert result.stdout.split() == ["push", "publish", "pull"]
 
 
 def test_a_refusal_of_the_records_service_is_shown_with_reason_and_remedy(run: Run, records: str) -> None:
@@ -189,18 +189,18 @@ def test_a_refusal_of_the_records_service_is_shown_with_reason_and_remedy(run: R
 
     missing = run("api", "POST", "/api/lead/get", "-f", "id=nope", "--json", "--server", records, **session)
     unknown = run("api", "POST", "/api/lead/get", "-f", "idd=nope", "--server", records, **session)
-    hidden = run("api", "POST", "/api/no/such", "--server", records, **session)
+    hidden_result = run("api", "POST", "/api/no/such", "--server", records, **session)
     nobody = run("api", "GET", "/api/meta", "--server", records)
 
-    told = json.loads(missing.stdout)["error"]
-    assert missing.returncode == told["exit_code"] == Exit.NOT_FOUND
-    assert (told["why"], told["code"]) == ("no such record (400)", "")
-    assert "`list`" in told["next"]
+    error = json.loads(missing.stdout)["error"]
+    assert missing.returncode == error["exit_code"] == Exit.NOT_FOUND
+    assert (error["why"], error["code"]) == ("no such record (400)", "")
+    assert "`list`" in error["next"]
     assert unknown.returncode == Exit.FAILED
     assert "Why:   unknown key idd in lead.get (known: id) (400)" in unknown.stderr
     assert "api GET /api/meta" in unknown.stderr
-    assert (hidden.returncode, nobody.returncode) == (Exit.NOT_FOUND, Exit.REFUSED)
-    assert "COUNTERSIGN_TOKEN" in hidden.stderr
+    assert (hidden_result.returncode, nobody.returncode) == (Exit.NOT_FOUND, Exit.REFUSED)
+    assert "COUNTERSIGN_TOKEN" in hidden_result.stderr
     assert "works only with a store" in nobody.stderr
 
 
@@ -208,19 +208,19 @@ def test_a_refusal_of_the_records_service_is_shown_with_reason_and_remedy(run: R
 def test_a_command_for_stores_says_that_it_met_a_records_service(
     run: Run, records: str, command: tuple[str, ...]
 ) -> None:
-    done = run(*command, "--server", records, COUNTERSIGN_TOKEN="any")
+    result = run(*command, "--server", records, COUNTERSIGN_TOKEN="any")
 
-    assert done.returncode in (Exit.NOT_FOUND, Exit.FAILED)
-    assert f"{records} is a records service" in done.stderr
-    assert "Set COUNTERSIGN_TOKEN to a token of the records service" in done.stderr
-    assert "name the store's address with --server or COUNTERSIGN_SERVER" in done.stderr
+    assert result.returncode in (Exit.NOT_FOUND, Exit.FAILED)
+    assert f"{records} is a records service" in result.stderr
+    assert "Set COUNTERSIGN_TOKEN to a token of the records service" in result.stderr
+    assert "name the store's address with --server or COUNTERSIGN_SERVER" in result.stderr
 
 
 def test_the_note_of_a_plan_begins_on_a_line_of_its_own(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
     server = scripted()
     server.say(202, {"plan_id": "plan-1"})
 
-    done = run("api", "POST", "/api/lead/delete", "-f", "id=1", "--server", server.url)
+    result = run("api", "POST", "/api/lead/delete", "-f", "id=1", "--server", server.url)
 
-    assert done.stdout == '{"plan_id": "plan-1"}'
-    assert done.stderr.startswith("\nNothing has changed yet")
+    assert result.stdout == '{"plan_id": "plan-1"}'
+    assert result.stderr.startswith("\nNothing has changed yet")

@@ -54,7 +54,7 @@ def prepare(data: Path, settings: Settings) -> None:
         subprocess.run([*COMMAND, *words, "--data", data], env=environment(**settings), check=True, capture_output=True)
 
 
-def answered(done: "subprocess.CompletedProcess[str]") -> dict[str, object]:
+def json_output(done: "subprocess.CompletedProcess[str]") -> dict[str, object]:
     """The JSON that a command printed."""
     answer = json.loads(done.stdout)
     assert isinstance(answer, dict)
@@ -65,22 +65,26 @@ def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: 
     (data / "countersign.toml").write_text('resource_name = "Ours"\n')
     alike = ("--keep-sessions", "--keep-sending")
 
-    made = run("backup", "one.backup", "--data", data, "--json", **PASSPHRASE)
-    whole = run("verify", "one.backup", "--json", **PASSPHRASE)
+    created_result = run("backup", "one.backup", "--data", data, "--json", **PASSPHRASE)
+    whole_result = run("verify", "one.backup", "--json", **PASSPHRASE)
     restored = run("restore", "one.backup", "--to", "copy", *alike, "--json", **PASSPHRASE)
     verified = run("verify", "copy", "--tables", "--json")
     original = run("verify", data, "--tables", "--json")
-    again = run("org", "create", "acme", "--name", "Acme", "--data", "copy")
+    second_result = run("org", "create", "acme", "--name", "Acme", "--data", "copy")
 
-    assert made.returncode == whole.returncode == restored.returncode == verified.returncode == Exit.OK, made.stderr
-    assert answered(whole)["ok"] is answered(verified)["ok"] is True
-    assert answered(made)["moment"] == answered(whole)["moment"] == answered(restored)["moment"]
-    restored_tables, original_tables = answered(verified)["tables"], answered(original)["tables"]
+    assert (
+        created_result.returncode == whole_result.returncode == restored.returncode == verified.returncode == Exit.OK
+    ), created_result.stderr
+    assert json_output(whole_result)["ok"] is json_output(verified)["ok"] is True
+    assert (
+        json_output(created_result)["moment"] == json_output(whole_result)["moment"] == json_output(restored)["moment"]
+    )
+    restored_tables, original_tables = json_output(verified)["tables"], json_output(original)["tables"]
     # A copy is an installation of its own.
     for schema in ("distribution", "records"):
         assert restored_tables.pop(f"{schema}.installation") != original_tables.pop(f"{schema}.installation")
     assert restored_tables == original_tables != {}
-    assert again.returncode == Exit.CONFLICT
+    assert second_result.returncode == Exit.CONFLICT
     copy = tmp_path / "copy"
     assert (copy / "master.key").stat().st_mode & 0o777 == 0o600
     # The copy does not start any of the original's configured actions by itself.
@@ -95,11 +99,11 @@ def test_the_archive_reveals_nothing_without_its_passphrase(run: Run, data: Path
 
     archive = (tmp_path / "one.backup").read_bytes()
     wrong = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery stable"}
-    opened = run("restore", "one.backup", "--to", "copy", **wrong)
+    opened_result = run("restore", "one.backup", "--to", "copy", **wrong)
     verified = run("verify", "one.backup", **wrong)
 
     assert not [word for word in (b"acme", b"SQLite", b"master", b"CREATE", b"backup.json") if word in archive]
-    assert opened.returncode == verified.returncode == Exit.REFUSED
+    assert opened_result.returncode == verified.returncode == Exit.REFUSED
     assert not (tmp_path / "copy").exists()
 
 
@@ -110,19 +114,19 @@ def test_the_passphrase_comes_from_a_file_or_the_environment_and_has_a_length(
     secret.write_text("correct horse battery staple\n")
     secret.chmod(0o600)
 
-    made = run("backup", "one.backup", "--data", data, "--passphrase-file", secret)
-    same = run("verify", "one.backup", **PASSPHRASE)
+    created_result = run("backup", "one.backup", "--data", data, "--passphrase-file", secret)
+    same_result = run("verify", "one.backup", **PASSPHRASE)
     missing = run("backup", "two.backup", "--data", data)
     short = run("backup", "two.backup", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="eleven char")
     blank = run("backup", "two.backup", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="\n  word \n" + " " * 20)
     secret.write_text("x" * 5000)
     long = run("backup", "two.backup", "--data", data, "--passphrase-file", secret)
     secret.chmod(0o644)
-    shown = run("backup", "two.backup", "--data", data, "--passphrase-file", secret)
+    shown_result = run("backup", "two.backup", "--data", data, "--passphrase-file", secret)
 
-    assert made.returncode == same.returncode == Exit.OK, made.stderr + same.stderr
-    assert {each.returncode for each in (missing, short, blank, long, shown)} == {Exit.USAGE}
-    assert "chmod 600" in shown.stderr
+    assert created_result.returncode == same_result.returncode == Exit.OK, created_result.stderr + same_result.stderr
+    assert {each.returncode for each in (missing, short, blank, long, shown_result)} == {Exit.USAGE}
+    assert "chmod 600" in shown_result.stderr
     assert not (tmp_path / "two.backup").exists()
 
 
@@ -130,10 +134,10 @@ def test_nothing_is_written_over(run: Run, data: Path, tmp_path: Path) -> None:
     run("backup", "one.backup", "--data", data, **PASSPHRASE)
     before = (tmp_path / "one.backup").read_bytes()
 
-    made = run("backup", "one.backup", "--data", data, **PASSPHRASE)
+    created_result = run("backup", "one.backup", "--data", data, **PASSPHRASE)
     restored = run("restore", "one.backup", "--to", data, **PASSPHRASE)
 
-    assert made.returncode == restored.returncode == Exit.CONFLICT
+    assert created_result.returncode == restored.returncode == Exit.CONFLICT
     assert (tmp_path / "one.backup").read_bytes() == before
 
 
@@ -142,17 +146,17 @@ def test_a_series_is_kept_short_and_a_moment_is_chosen_from_it(run: Run, data: P
     odd.parent.mkdir()
     odd.touch()
     moments = [
-        answered(run("backup", "--into", "kept", "--keep", "2", "--data", data, "--json", **PASSPHRASE))["moment"]
+        json_output(run("backup", "--into", "kept", "--keep", "2", "--data", data, "--json", **PASSPHRASE))["moment"]
         for _ in range(3)
     ]
 
-    chosen = run("restore", "kept", "--at", str(moments[2])[:-1] + "Z", "--to", "one", "--json", **PASSPHRASE)
+    chosen_result = run("restore", "kept", "--at", str(moments[2])[:-1] + "Z", "--to", "one", "--json", **PASSPHRASE)
     too_early = run("restore", "kept", "--at", str(moments[0]), "--to", "two", **PASSPHRASE)
 
     assert len(list((tmp_path / "kept").iterdir())) == 1 + 2
-    assert odd.name in chosen.stderr
+    assert odd.name in chosen_result.stderr
     # The name is precise to a microsecond, the answer to a millisecond.
-    assert answered(chosen)["moment"] == moments[1]
+    assert json_output(chosen_result)["moment"] == moments[1]
     assert too_early.returncode == Exit.NOT_FOUND
 
 
@@ -237,7 +241,7 @@ def test_a_full_volume_leaves_nothing_behind(data: Path, tmp_path: Path) -> None
     def small_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
 
-    done = subprocess.run(
+    result = subprocess.run(
         [*COMMAND, "backup", tmp_path / "one.backup", "--data", data],
         env=environment(**PASSPHRASE),
         preexec_fn=small_files,
@@ -246,7 +250,7 @@ def test_a_full_volume_leaves_nothing_behind(data: Path, tmp_path: Path) -> None
         check=False,
     )
 
-    assert done.returncode == Exit.STORAGE_FULL, done.stderr
+    assert result.returncode == Exit.STORAGE_FULL, result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
     assert not list(data.glob(".countersign-*"))
 
@@ -262,16 +266,18 @@ def test_a_backup_of_postgresql_and_a_bucket_is_restored_into_others(
     here, there = settings("here"), settings("there")
     prepare(tmp_path / "data", here)
 
-    made = run("backup", "one.backup", "--data", "data", **here)
+    created_result = run("backup", "one.backup", "--data", "data", **here)
     wrong = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
     over = run("restore", "one.backup", "--to", "copy", **here)
     restored = run("restore", "one.backup", "--to", "copy", **there)
     verified = run("verify", "copy", **there)
-    again = run("org", "create", "acme", "--name", "Acme", "--data", "copy", **there)
+    second_result = run("org", "create", "acme", "--name", "Acme", "--data", "copy", **there)
     twice = run("restore", "one.backup", "--to", "other", **there)
 
-    assert made.returncode == restored.returncode == verified.returncode == Exit.OK, made.stderr + restored.stderr
-    assert wrong.returncode == over.returncode == twice.returncode == again.returncode == Exit.CONFLICT
+    assert created_result.returncode == restored.returncode == verified.returncode == Exit.OK, (
+        created_result.stderr + restored.stderr
+    )
+    assert wrong.returncode == over.returncode == twice.returncode == second_result.returncode == Exit.CONFLICT
     assert not (tmp_path / "copy" / "master.key").exists()
     assert not (tmp_path / "other").exists()
 
@@ -324,13 +330,13 @@ def test_postgresql_has_nothing_that_no_key_opens(
     postgres_cluster.sql(connect, "DROP EVENT TRIGGER noted")
     restored = run("restore", "one.backup", "--to", "linked", **there)
     key = {"COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "real" / "master.key")}
-    again = run("org", "create", "acme", "--name", "Acme", "--data", "linked", **there, **key)
+    second_result = run("org", "create", "acme", "--name", "Acme", "--data", "linked", **there, **key)
 
     assert failed.returncode == Exit.FAILED
     assert has_key
     assert "countersign verify" in failed.stderr
     assert restored.returncode == Exit.OK, restored.stderr
-    assert again.returncode == Exit.CONFLICT, again.stderr
+    assert second_result.returncode == Exit.CONFLICT, second_result.stderr
 
 
 def test_an_archive_that_asks_for_more_memory_than_there_is_says_so(tmp_path: Path) -> None:
@@ -338,9 +344,9 @@ def test_an_archive_that_asks_for_more_memory_than_there_is_says_so(tmp_path: Pa
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
     def verified(work: int) -> "subprocess.CompletedProcess[str]":
-        made = io.BytesIO()
-        AgeEncryptor(made.write, "any", work=1).finish()
-        (tmp_path / "one.backup").write_bytes(made.getvalue().replace(b" 1\n", b" %d\n" % work, 1))
+        stream = io.BytesIO()
+        AgeEncryptor(stream.write, "any", work=1).finish()
+        (tmp_path / "one.backup").write_bytes(stream.getvalue().replace(b" 1\n", b" %d\n" % work, 1))
         command = [*COMMAND, "verify", tmp_path / "one.backup"]
         variables = environment(**PASSPHRASE)
         return subprocess.run(

@@ -35,10 +35,10 @@ def test_a_redemption_whose_answer_is_lost_is_repeated_with_the_same_key(run: Ru
     server.say(409, problem(409, "idempotency_in_progress"), Retry_After="0")
     server.say(200, REDEEMED)
 
-    done = run("redeem", "CODE", "--json", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("redeem", "CODE", "--json", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert done.returncode == Exit.OK
-    assert json.loads(done.stdout) == {**REDEEMED, "redeemed_before": False}
+    assert result.returncode == Exit.OK
+    assert json.loads(result.stdout) == {**REDEEMED, "redeemed_before": False}
     assert len({seen.headers["idempotency-key"] for seen in server.seen}) == 1
     assert len(server.seen) == 4
 
@@ -63,23 +63,23 @@ def test_a_refusal_says_what_why_and_what_next(
     server = scripted()
     server.say(status, problem(status, code))
 
-    done = run("--server", server.url, "redeem", "CODE", COUNTERSIGN_TOKEN="secret-token")
+    result = run("--server", server.url, "redeem", "CODE", COUNTERSIGN_TOKEN="secret-token")
 
-    assert done.returncode == exit_code
-    assert done.stdout == ""
-    assert "Error: cannot redeem the code" in done.stderr
-    assert f"Why:   because ({status} {code})" in done.stderr
-    assert "Next:" in done.stderr
-    assert "secret-token" not in done.stderr
+    assert result.returncode == exit_code
+    assert result.stdout == ""
+    assert "Error: cannot redeem the code" in result.stderr
+    assert f"Why:   because ({status} {code})" in result.stderr
+    assert "Next:" in result.stderr
+    assert "secret-token" not in result.stderr
 
 
 def test_a_failure_with_json_is_one_object_on_stdout(run: Run, scripted: Make) -> None:
     server = scripted()
     server.say(404, problem(404, "code_not_found"))
 
-    done = run("redeem", "CODE", "--json", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("redeem", "CODE", "--json", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert json.loads(done.stdout) == {
+    assert json.loads(result.stdout) == {
         "error": {
             "what": "cannot redeem the code",
             "why": "because (404 code_not_found)",
@@ -95,9 +95,9 @@ def test_a_server_that_is_busy_for_ever_ends_as_rate_limited(run: Run, scripted:
     for _ in range(4):
         server.say(429, problem(429, "rate_limit_exceeded"), Retry_After="0")
 
-    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert done.returncode == Exit.RATE_LIMITED
+    assert result.returncode == Exit.RATE_LIMITED
 
 
 @pytest.mark.parametrize(("asked", "told"), [("61", "61 seconds"), ("3600", "60 minutes")])
@@ -105,10 +105,10 @@ def test_the_wait_is_reported_and_not_the_header_that_holds_it(run: Run, scripte
     server = scripted()
     server.say(503, problem(503, "unavailable", resolution=Unavailable.resolution), Retry_After=asked)
 
-    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert f"Next:  Try again in {told}." in done.stderr
-    assert "Retry-After" not in done.stderr
+    assert f"Next:  Try again in {told}." in result.stderr
+    assert "Retry-After" not in result.stderr
 
 
 def test_no_hint_names_a_header_on_the_command_line() -> None:
@@ -138,19 +138,19 @@ def test_a_product_that_is_not_there_is_looked_for_by_a_command(run: Run, script
     server = scripted()
     server.say(404, problem(404, NotFound.code, "no such product", ProductNotFound.resolution))
 
-    done = run("pull", "toolsmith/chess", str(tmp_path), "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("pull", "toolsmith/chess", str(tmp_path), "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert done.returncode == Exit.NOT_FOUND
-    assert "Next:  List the products with `countersign api GET products`" in done.stderr
+    assert result.returncode == Exit.NOT_FOUND
+    assert "Next:  List the products with `countersign api GET products`" in result.stderr
 
 
 def test_the_text_of_a_server_is_shown_as_it_was_sent(run: Run, scripted: Make) -> None:
     server = scripted()
     server.say(409, problem(409, "some_code", resolution="Wait for the time in Retry-After and send the request again"))
 
-    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert "Next:  Wait for the time in Retry-After and send the request again" in done.stderr
+    assert "Next:  Wait for the time in Retry-After and send the request again" in result.stderr
 
 
 def known_refusals(of: type[Refused] = Refused) -> list[type[Refused]]:
@@ -161,31 +161,31 @@ def known_refusals(of: type[Refused] = Refused) -> list[type[Refused]]:
 
 
 def test_no_server_at_all_is_unreachable(run: Run) -> None:
-    done = run("library", "--server", "http://127.0.0.1:1", COUNTERSIGN_TOKEN="t")
+    result = run("library", "--server", "http://127.0.0.1:1", COUNTERSIGN_TOKEN="t")
 
-    assert done.returncode == Exit.UNREACHABLE
-    assert "http://127.0.0.1:1" in done.stderr
+    assert result.returncode == Exit.UNREACHABLE
+    assert "http://127.0.0.1:1" in result.stderr
 
 
 def test_a_refusal_cannot_move_the_cursor(run: Run, scripted: Make) -> None:
     server = scripted()
     server.say(404, problem(404, "code_not_found", "\x1b[2J\x9b31mgone\x07"))
 
-    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert "gone" in done.stderr
-    assert not any(character < " " and character != "\n" for character in done.stdout + done.stderr)
-    assert "\x9b" not in done.stderr
+    assert "gone" in result.stderr
+    assert not any(character < " " and character != "\n" for character in result.stdout + result.stderr)
+    assert "\x9b" not in result.stderr
 
 
 def test_an_answer_that_is_no_json_is_explained(run: Run, scripted: Make) -> None:
     server = scripted()
     server.answers.append((200, {}, b"<html>"))
 
-    done = run("library", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("library", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert done.returncode == Exit.FAILED
-    assert "not understood" in done.stderr
+    assert result.returncode == Exit.FAILED
+    assert "not understood" in result.stderr
 
 
 def test_the_client_of_the_environment_is_exchanged_for_a_token(run: Run, scripted: Make) -> None:
@@ -193,14 +193,14 @@ def test_the_client_of_the_environment_is_exchanged_for_a_token(run: Run, script
     server.say(200, {"access_token": "made", "token_type": "Bearer"})
     server.say(200, [])
 
-    done = run("library", "--server", server.url, COUNTERSIGN_CLIENT_ID="me", COUNTERSIGN_CLIENT_SECRET="psst")
+    result = run("library", "--server", server.url, COUNTERSIGN_CLIENT_ID="me", COUNTERSIGN_CLIENT_SECRET="psst")
 
-    assert done.returncode == Exit.OK
+    assert result.returncode == Exit.OK
     exchange, library = server.seen
     assert (exchange.path, exchange.body) == ("/api/v1/auth/token", b"grant_type=client_credentials")
     assert exchange.headers["authorization"] == "Basic bWU6cHNzdA=="
     assert library.headers["authorization"] == "Bearer made"
-    assert "psst" not in done.stdout + done.stderr
+    assert "psst" not in result.stdout + result.stderr
 
 
 def test_the_library_is_read_page_by_page_from_the_server_that_was_named(run: Run, scripted: Make) -> None:
@@ -210,9 +210,9 @@ def test_the_library_is_read_page_by_page_from_the_server_that_was_named(run: Ru
     shown = {"status": 200, "body": {**PRODUCT, "org": "toolsmith"}}
     server.say(200, {"results": [shown, {"status": 404, "body": problem(404, NotFound.code)}]})
 
-    done = run("library", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("library", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert done.stdout == "toolsmith/thing\tThing\ttool\tlinux\nother\tThing\ttool\tlinux\n", done.stderr
+    assert result.stdout == "toolsmith/thing\tThing\ttool\tlinux\nother\tThing\ttool\tlinux\n", result.stderr
     assert [each.path for each in server.seen][1:] == ["/api/v1/library?limit=100&cursor=abc", "/api/v1/batch"]
 
 
@@ -226,9 +226,9 @@ def test_a_token_does_not_follow_a_redirect_to_another_server(run: Run, scripted
     server.answers.append((307, {"Location": f"{elsewhere.url}/bucket/blob?signed"}, b""))
     elsewhere.answers.append((200, {}, content))
 
-    done = run("download", "toolsmith/thing", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("download", "toolsmith/thing", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert done.returncode == Exit.OK, done.stderr
+    assert result.returncode == Exit.OK, result.stderr
     assert server.seen[2].headers["authorization"] == "Bearer t"
     assert elsewhere.seen[0].path == "/bucket/blob?signed"
     assert "authorization" not in elsewhere.seen[0].headers
@@ -240,52 +240,52 @@ def test_invalid_input_is_reported_with_its_position(run: Run, scripted: Make) -
     faults = [{"pointer": "/count", "detail": "too many"}, {"parameter": "org", "detail": "?"}]
     server.say(400, {**wrong, "errors": faults})
 
-    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert "Why:   it is wrong; /count: too many; org: ? (400 invalid_request)" in done.stderr
-    assert "Next:  Correct what the message names, then run the command again." in done.stderr
+    assert "Why:   it is wrong; /count: too many; org: ? (400 invalid_request)" in result.stderr
+    assert "Next:  Correct what the message names, then run the command again." in result.stderr
 
 
 def test_a_remedy_names_the_command_and_not_the_call_of_the_api(run: Run, scripted: Make) -> None:
     server = scripted()
     server.say(403, problem(403, NotEntitled.code, "not owned", NotEntitled.resolution))
 
-    done = run("pull", "toolsmith/thing", "there", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("pull", "toolsmith/thing", "there", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert "with `countersign redeem CODE`" in done.stderr
-    assert "/api/v1" not in done.stderr
+    assert "with `countersign redeem CODE`" in result.stderr
+    assert "/api/v1" not in result.stderr
 
 
 def test_a_command_that_no_sign_in_allows_names_the_alternatives(run: Run, demo_store: Running) -> None:
-    token = issued(run, demo_store, "publisher@example.com", "read:products")
+    token = issue_token(run, demo_store, "publisher@example.com", "read:products")
 
     codes = run("codes", "issue", "toolsmith/awl", "--kind", "license", "--server", demo_store.url, **token)
-    other = run("api", "POST", "products", "--server", demo_store.url, **token)
+    other_result = run("api", "POST", "products", "--server", demo_store.url, **token)
 
-    assert codes.returncode == other.returncode == Exit.REFUSED
+    assert codes.returncode == other_result.returncode == Exit.REFUSED
     for way in ("/publisher?tab=codes", "COUNTERSIGN_CLIENT_ID", "token issue EMAIL --scope admin:org"):
         assert way in codes.stderr
     assert "gives no token with the scope admin:org" in codes.stderr
-    assert "gives no token" not in other.stderr
-    assert "--scope write:products" in other.stderr
-    assert "countersign login --publish" in other.stderr
+    assert "gives no token" not in other_result.stderr
+    assert "--scope write:products" in other_result.stderr
+    assert "countersign login --publish" in other_result.stderr
 
 
-def issued(run: Run, store: Running, email: str, scope: str) -> dict[str, str]:
+def issue_token(run: Run, store: Running, email: str, scope: str) -> dict[str, str]:
     """The environment variable whose token lets commands act as this person."""
-    done = run("token", "issue", email, "--scope", scope, "--data", store.data)
-    assert done.returncode == Exit.OK, done.stderr
-    return {"COUNTERSIGN_TOKEN": done.stdout.strip()}
+    result = run("token", "issue", email, "--scope", scope, "--data", store.data)
+    assert result.returncode == Exit.OK, result.stderr
+    return {"COUNTERSIGN_TOKEN": result.stdout.strip()}
 
 
 @pytest.mark.parametrize("there", ["ID", "SECRET"])
 def test_half_of_an_oauth_client_is_an_error_that_names_the_other_half(run: Run, scripted: Make, there: str) -> None:
     missing = "SECRET" if there == "ID" else "ID"
 
-    done = run("library", "--server", scripted().url, **{f"COUNTERSIGN_CLIENT_{there}": "some"})
+    result = run("library", "--server", scripted().url, **{f"COUNTERSIGN_CLIENT_{there}": "some"})
 
-    assert done.returncode == Exit.USAGE
-    assert f"COUNTERSIGN_CLIENT_{missing} is missing" in done.stderr
+    assert result.returncode == Exit.USAGE
+    assert f"COUNTERSIGN_CLIENT_{missing} is missing" in result.stderr
 
 
 def test_an_answer_without_a_reason_is_reported_once_and_names_both_ways_to_the_address(
@@ -294,10 +294,10 @@ def test_an_answer_without_a_reason_is_reported_once_and_names_both_ways_to_the_
     server = scripted()
     server.say(404, "what?")
 
-    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+    result = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert f"Why:   {server.url} answered 404 without a reason\n" in done.stderr
-    assert "--server or COUNTERSIGN_SERVER" in done.stderr
+    assert f"Why:   {server.url} answered 404 without a reason\n" in result.stderr
+    assert "--server or COUNTERSIGN_SERVER" in result.stderr
 
 
 def test_a_customer_who_pushes_or_publishes_learns_how_to_act_for_the_organisation(
@@ -307,10 +307,10 @@ def test_a_customer_who_pushes_or_publishes_learns_how_to_act_for_the_organisati
     (tmp_path / "a").write_bytes(b"a")
 
     pushed = run("push", "a", "northwind-games/awl", "--version", "900", **customer)
-    published = run("publish", "northwind-games/awl", "900", **customer)
+    published_result = run("publish", "northwind-games/awl", "900", **customer)
 
-    assert pushed.returncode == published.returncode == Exit.REFUSED
-    for done in (pushed, published):
+    assert pushed.returncode == published_result.returncode == Exit.REFUSED
+    for done in (pushed, published_result):
         assert "`countersign login --publish`" in done.stderr
         assert "COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET" in done.stderr
 
@@ -318,7 +318,7 @@ def test_a_customer_who_pushes_or_publishes_learns_how_to_act_for_the_organisati
 def test_a_release_that_is_not_there_is_looked_for_by_a_command(run: Run, demo_store: Running) -> None:
     publisher = {"COUNTERSIGN_TOKEN": demo_store.token("publisher@example.com"), "COUNTERSIGN_SERVER": demo_store.url}
 
-    done = run("publish", "northwind-games/harbour-of-small-lights", "900.900", **publisher)
+    result = run("publish", "northwind-games/harbour-of-small-lights", "900.900", **publisher)
 
-    assert done.returncode == Exit.NOT_FOUND
-    assert "`countersign api GET products/harbour-of-small-lights/releases`" in done.stderr
+    assert result.returncode == Exit.NOT_FOUND
+    assert "`countersign api GET products/harbour-of-small-lights/releases`" in result.stderr

@@ -16,8 +16,8 @@ PAGE = 4096
 @pytest.fixture
 def data(run: Run, tmp_path: Path) -> Path:
     """A data directory with a store."""
-    made = run("org", "create", "acme", "--name", "Acme", "--data", tmp_path / "data")
-    assert made.returncode == Exit.OK
+    created_result = run("org", "create", "acme", "--name", "Acme", "--data", tmp_path / "data")
+    assert created_result.returncode == Exit.OK
     return tmp_path / "data"
 
 
@@ -35,22 +35,22 @@ def test_a_damaged_database_is_reported_with_its_file_and_the_remedy(
 ) -> None:
     damage(data / "distribution.sqlite", start)
 
-    done = run(*words, "--data", data)
+    result = run(*words, "--data", data)
 
-    assert done.returncode == Exit.UNREACHABLE
-    assert why in done.stderr
-    assert f"The file is {data}/distribution.sqlite." in done.stderr
-    assert "countersign verify" in done.stderr
-    assert "countersign restore" in done.stderr
-    assert "Try again" not in done.stderr
+    assert result.returncode == Exit.UNREACHABLE
+    assert why in result.stderr
+    assert f"The file is {data}/distribution.sqlite." in result.stderr
+    assert "countersign verify" in result.stderr
+    assert "countersign restore" in result.stderr
+    assert "Try again" not in result.stderr
 
 
 def test_the_doctor_names_the_file_too(run: Run, data: Path) -> None:
     damage(data / "distribution.sqlite", 0)
 
-    done = run("doctor", "--json", "--data", data)
+    result = run("doctor", "--json", "--data", data)
 
-    (found,) = [each for each in json.loads(done.stdout)["checks"] if each["check"] == "distribution database"]
+    (found,) = [each for each in json.loads(result.stdout)["checks"] if each["check"] == "distribution database"]
     assert found["standing"] == "fail"
     assert f"The file is {data}/distribution.sqlite." in found["detail"]
     assert "countersign restore" in found["remedy"]

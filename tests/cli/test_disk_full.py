@@ -31,7 +31,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     volumes.mount_memory(volume, 64)
     prepare(volume / "data", {"COUNTERSIGN_RESERVE_MIB": "0"})
     (volume / "new").mkdir(mode=0o700)
-    volumes.fill(volume)
+    volumes.fill_volume(volume)
     yield volume
     volumes.unmount(volume)
 
@@ -62,11 +62,11 @@ def written_to(stdout: int, *arguments: str | Path) -> "subprocess.CompletedProc
 def test_a_full_disk_is_named_with_an_exit_code_of_its_own(run: Run, full: Path, command: tuple[str, ...]) -> None:
     at = [str(full / word) if word in ("data", "new", "one.backup") else word for word in command]
 
-    done = run(*at, **PASSPHRASE, COUNTERSIGN_RESERVE_MIB="0")
+    result = run(*at, **PASSPHRASE, COUNTERSIGN_RESERVE_MIB="0")
 
-    assert done.returncode == Exit.STORAGE_FULL, done.stderr
-    assert "the disk is full" in (done.stdout + done.stderr).lower()
-    assert "Traceback" not in done.stderr
+    assert result.returncode == Exit.STORAGE_FULL, result.stderr
+    assert "the disk is full" in (result.stdout + result.stderr).lower()
+    assert "Traceback" not in result.stderr
     assert sorted(path.name for path in full.iterdir()) == ["ballast", "data", "new"]
 
 
@@ -82,7 +82,7 @@ def test_a_backup_whose_reader_has_a_full_disk_does_not_blame_the_reader(data: P
 def test_a_partial_backup_in_a_file_behind_stdout_is_named(data: Path, tmp_path: Path) -> None:
     volume = tmp_path / "volume"
     volumes.mount_memory(volume, 1)
-    volumes.fill(volume)
+    volumes.fill_volume(volume)
     with open(volume / "ballast", "r+b") as file:
         file.truncate(volumes.MIB - 65_536)
     try:

@@ -17,7 +17,7 @@ from countersign.cli.output import Exit
 from tests.cli.conftest import Run
 from tests.servers.countersign import MASTER_KEY
 from tests.servers.postgres import Cluster
-from tests.servers.process import answers, free_port, installed, serving
+from tests.servers.process import answers, free_port, installed_program, run_until_ready
 from tests.servers.s3 import Bucket
 
 FREE = ("--distribution-port", "0", "--records-port", "0")
@@ -48,26 +48,26 @@ def data(run: Run, tmp_path: Path) -> Path:
     return folder
 
 
-def asked(run: Run, data: Path, *options: str, **settings: str) -> CheckResults:
+def run_doctor(run: Run, data: Path, *options: str, **settings: str) -> CheckResults:
     """The doctor's results; its exit code must agree with them, and its output must not contain a password."""
-    done = run("doctor", *options, "--json", "--data", data, **settings)
-    assert PASSWORD not in done.stdout + done.stderr
-    checks = json.loads(done.stdout)["checks"]
+    result = run("doctor", *options, "--json", "--data", data, **settings)
+    assert PASSWORD not in result.stdout + result.stderr
+    checks = json.loads(result.stdout)["checks"]
     said = CheckResults(
         *({each["check"]: each[member] for each in checks} for member in ("standing", "detail", "remedy"))
     )
-    assert done.returncode == (Exit.FAILED if said.failed else Exit.OK), done.stderr
+    assert result.returncode == (Exit.FAILED if said.failed else Exit.OK), result.stderr
     assert all(said.remedy[name] for name in said.failed)
-    assert not CLASS_NAME.findall(done.stdout + done.stderr), "names of classes say nothing to an operator"
+    assert not CLASS_NAME.findall(result.stdout + result.stderr), "names of classes say nothing to an operator"
     return said
 
 
 def test_both_services_are_looked_at_or_the_one_that_is_named(run: Run, data: Path) -> None:
     (data / "records.sqlite").write_bytes(b"no database at all" * 1000)
 
-    both = asked(run, data, *FREE)
-    store = asked(run, data, "distribution", *FREE)
-    records = asked(run, data, "records", *FREE)
+    both = run_doctor(run, data, *FREE)
+    store = run_doctor(run, data, "distribution", *FREE)
+    records = run_doctor(run, data, "records", *FREE)
 
     ports = {"distribution port", "records port"}
     assert ports | {"distribution database", "records database", "blob store", "counters"} <= both.standing.keys()
@@ -80,8 +80,8 @@ def test_both_services_are_looked_at_or_the_one_that_is_named(run: Run, data: Pa
 
 
 def test_proxy_settings_that_the_services_refuse_are_reported(run: Run, data: Path) -> None:
-    wrong = asked(run, data, *FREE, COUNTERSIGN_TRUSTED_PROXIES="10.0.0.0/8, 10.0.0.1/33")
-    right = asked(run, data, *FREE, COUNTERSIGN_TRUSTED_PROXIES="10.0.0.1/8")
+    wrong = run_doctor(run, data, *FREE, COUNTERSIGN_TRUSTED_PROXIES="10.0.0.0/8, 10.0.0.1/33")
+    right = run_doctor(run, data, *FREE, COUNTERSIGN_TRUSTED_PROXIES="10.0.0.1/8")
 
     assert wrong.failed == ["settings"]
     assert "COUNTERSIGN_TRUSTED_PROXIES: '10.0.0.1/33'" in wrong.detail["settings"]
@@ -89,19 +89,21 @@ def test_proxy_settings_that_the_services_refuse_are_reported(run: Run, data: Pa
 
 
 def test_a_master_key_that_is_not_the_databases_opens_neither(run: Run, data: Path) -> None:
-    made = run("org", "create", "acme", "--name", "Acme", "--data", data)
+    created_result = run("org", "create", "acme", "--name", "Acme", "--data", data)
 
-    found = asked(run, data, *FREE, COUNTERSIGN_MASTER_KEY=MASTER_KEY)
+    found = run_doctor(run, data, *FREE, COUNTERSIGN_MASTER_KEY=MASTER_KEY)
 
-    assert made.returncode == Exit.OK
+    assert created_result.returncode == Exit.OK
     assert found.failed == ["distribution database", "records database"]
 
 
 def test_a_port_that_is_taken_is_named_for_each_service_and_the_operator(run: Run, data: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        found = asked(run, data, "--distribution-port", port, "--records-port", port, COUNTERSIGN_OPERATOR_PORT=port)
-    elsewhere = asked(run, data, *FREE, "--host", "192.0.2.1")
+        found = run_doctor(
+            run, data, "--distribution-port", port, "--records-port", port, COUNTERSIGN_OPERATOR_PORT=port
+        )
+    elsewhere = run_doctor(run, data, *FREE, "--host", "192.0.2.1")
 
     assert found.failed == ["distribution port", "records port", "operator port"]
     assert f"127.0.0.1:{port}: address already in use" in found.detail["records port"]
@@ -111,12 +113,12 @@ def test_a_port_that_is_taken_is_named_for_each_service_and_the_operator(run: Ru
 @pytest.fixture
 def guarded_redis() -> Iterator[int]:
     """The port of a Redis server that requires a password and has a read-only user."""
-    program = installed("redis-server", "redis-server")
+    program = installed_program("redis-server", "redis-server")
     folder, port = Path(tempfile.mkdtemp(prefix="countersign-redis-")), free_port()
     options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--requirepass", PASSWORD]
     options += ["--user", "reader", "on", f">{PASSWORD}", "~*", "+@read", "+@connection", "--dir", str(folder)]
     try:
-        with serving([program, *options], is_ready=lambda: answers(port), log=folder / "log"):
+        with run_until_ready([program, *options], is_ready=lambda: answers(port), log=folder / "log"):
             yield port
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -126,7 +128,7 @@ def test_the_counters_are_counted_with(run: Run, data: Path, guarded_redis: int)
     place = f"127.0.0.1:{guarded_redis}"
 
     def counters(url: str) -> tuple[str, str]:
-        found = asked(run, data, "distribution", *FREE, COUNTERSIGN_COUNTERS_URL=url)
+        found = run_doctor(run, data, "distribution", *FREE, COUNTERSIGN_COUNTERS_URL=url)
         return found.standing["counters"], found.detail["counters"]
 
     assert counters(f"redis://:{PASSWORD}@{place}/0") == ("ok", "the rate-limit server works")
@@ -143,8 +145,8 @@ def test_the_counters_are_counted_with(run: Run, data: Path, guarded_redis: int)
 def test_the_bucket_is_written_read_and_emptied_again(run: Run, data: Path, s3_url: Bucket) -> None:
     query = f"endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
 
-    there = asked(run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}/here?{query}", **KEYS)
-    missing = asked(run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}-missing/here?{query}", **KEYS)
+    there = run_doctor(run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}/here?{query}", **KEYS)
+    missing = run_doctor(run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}-missing/here?{query}", **KEYS)
     with urllib.request.urlopen(f"{s3_url.endpoint}/{s3_url.name}?list-type=2", timeout=30) as answer:
         listed = answer.read()
 
@@ -178,19 +180,19 @@ def poor(postgres_cluster: Cluster, postgres_url: str) -> UnprivilegedRole:
 def test_a_right_that_is_missing_is_found_before_it_is_needed(run: Run, tmp_path: Path, poor: UnprivilegedRole) -> None:
     databases = ["distribution database", "records database"]
 
-    before = asked(run, tmp_path, *FREE, **poor.settings)
+    before = run_doctor(run, tmp_path, *FREE, **poor.settings)
     refused = [
         run(*command, "--data", tmp_path, **poor.settings)
         for command in (("db", "upgrade", "--dry-run"), ("db", "upgrade"), ("serve", *FREE))
     ]
     grant = f"GRANT CREATE ON DATABASE {poor.name} TO {poor.role};"
     poor.sql(grant)
-    granted = asked(run, tmp_path, *FREE, **poor.settings)
+    granted = run_doctor(run, tmp_path, *FREE, **poor.settings)
     made = poor.sql("SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')")
     upgraded = run("db", "upgrade", "--data", tmp_path, **poor.settings)
-    whole = asked(run, tmp_path, *FREE, **poor.settings)
+    whole = run_doctor(run, tmp_path, *FREE, **poor.settings)
     poor.sql(f"REVOKE ALL ON records.lead FROM {poor.role}")
-    less = asked(run, tmp_path, *FREE, **poor.settings)
+    less = run_doctor(run, tmp_path, *FREE, **poor.settings)
 
     assert before.failed == databases
     assert all(grant in before.remedy[name] for name in databases)

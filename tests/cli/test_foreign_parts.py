@@ -68,11 +68,11 @@ def test_a_database_with_foreign_parts_is_not_restored(run: Run, data: Path, tmp
         connection.execute("INSERT INTO other VALUES (1)")
         connection.commit()
 
-    made = run("backup", "one.backup", "--data", data, **PASSPHRASE)
+    created_result = run("backup", "one.backup", "--data", data, **PASSPHRASE)
     restored = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
 
-    assert made.returncode == Exit.FAILED
-    assert "A restore will refuse this backup: the table 'other'" in made.stderr
+    assert created_result.returncode == Exit.FAILED
+    assert "A restore will refuse this backup: the table 'other'" in created_result.stderr
     assert restored.returncode == Exit.FAILED
     assert "was not created by Countersign or a module" in restored.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "one.backup"]
@@ -103,11 +103,11 @@ def test_postgresql_with_an_index_that_was_added_is_restored(
     added = "CREATE INDEX slow ON distribution.organisation (created_at DESC, name)"
     postgres_cluster.sql(f"\\connect {here['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", added)
 
-    made = run("backup", "one.backup", "--json", "--data", "data", **here)
+    created_result = run("backup", "one.backup", "--json", "--data", "data", **here)
     restored = run("restore", "one.backup", "--to", "copy", **there)
 
-    assert made.returncode == Exit.OK, made.stderr
-    assert json.loads(made.stdout)["restorable"] is True
+    assert created_result.returncode == Exit.OK, created_result.stderr
+    assert json.loads(created_result.stdout)["restorable"] is True
     assert restored.returncode == Exit.OK, restored.stderr
 
 
@@ -120,11 +120,11 @@ def test_a_role_that_may_not_create_a_schema_backs_up_and_sees_what_could_not_be
     prepare(tmp_path / "data", poor.settings)
     poor.sql(grant.replace("GRANT", "REVOKE").replace(" TO ", " FROM "))
 
-    made = run("backup", "one.backup", "--json", "--data", "data", **poor.settings, **PASSPHRASE)
+    created_result = run("backup", "one.backup", "--json", "--data", "data", **poor.settings, **PASSPHRASE)
 
-    assert made.returncode == Exit.OK, made.stderr
-    assert json.loads(made.stdout)["restorable"] is None
-    assert grant in made.stderr
+    assert created_result.returncode == Exit.OK, created_result.stderr
+    assert json.loads(created_result.stdout)["restorable"] is None
+    assert grant in created_result.stderr
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,12 @@ def test_postgresql_with_foreign_parts_is_not_restored(
     postgres_cluster.sql(f"\\connect {here['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", statement)
 
     looked = run("doctor", "--data", "data", **here)
-    made = run("backup", "one.backup", "--json", "--data", "data", **here)
+    created_result = run("backup", "one.backup", "--json", "--data", "data", **here)
     restored = run("restore", "one.backup", "--to", "copy", **there)
 
     assert "but a restore will refuse every backup of it: the table " in looked.stdout
-    assert made.returncode == Exit.FAILED
-    assert json.loads(made.stdout)["restorable"] is False
+    assert created_result.returncode == Exit.FAILED
+    assert json.loads(created_result.stdout)["restorable"] is False
     assert restored.returncode == Exit.FAILED, restored.stderr
     assert "from what Countersign creates" in restored.stderr or "was not created by" in restored.stderr
     assert not (tmp_path / "copy").exists()

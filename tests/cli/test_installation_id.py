@@ -39,7 +39,7 @@ def failure(result: Result) -> Failure:
     return result.exception
 
 
-def shown(result: Result) -> set[str | None]:
+def shown_ids(result: Result) -> set[str | None]:
     """The ids that `installation show --json` lists."""
     return {each["id"] for each in json.loads(result.stdout)["places"]}
 
@@ -47,7 +47,7 @@ def shown(result: Result) -> set[str | None]:
 def test_places_of_different_installations_are_shown_and_adopted_on_purpose(command: Command, data: Path) -> None:
     assert command("org", "create", "acme", "--name", "Acme", "--data", data).exit_code == Exit.OK
     before = command("installation", "show", "--json", "--data", data)
-    (own,) = shown(before)
+    (own,) = shown_ids(before)
     assert own is not None
     installation_id.write_directory(data, OTHER, ("distribution",))
 
@@ -63,7 +63,7 @@ def test_places_of_different_installations_are_shown_and_adopted_on_purpose(comm
         assert OTHER in each.why
         assert str(data) in each.why
         assert "countersign installation adopt" in each.remedy
-    assert (conflict.exit_code, shown(conflict)) == (Exit.CONFLICT, {own, OTHER})
+    assert (conflict.exit_code, shown_ids(conflict)) == (Exit.CONFLICT, {own, OTHER})
     found = {each["check"]: each for each in json.loads(doctor.stdout)["checks"]}
     assert found["installation"]["standing"] == "fail"
     assert OTHER in found["installation"]["detail"]
@@ -77,7 +77,7 @@ def test_places_of_different_installations_are_shown_and_adopted_on_purpose(comm
 
     assert json.loads(adopted.stdout)["id"] == own
     assert json.loads(collected.stdout)["removed"] == 0
-    assert (after.exit_code, shown(after)) == (Exit.OK, {own})
+    assert (after.exit_code, shown_ids(after)) == (Exit.OK, {own})
     assert json.loads(renewed.stdout)["id"] not in (own, OTHER)
     assert command("org", "create", "zenith", "--name", "Zenith", "--data", data).exit_code == Exit.OK
 
@@ -91,14 +91,14 @@ def test_a_typo_in_the_databases_name_is_refused_by_every_command(
     for made in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
         assert command(*made, "--data", data, **right).exit_code == Exit.OK
 
-    served = run("serve", *ports, "--data", data, **wrong)
+    served_result = run("serve", *ports, "--data", data, **wrong)
     doctor = command("doctor", "--json", *ports, "--data", data, **wrong)
     org = failure(command("org", "create", "acme", "--name", "Acme", "--data", data, **wrong))
     worker = failure(command("worker", "--processes", "1", "--data", data, **wrong))
 
-    assert served.returncode == org.exit_code == worker.exit_code == Exit.CONFLICT, served.stderr
-    assert "setup" not in served.stdout + served.stderr
-    assert "has no id of an installation" in served.stderr
+    assert served_result.returncode == org.exit_code == worker.exit_code == Exit.CONFLICT, served_result.stderr
+    assert "setup" not in served_result.stdout + served_result.stderr
+    assert "has no id of an installation" in served_result.stderr
     found = {each["check"]: each["standing"] for each in json.loads(doctor.stdout)["checks"]}
     assert found["installation"] == "fail"
     assert command("doctor", "--json", *ports, "--data", data, **right).exit_code == Exit.OK
@@ -111,7 +111,7 @@ def test_both_services_of_an_installation_have_one_id(command: Command, data: Pa
 
     assert org.exit_code == user.exit_code == Exit.OK, user.output
     assert len(json.loads(found.stdout)["places"]) == 4
-    assert len(shown(found)) == 1
+    assert len(shown_ids(found)) == 1
 
 
 def test_a_lost_database_of_one_service_is_not_created_again(command: Command, data: Path) -> None:

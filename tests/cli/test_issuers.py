@@ -12,23 +12,23 @@ ISSUER = "https://id.example"
 def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None:
     data = ("--data", tmp_path / "data")
     keys = ("--jwks-uri", f"{ISSUER}/jwks.json", "--name", "Example ID")
-    none = run("issuers", "list", *data)
+    none_result = run("issuers", "list", *data)
     early = run("issuers", "add", ISSUER, *keys, *data)
     untouched = not (tmp_path / "data").exists()
     assert run("org", "create", "acme", "--name", "Acme", *data).returncode == Exit.OK
     added = run("issuers", "add", ISSUER, *keys, "--algorithm", "EdDSA", "--client-id", "a", "--domain", "x.org", *data)
-    again = run("issuers", "add", ISSUER, *keys, *data)
-    listed = run("issuers", "list", "--json", *data)
-    removed = run("issuers", "remove", ISSUER, *data)
+    second_result = run("issuers", "add", ISSUER, *keys, *data)
+    listed_result = run("issuers", "list", "--json", *data)
+    removed_result = run("issuers", "remove", ISSUER, *data)
     gone = run("issuers", "remove", ISSUER, *data)
 
-    assert (none.returncode, early.returncode) == (Exit.NOT_FOUND, Exit.NOT_FOUND)
-    assert "has no database" in none.stderr
+    assert (none_result.returncode, early.returncode) == (Exit.NOT_FOUND, Exit.NOT_FOUND)
+    assert "has no database" in none_result.stderr
     assert untouched
     assert added.stdout == f"{ISSUER} is trusted as Example ID.\n", added.stderr
-    assert (again.returncode, gone.returncode) == (Exit.CONFLICT, Exit.NOT_FOUND)
-    assert "issuers remove" in again.stderr
-    assert json.loads(listed.stdout)["issuers"] == [
+    assert (second_result.returncode, gone.returncode) == (Exit.CONFLICT, Exit.NOT_FOUND)
+    assert "issuers remove" in second_result.stderr
+    assert json.loads(listed_result.stdout)["issuers"] == [
         {
             "issuer": ISSUER,
             "name": "Example ID",
@@ -38,7 +38,7 @@ def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None
             "domains": ["x.org"],
         }
     ]
-    assert removed.stdout == f"{ISSUER} is no longer trusted; agents ended: 0.\n"
+    assert removed_result.stdout == f"{ISSUER} is no longer trusted; agents ended: 0.\n"
 
 
 def test_an_untrustworthy_issuer_is_refused_with_the_remedy(run: Run, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def place(request: pytest.FixtureRequest, engine: str) -> dict[str, str]:
     return {"COUNTERSIGN_DATABASE_URL": url}
 
 
-def fill(data: Path, where: dict[str, str]) -> None:
+def write_encrypted_values(data: Path, where: dict[str, str]) -> None:
     """Write one value of every encrypted kind under the old key."""
 
     async def work() -> None:
@@ -90,7 +90,7 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     run: Run, tmp_path: Path, request: pytest.FixtureRequest, engine: str
 ) -> None:
     data, where, elsewhere = tmp_path / "data", place(request, engine), place(request, engine)
-    fill(data, where)
+    write_encrypted_values(data, where)
     turning, after = {**where, KEY: BOTH}, {**where, KEY: NEW}
 
     before = run("keys", "status", "--json", "--data", data, **turning)
@@ -98,8 +98,8 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     with served(data, service="both", settings=turning) as server, signing(run, server, turning) as signed:
         rotated = run("keys", "reencrypt", "--json", "--data", data, **turning)
     with served(data, service="both", settings=after) as server, signing(run, server, after) as signed_later:
-        again = run("keys", "reencrypt", "--json", "--data", data, **after)
-    made = run("backup", "one.backup", "--data", data, **after, **PASSPHRASE)
+        second_result = run("keys", "reencrypt", "--json", "--data", data, **after)
+    created_result = run("backup", "one.backup", "--data", data, **after, **PASSPHRASE)
     restored = run("restore", "one.backup", "--to", "copy", **{**elsewhere, KEY: NEW}, **PASSPHRASE)
     state = run("keys", "status", "--json", "--data", "copy", **{**elsewhere, KEY: NEW})
     verified = run("verify", "copy", **{**elsewhere, KEY: NEW})
@@ -108,12 +108,14 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     assert tables_of(before) == {table: ["old"] for table in TABLES}
     assert too_early.returncode == Exit.FAILED
     assert "Key old is missing: 5 values encrypted with it" in too_early.stdout
-    assert rotated.returncode == again.returncode == Exit.OK, rotated.stderr + again.stderr
+    assert rotated.returncode == second_result.returncode == Exit.OK, rotated.stderr + second_result.stderr
     assert json.loads(rotated.stdout)["reencrypted"] == dict.fromkeys(TABLES, 1)
     assert keys_of(rotated)["old"] == ("unneeded", 0)
-    assert json.loads(again.stdout)["reencrypted"] == dict.fromkeys(TABLES, 0)
+    assert json.loads(second_result.stdout)["reencrypted"] == dict.fromkeys(TABLES, 0)
     assert {*signed, *signed_later} == {201}
-    assert made.returncode == restored.returncode == verified.returncode == Exit.OK, made.stderr + restored.stderr
+    assert created_result.returncode == restored.returncode == verified.returncode == Exit.OK, (
+        created_result.stderr + restored.stderr
+    )
     assert keys_of(state) == {"new": ("seals", 5 + len(signed) + len(signed_later))}
     assert tables_of(state) == {table: ["new"] for table in TABLES}
 
@@ -122,43 +124,43 @@ def test_a_new_signing_key_leaves_stored_secrets_as_they_are_and_reencryption_le
     run: Run, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
-    fill(data, {})
+    write_encrypted_values(data, {})
 
     kids = [json.loads(run("keys", "rotate", "--json", "--data", data, **{KEY: OLD}).stdout)["kid"] for _ in range(2)]
     state = run("keys", "status", "--json", "--data", data, **{KEY: BOTH})
     run("keys", "reencrypt", "--data", data, **{KEY: BOTH})
-    last = run("keys", "rotate", "--json", "--data", data, **{KEY: NEW})
-    said = run("keys", "rotate", "--data", data, **{KEY: NEW})
+    last_result = run("keys", "rotate", "--json", "--data", data, **{KEY: NEW})
+    result = run("keys", "rotate", "--data", data, **{KEY: NEW})
 
     assert keys_of(state) == {"new": ("seals", 0), "old": ("needed", 5)}
-    assert json.loads(last.stdout)["previous"][:2] == kids[::-1]
-    assert said.stdout.count("stays published until 20") == 4
+    assert json.loads(last_result.stdout)["previous"][:2] == kids[::-1]
+    assert result.stdout.count("stays published until 20") == 4
 
 
 def test_nothing_is_sealed_under_a_key_that_the_running_services_do_not_have(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    fill(data, {})
+    write_encrypted_values(data, {})
     with served(data, settings={KEY: OLD}):
-        refused = run("keys", "reencrypt", "--data", data, **{KEY: BOTH})
+        refused_result = run("keys", "reencrypt", "--data", data, **{KEY: BOTH})
         state = run("keys", "status", "--json", "--data", data, **{KEY: BOTH})
         rotated = run("keys", "reencrypt", "--data", data, **{KEY: f"{OLD},{NEW}"})
 
-    assert refused.returncode == Exit.CONFLICT
-    assert "do not have the master key new" in refused.stderr
+    assert refused_result.returncode == Exit.CONFLICT
+    assert "do not have the master key new" in refused_result.stderr
     assert keys_of(state) == {"new": ("seals", 0), "old": ("needed", 5)}
     assert rotated.returncode == Exit.OK, rotated.stderr
 
 
 def test_rotation_of_a_records_only_installation_creates_no_store(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    none = run("keys", "reencrypt", "--data", data)
+    none_result = run("keys", "reencrypt", "--data", data)
     run("modules", "apply", "--data", data)
 
     state = run("keys", "status", "--json", "--data", data)
     rotated = run("keys", "reencrypt", "--data", data)
     signing = run("keys", "rotate", "--data", data)
 
-    assert none.returncode == signing.returncode == Exit.NOT_FOUND
+    assert none_result.returncode == signing.returncode == Exit.NOT_FOUND
     assert "has no store, and only a store signs tokens" in signing.stderr
     assert tables_of(state).keys() == {"records.service_key"}
     assert rotated.returncode == Exit.OK, rotated.stderr
@@ -176,7 +178,7 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
         ready = server.ask("/readyz").json()
     doctor = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", data, **given)
     verified = run("verify", "--json", "--data", data, **given)
-    said = run("verify", "--data", data, **given)
+    result = run("verify", "--data", data, **given)
     put_back = run("verify", "--data", data, **{KEY: f"{BOTH},{THIRD}"})
 
     found = {each["name"]: each["detail"] for each in ready["checks"] if each["state"] == "failed"}
@@ -191,9 +193,9 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
     assert {each["place"]: each["remedy"] for each in json.loads(verified.stdout)["findings"]}.keys() == {
         *("distribution.signing_key", "distribution.webhook", "records.webhook")
     }
-    assert "distribution.webhook: 1 values need the master key third, which is not given" in said.stdout
-    assert said.stderr.startswith("Add old, third to the list")
-    assert "restore" not in said.stderr
+    assert "distribution.webhook: 1 values need the master key third, which is not given" in result.stdout
+    assert result.stderr.startswith("Add old, third to the list")
+    assert "restore" not in result.stderr
     assert put_back.returncode == Exit.OK, put_back.stdout
 
 
@@ -202,12 +204,12 @@ def test_a_backup_is_restored_with_all_of_its_keys_or_not_at_all(run: Run, tmp_p
     asyncio.run(_seal_under_several(data))
     run("backup", "one.backup", "--data", data, **every, **PASSPHRASE)
 
-    refused = run("restore", "one.backup", "--to", "copy", **{KEY: NEW}, **PASSPHRASE)
+    refused_result = run("restore", "one.backup", "--to", "copy", **{KEY: NEW}, **PASSPHRASE)
     restored = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
     verified = run("verify", "copy")
 
-    assert refused.returncode == Exit.CONFLICT
-    assert "do not include these keys of the backup: old, third" in refused.stderr
+    assert refused_result.returncode == Exit.CONFLICT
+    assert "do not include these keys of the backup: old, third" in refused_result.stderr
     assert restored.returncode == verified.returncode == Exit.OK, restored.stderr + verified.stdout
 
 
@@ -224,22 +226,24 @@ async def _seal_under_several(data: Path) -> None:
 
 def test_verify_distinguishes_a_damaged_value_from_a_missing_key(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    fill(data, {})
+    write_encrypted_values(data, {})
     with closing(sqlite3.connect(data / "records.sqlite")) as database:
         database.execute("UPDATE webhook SET secrets = CAST(secrets || x'00' AS BLOB)")
         database.commit()
     other = OLD.removeprefix("old:")
 
-    damaged = run("verify", "--data", data, **{KEY: OLD})
+    damaged_result = run("verify", "--data", data, **{KEY: OLD})
     state = run("keys", "status", "--data", data, **{KEY: OLD})
-    renamed = run("verify", "--data", data, **{KEY: NEW.replace("new:", "old:")})
+    renamed_result = run("verify", "--data", data, **{KEY: NEW.replace("new:", "old:")})
     unnamed = run("verify", "--data", data, **{KEY: other})
 
-    assert [each.returncode for each in (damaged, renamed, unnamed)] == [Exit.CHECKSUM] * 3
-    assert damaged.stdout == "records.webhook: 1 of 1 values cannot be decrypted with master key old\n"
-    assert "restore the newest backup" in damaged.stderr
+    assert [each.returncode for each in (damaged_result, renamed_result, unnamed)] == [Exit.CHECKSUM] * 3
+    assert damaged_result.stdout == "records.webhook: 1 of 1 values cannot be decrypted with master key old\n"
+    assert "restore the newest backup" in damaged_result.stderr
     assert state.returncode == Exit.FAILED
     assert "records.webhook: 1 values of key old cannot be decrypted" in state.stderr
-    assert "records.service_key: 1 of 1 values cannot be decrypted with master key old" in renamed.stdout
-    assert renamed.stderr.startswith("If another master key has this id now, pass the key that encrypted the values.")
+    assert "records.service_key: 1 of 1 values cannot be decrypted with master key old" in renamed_result.stdout
+    assert renamed_result.stderr.startswith(
+        "If another master key has this id now, pass the key that encrypted the values."
+    )
     assert unnamed.stderr.startswith("Add old to the list")

@@ -28,7 +28,7 @@ def events(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
 
 
-def called(name: str, log: Path) -> list[dict[str, Any]]:
+def events_named(name: str, log: Path) -> list[dict[str, Any]]:
     """The events with that name."""
     return [each for each in events(log) if each["event"] == name]
 
@@ -65,8 +65,8 @@ def test_a_server_logs_its_life_and_a_hangup_ends_no_process_of_it(tmp_path: Pat
         health = [httpx.get(f"{server.url}/api/v1/health").status_code for _ in range(5)]
         assert set(pids) <= set(processes(pids[0]))
 
-    [start], [ready], [stop] = (called(name, server.log) for name in ("start", "ready", "stop"))
-    migrations = called("migration", server.log)
+    [start], [ready], [stop] = (events_named(name, server.log) for name in ("start", "ready", "stop"))
+    migrations = events_named("migration", server.log)
     assert health == [200] * 5
     assert (start["version"], start["data"], start["database"]["kind"]) == (__version__, str(data), "sqlite")
     assert ready["addresses"] == {"distribution": server.url, "records": f"http://127.0.0.1:{server.records_port}"}
@@ -85,7 +85,7 @@ def test_a_worker_logs_its_life_and_a_hangup_ends_no_process_of_it(run: Run, tmp
     with log.open("w") as file, subprocess.Popen(command, env=environment(), stdout=file, stderr=file) as worker:
         try:
             until_s = time.monotonic() + WITHIN_S
-            while not (called("ready", log) and all_ignore(worker.pid)) and time.monotonic() < until_s:
+            while not (events_named("ready", log) and all_ignore(worker.pid)) and time.monotonic() < until_s:
                 time.sleep(0.02)
             hang_up(processes(worker.pid))
         finally:
@@ -101,11 +101,11 @@ def test_a_start_that_fails_is_logged_with_its_reason(run: Run, tmp_path: Path) 
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "distribution.sqlite").write_bytes(b"no database at all" * 1000)
 
-    done = run("serve", "distribution", "--port", "0", "--data", tmp_path / "data")
+    result = run("serve", "distribution", "--port", "0", "--data", tmp_path / "data")
 
-    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in result.stderr.splitlines() if line.startswith("{")]
     assert [each["event"] for each in lines] == ["start", "stop"]
-    assert (lines[1]["reason"], lines[1]["exit_code"]) == ("failure", done.returncode)
+    assert (lines[1]["reason"], lines[1]["exit_code"]) == ("failure", result.returncode)
     assert lines[1]["why"]
 
 
@@ -118,7 +118,7 @@ def test_no_password_of_the_database_is_logged() -> None:
 
 
 def test_a_command_that_is_no_server_logs_nothing_on_its_standard_output(run: Run, tmp_path: Path) -> None:
-    done = run("org", "create", "acme", "--name", "Acme", "--json", "--data", tmp_path / "data")
+    result = run("org", "create", "acme", "--name", "Acme", "--json", "--data", tmp_path / "data")
 
-    assert json.loads(done.stdout)
-    assert "migration" not in done.stdout + done.stderr
+    assert json.loads(result.stdout)
+    assert "migration" not in result.stdout + result.stderr

@@ -42,8 +42,10 @@ def announce(folder: Path, process: int) -> None:
 
 
 def test_the_lock_of_a_killed_server_is_waited_for(worker: "subprocess.Popen[str]", tmp_path: Path) -> None:
-    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
-    announce(tmp_path, int(ended.stdout))
+    ended_result = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    announce(tmp_path, int(ended_result.stdout))
     threading.Timer(0.3, worker.send_signal, [signal.SIGKILL]).start()
 
     with lock.acquire(tmp_path):

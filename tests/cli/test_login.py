@@ -22,16 +22,16 @@ def test_a_token_from_stdin_is_kept_for_its_server_alone(run: Run, scripted: Mak
     other.say(401, {"code": "invalid_token", "detail": "this needs a token"})
 
     signed_in = run("login", "--with-token", "--server", server.url, stdin="the-token\n")
-    listed = run("library", "--server", server.url)
-    elsewhere = run("library", "--server", other.url)
+    listed_result = run("library", "--server", server.url)
+    foreign_result = run("library", "--server", other.url)
 
     kept = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
-    assert signed_in.returncode == listed.returncode == Exit.OK
+    assert signed_in.returncode == listed_result.returncode == Exit.OK
     assert "me@example.com" in signed_in.stdout
     assert "the-token" not in signed_in.stdout + signed_in.stderr
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert server.seen[1].headers["authorization"] == "Bearer the-token"
-    assert elsewhere.returncode == Exit.REFUSED
+    assert foreign_result.returncode == Exit.REFUSED
     assert "authorization" not in other.seen[0].headers
 
 
@@ -39,9 +39,9 @@ def test_a_token_the_server_refuses_is_not_kept(run: Run, scripted: Make, home: 
     server = scripted()
     server.say(401, {"code": "invalid_token", "detail": "expired"})
 
-    done = run("login", "--with-token", "--server", server.url, stdin="old")
+    result = run("login", "--with-token", "--server", server.url, stdin="old")
 
-    assert done.returncode == Exit.REFUSED
+    assert result.returncode == Exit.REFUSED
     assert not (Path(home["XDG_CONFIG_HOME"]) / "countersign").exists()
 
 
@@ -51,29 +51,29 @@ def test_a_credentials_file_that_others_can_read_is_refused(run: Run, home: dict
     kept.write_text('{"tokens": {}}')
     kept.chmod(0o644)
 
-    done = run("whoami")
+    result = run("whoami")
 
-    assert done.returncode == Exit.REFUSED
-    assert f"chmod 600 {kept}" in done.stderr
+    assert result.returncode == Exit.REFUSED
+    assert f"chmod 600 {kept}" in result.stderr
 
 
 def test_whoami_without_a_token_says_how_to_get_one(run: Run) -> None:
-    done = run("whoami")
+    result = run("whoami")
 
-    assert done.returncode == Exit.REFUSED
-    assert "countersign login" in done.stderr
+    assert result.returncode == Exit.REFUSED
+    assert "countersign login" in result.stderr
 
 
 def test_a_token_on_the_command_line_is_a_usage_error(run: Run) -> None:
-    done = run("login", "--with-token", "the-token")
+    result = run("login", "--with-token", "the-token")
 
-    assert done.returncode == Exit.USAGE
+    assert result.returncode == Exit.USAGE
 
 
 def test_no_token_on_stdin_is_a_usage_error(run: Run) -> None:
-    done = run("login", "--with-token", stdin="\n")
+    result = run("login", "--with-token", stdin="\n")
 
-    assert done.returncode == Exit.USAGE
+    assert result.returncode == Exit.USAGE
 
 
 def test_a_token_in_the_environment_that_overrides_the_kept_one_is_reported(run: Run, scripted: Make) -> None:
@@ -82,10 +82,10 @@ def test_a_token_in_the_environment_that_overrides_the_kept_one_is_reported(run:
     server.say(401, {"code": "invalid_token", "detail": "the token is expired"})
 
     signed_in = run("login", "--with-token", "--server", server.url, stdin="new", COUNTERSIGN_TOKEN="old")
-    refused = run("whoami", "--server", server.url, COUNTERSIGN_TOKEN="old")
+    refused_result = run("whoami", "--server", server.url, COUNTERSIGN_TOKEN="old")
 
     assert "COUNTERSIGN_TOKEN is set and takes precedence" in signed_in.stderr
-    assert "unset it" in refused.stderr
+    assert "unset it" in refused_result.stderr
 
 
 READING = "read:products read:releases read:library"
@@ -107,9 +107,9 @@ def test_a_sign_in_asks_for_what_every_account_holds_and_for_more_where_that_is_
     server.say(200, {"access_token": "the-token"})
     server.say(200, ME)
 
-    done = run("login", "--email", "me@example.com", *options, "--server", server.url)
+    result = run("login", "--email", "me@example.com", *options, "--server", server.url)
 
-    assert done.returncode == Exit.OK, done.stderr
+    assert result.returncode == Exit.OK, result.stderr
     assert json.loads(server.seen[0].body)["scope"] == asked
 
 
@@ -120,29 +120,29 @@ def test_a_person_without_publishing_rights_is_shown_how_to_sign_in(
     server.say(200, ASKED)
     server.say(400, {"code": "invalid_scope", "detail": "your person's account lacks write:products write:releases"})
 
-    done = run("login", "--email", "me@example.com", "--publish", "--server", server.url)
+    result = run("login", "--email", "me@example.com", "--publish", "--server", server.url)
 
-    assert done.returncode == Exit.REFUSED
+    assert result.returncode == Exit.REFUSED
     for words in ("this account may not publish", "without --publish", "make this account a publisher"):
-        assert words in done.stderr
+        assert words in result.stderr
     assert not (Path(home["XDG_CONFIG_HOME"]) / "countersign").exists()
 
 
 def test_a_token_from_stdin_and_scopes_to_ask_for_exclude_each_other(run: Run) -> None:
-    done = run("login", "--with-token", "--publish", stdin="t")
+    result = run("login", "--with-token", "--publish", stdin="t")
 
-    assert done.returncode == Exit.USAGE
-    assert "the token already has its scopes" in done.stderr
+    assert result.returncode == Exit.USAGE
+    assert "the token already has its scopes" in result.stderr
 
 
 def test_a_server_that_asks_for_an_hour_is_not_waited_for(run: Run, scripted: Make) -> None:
     server = scripted()
     server.say(429, {"code": "rate_limit_exceeded", "detail": "the limit is used up"}, **{"Retry-After": "3411"})
 
-    done = run("login", "--email", "me@example.com", "--server", server.url)
+    result = run("login", "--email", "me@example.com", "--server", server.url)
 
-    assert done.returncode != Exit.OK
-    assert "Try again in 57 minutes." in done.stderr
+    assert result.returncode != Exit.OK
+    assert "Try again in 57 minutes." in result.stderr
     assert len(server.seen) == 1
 
 
@@ -160,17 +160,17 @@ def test_a_logout_removes_the_login_of_this_server_and_has_the_server_end_its_to
     signed_in(run, other)
     server.say(200, {})
 
-    done = run("logout", "--server", server.url)
-    again = run("logout", "--server", server.url, "--json")
+    result = run("logout", "--server", server.url)
+    second_result = run("logout", "--server", server.url, "--json")
 
     kept = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
-    assert done.returncode == again.returncode == Exit.OK, done.stderr
+    assert result.returncode == second_result.returncode == Exit.OK, result.stderr
     assert list(json.loads(kept.read_text())["tokens"]) == [other.url]
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert (server.seen[1].method, server.seen[1].path) == ("POST", "/auth/revoke")
     assert server.seen[1].body == b"token=the-token"
-    assert "the-token" not in done.stdout + done.stderr
-    assert json.loads(again.stdout) == {"server": server.url, "removed": False}
+    assert "the-token" not in result.stdout + result.stderr
+    assert json.loads(second_result.stdout) == {"server": server.url, "removed": False}
 
 
 def test_a_logout_without_the_server_still_removes_the_login(run: Run, scripted: Make) -> None:
@@ -178,10 +178,10 @@ def test_a_logout_without_the_server_still_removes_the_login(run: Run, scripted:
     signed_in(run, server)
     server.answers.append(None)
 
-    done = run("logout", "--server", server.url)
+    result = run("logout", "--server", server.url)
 
-    assert done.returncode == Exit.OK
-    assert "The server did not revoke the token" in done.stderr
+    assert result.returncode == Exit.OK
+    assert "The server did not revoke the token" in result.stderr
     assert "no saved login" in run("logout", "--server", server.url).stdout
 
 
@@ -190,10 +190,10 @@ def test_a_token_is_refused_by_the_store_after_its_logout(run: Run, demo_store: 
     at = ("--server", demo_store.url)
     assert run("login", "--with-token", *at, stdin=token).returncode == Exit.OK
 
-    done = run("logout", *at)
+    result = run("logout", *at)
 
-    assert done.returncode == Exit.OK, done.stderr
-    assert "did not end" not in done.stderr
+    assert result.returncode == Exit.OK, result.stderr
+    assert "did not end" not in result.stderr
     assert run("whoami", *at, COUNTERSIGN_TOKEN=token).returncode == Exit.REFUSED
 
 
@@ -202,8 +202,8 @@ def test_a_refused_saved_login_names_the_commands_that_replace_and_remove_it(run
     signed_in(run, server)
     server.say(401, {"code": "invalid_token", "detail": "the token is unknown"})
 
-    done = run("library", "--server", server.url)
+    result = run("library", "--server", server.url)
 
-    assert done.returncode == Exit.REFUSED
-    assert "`countersign login`" in done.stderr
-    assert "`countersign logout`" in done.stderr
+    assert result.returncode == Exit.REFUSED
+    assert "`countersign login`" in result.stderr
+    assert "`countersign logout`" in result.stderr

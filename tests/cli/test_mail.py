@@ -30,21 +30,21 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_emails_are_shown_newest_first_with_their_links(run: Run, data: Path) -> None:
-    done = run("mail", "--data", data)
+    result = run("mail", "--data", data)
 
-    lines = done.stdout.splitlines()
-    assert done.returncode == Exit.OK
+    lines = result.stdout.splitlines()
+    assert result.returncode == Exit.OK
     assert [line for line in lines if line.startswith("http")] == [f"{LINK}{number}" for number in (2, 1, 0)]
     assert lines[0].endswith("Z  to ann@example.com")
     assert lines[1] == "Größe 2"
 
 
 def test_the_last_email_is_shown_completely_and_cannot_move_the_cursor(run: Run, data: Path) -> None:
-    done = run("mail", "--last", "--to", "Eve@example.com", "--data", data)
+    result = run("mail", "--last", "--to", "Eve@example.com", "--data", data)
 
-    assert f"{LINK}1\n\nBis dann" in done.stdout
-    assert "ann@" not in done.stdout
-    assert "\x1b" not in done.stdout
+    assert f"{LINK}1\n\nBis dann" in result.stdout
+    assert "ann@" not in result.stdout
+    assert "\x1b" not in result.stdout
 
 
 def test_the_json_of_an_email_has_its_links_and_its_text(run: Run, data: Path) -> None:
@@ -58,36 +58,36 @@ def test_the_json_of_an_email_has_its_links_and_its_text(run: Run, data: Path) -
 
 def test_an_empty_outbox_is_reported(run: Run, tmp_path: Path) -> None:
     everything = run("mail", "--json", "--data", tmp_path / "none")
-    last = run("mail", "--last", "--data", tmp_path / "none")
+    last_result = run("mail", "--last", "--data", tmp_path / "none")
 
     assert (everything.returncode, json.loads(everything.stdout)) == (Exit.OK, {"letters": []})
-    assert last.returncode == Exit.NOT_FOUND
+    assert last_result.returncode == Exit.NOT_FOUND
     assert not (tmp_path / "none").exists()
 
 
 def test_a_file_that_is_not_an_email_is_named(run: Run, data: Path) -> None:
     (data / "mail" / "zzz.eml").write_bytes(b"no letter")
 
-    done = run("mail", "--data", data)
+    result = run("mail", "--data", data)
 
-    assert done.returncode == Exit.FAILED
-    assert "zzz.eml" in done.stderr
+    assert result.returncode == Exit.FAILED
+    assert "zzz.eml" in result.stderr
 
 
 def test_doctor_names_a_mail_server_that_is_away_without_its_password(run: Run, tmp_path: Path) -> None:
     away = "smtp://somebody:hunter2hunter2@127.0.0.1:9"
 
-    done = run("doctor", "records", "--records-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL=away)
+    result = run("doctor", "records", "--records-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL=away)
 
-    assert done.returncode == Exit.FAILED
-    assert "fail  mail                   the mail server 127.0.0.1:9 cannot be reached" in done.stdout
-    assert "hunter2" not in done.stdout + done.stderr
+    assert result.returncode == Exit.FAILED
+    assert "fail  mail                   the mail server 127.0.0.1:9 cannot be reached" in result.stdout
+    assert "hunter2" not in result.stdout + result.stderr
 
 
 def test_doctor_names_an_address_that_is_invalid(run: Run, tmp_path: Path) -> None:
-    done = run(
+    result = run(
         "doctor", "records", "--records-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL="mail.example.com"
     )
 
-    assert done.returncode == Exit.FAILED
-    assert "fail  mail                   COUNTERSIGN_SMTP_URL must be like" in done.stdout
+    assert result.returncode == Exit.FAILED
+    assert "fail  mail                   COUNTERSIGN_SMTP_URL must be like" in result.stdout

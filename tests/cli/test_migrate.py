@@ -41,7 +41,7 @@ class FilledInstallation(NamedTuple):
     job: str
 
 
-def asked(url: str, token: str = "", body: object = None) -> Any:
+def fetch_json(url: str, token: str = "", body: object = None) -> Any:
     """The answer of the address, as JSON."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     verb = "GET" if body is None else "POST"
@@ -57,7 +57,7 @@ def api(server: Running) -> str:
 
 def upload(server: Running, token: str, file: Path) -> str:
     """Upload the file to a new release of the publisher, and return the artifact."""
-    product = asked(f"{server.url}/api/v1/products?org=northwind-games&limit=1")["items"][0]["slug"]
+    product = fetch_json(f"{server.url}/api/v1/products?org=northwind-games&limit=1")["items"][0]["slug"]
     command: list[str | Path] = ["push", file, f"northwind-games/{product}", "--version", "9.9.9", "--no-build"]
     command += ["--json", "--platform", "linux", "--server", server.url]
     variables = environment(COUNTERSIGN_TOKEN=token)
@@ -76,13 +76,15 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> FilledInstallation:
         publisher = subprocess.run(issued, env=environment(**PUBLIC), capture_output=True, text=True, check=True)
         token = publisher.stdout.strip()
         artifact = upload(server, token, file)
-        job = asked(f"{server.url}/api/v1/jobs", token, {"type": "build.process", "payload": {"artifact_id": artifact}})
+        job = fetch_json(
+            f"{server.url}/api/v1/jobs", token, {"type": "build.process", "payload": {"artifact_id": artifact}}
+        )
         who = {"username": "alice", "password": "countersign-demo"}
-        alice = asked(f"{api(server)}/auth/login", body=who)["token"]
+        alice = fetch_json(f"{api(server)}/auth/login", body=who)["token"]
         wanted = {"scopes": ["lead.*"], "label": "assistant"}
-        agent = asked(f"{api(server)}/auth/agent-token", alice, wanted)["token"]
-        lead = asked(f"{api(server)}/lead/create", alice, {"title": "To be deleted"})["value"]["id"]
-        plan = asked(f"{api(server)}/lead/delete", agent, {"id": lead})["plan_id"]
+        agent = fetch_json(f"{api(server)}/auth/agent-token", alice, wanted)["token"]
+        lead = fetch_json(f"{api(server)}/lead/create", alice, {"title": "To be deleted"})["value"]["id"]
+        plan = fetch_json(f"{api(server)}/lead/delete", agent, {"id": lead})["plan_id"]
     return FilledInstallation(data, token, alice, agent, lead, plan, job["job_id"])
 
 
@@ -92,14 +94,14 @@ def here(template: FilledInstallation, tmp_path: Path) -> FilledInstallation:
     return template._replace(data=shutil.copytree(template.data, tmp_path / "data"))
 
 
-def answered(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
+def json_output(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
     """The JSON that a command printed."""
     answer: Any = json.loads(done.stdout)
     assert isinstance(answer, dict)
     return answer
 
 
-def there(data: Path, to: str, blobs: str = "") -> Settings:
+def moved_settings(data: Path, to: str, blobs: str = "") -> Settings:
     """The settings that serve the new place."""
     key = {"COUNTERSIGN_MASTER_KEY_FILE": str(data / "master.key")}
     return {"COUNTERSIGN_DATABASE_URL": to, "COUNTERSIGN_BLOBS_URL": blobs, **key, **PUBLIC, **KEYS}
@@ -116,14 +118,14 @@ def in_bucket(bucket: Bucket) -> str:
 def require_a_day(server: Running, here: FilledInstallation) -> None:
     """Require that work which began in the old place can be finished in the new one with the old tokens."""
     records = api(server)
-    waiting = asked(f"{records}/plan/get", here.alice, {"id": here.plan})["value"]
+    waiting = fetch_json(f"{records}/plan/get", here.alice, {"id": here.plan})["value"]
     assert waiting["state"] == "pending"
-    done = asked(f"{records}/approve/{here.plan}", here.alice, {"digest": waiting["digest"]})
+    done = fetch_json(f"{records}/approve/{here.plan}", here.alice, {"digest": waiting["digest"]})
     assert done["value"]["state"] == "executed"
-    assert asked(f"{records}/lead/create", here.agent, {"title": "Another"})["value"]["id"] != here.lead
+    assert fetch_json(f"{records}/lead/create", here.agent, {"title": "Another"})["value"]["id"] != here.lead
     store = f"{server.url}/api/v1"
     for _ in range(600):
-        job = asked(f"{store}/jobs/{here.job}", here.publisher)
+        job = fetch_json(f"{store}/jobs/{here.job}", here.publisher)
         if job["status"] in ("completed", "failed"):
             break
         time.sleep(0.1)
@@ -135,14 +137,14 @@ def test_an_installation_moves_and_continues(
 ) -> None:
     to, blobs = new_postgres_url(), in_bucket(s3_url)
     command: list[str | Path] = ["db", "migrate", "--to", to, "--blobs-to", blobs, "--data", here.data, "--json"]
-    before = answered(run("verify", here.data, "--tables", "--json"))["tables"]
+    before = json_output(run("verify", here.data, "--tables", "--json"))["tables"]
     names = {path.name for path in here.data.iterdir()}
 
-    planned = run(*command, "--dry-run", **KEYS)
+    planned_result = run(*command, "--dry-run", **KEYS)
     with served(here.data, service="both", settings=PUBLIC):
-        refused = run(*command, **KEYS)
-    done = run(*command, **KEYS)
-    again = run(*command, **KEYS)
+        refused_result = run(*command, **KEYS)
+    result = run(*command, **KEYS)
+    second_result = run(*command, **KEYS)
     old = run("serve", "distribution", "--port", "0", "--data", here.data)
     secret = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
     backups = here.data.parent / "backups"
@@ -152,31 +154,33 @@ def test_an_installation_moves_and_continues(
         run("verify", here.data),
         run("verify", here.data, "--tables"),
     ]
-    verified = run("verify", here.data, "--tables", "--json", **there(here.data, to, blobs))
+    verified = run("verify", here.data, "--tables", "--json", **moved_settings(here.data, to, blobs))
 
-    assert planned.returncode == done.returncode == Exit.OK, planned.stderr + done.stderr
-    assert refused.returncode == again.returncode == old.returncode == Exit.CONFLICT, refused.stderr + old.stderr
-    assert "Stop the server" in refused.stderr
+    assert planned_result.returncode == result.returncode == Exit.OK, planned_result.stderr + result.stderr
+    assert refused_result.returncode == second_result.returncode == old.returncode == Exit.CONFLICT, (
+        refused_result.stderr + old.stderr
+    )
+    assert "Stop the server" in refused_result.stderr
     for each in closed:
         assert each.returncode == Exit.CONFLICT, each.stdout + each.stderr
         assert f"the databases of {here.data} are in" in each.stderr
     assert not (here.data.parent / "old.backup").exists()
     assert not backups.exists()
-    assert "files are copied already" in refused.stderr
-    assert answered(planned)["blobs"] == answered(done)["blobs"] > 0
-    moved_tables = answered(done)["tables"]
-    assert answered(planned)["rows"].keys() == moved_tables.keys() == before.keys()
+    assert "files are copied already" in refused_result.stderr
+    assert json_output(planned_result)["blobs"] == json_output(result)["blobs"] > 0
+    moved_tables = json_output(result)["tables"]
+    assert json_output(planned_result)["rows"].keys() == moved_tables.keys() == before.keys()
     assert verified.returncode == Exit.OK, verified.stdout
-    after = answered(verified)["tables"]
+    after = json_output(verified)["tables"]
     # The audit there has lanes that SQLite does not have, the modules have indexes, and the staging tables are empty.
     different = {name for name in after if after[name] != moved_tables[name]}
     assert different <= {"records.audit_lane", "records.module_state", "distribution.upload_part"}
     assert {path.name for path in here.data.iterdir()} - names <= {migration_marker.FILE_NAME, "serve.lock"}
     with served(
-        here.data, service="both", settings={**there(here.data, to, blobs), "COUNTERSIGN_JOB_WORKERS": "1"}
+        here.data, service="both", settings={**moved_settings(here.data, to, blobs), "COUNTERSIGN_JOB_WORKERS": "1"}
     ) as server:
         require_a_day(server, here)
-    assert run("audit", "verify", "--data", here.data, **there(here.data, to, blobs)).returncode == Exit.OK
+    assert run("audit", "verify", "--data", here.data, **moved_settings(here.data, to, blobs)).returncode == Exit.OK
 
 
 def test_an_obstacle_is_named_and_nothing_is_moved(
@@ -184,21 +188,30 @@ def test_an_obstacle_is_named_and_nothing_is_moved(
 ) -> None:
     to, other = new_postgres_url(), new_postgres_url()
     command: list[str | Path] = ["db", "migrate", "--data", here.data, "--to"]
-    run("org", "create", "acme", "--name", "Acme", "--data", here.data.parent / "other", **there(here.data, other))
+    run(
+        "org",
+        "create",
+        "acme",
+        "--name",
+        "Acme",
+        "--data",
+        here.data.parent / "other",
+        **moved_settings(here.data, other),
+    )
     text = "UPDATE product SET description = 'a' || char(0) || 'b' WHERE id = (SELECT min(id) FROM product)"
     database = apsw.Connection(str(here.data / "distribution.sqlite"))
     first = database.execute("SELECT min(id) FROM product").fetchall()[0][0]
     database.execute(text)
     database.close()
 
-    taken = run(*command, other)
-    planned = run(*command, to, "--dry-run")
-    done = run(*command, to)
+    taken_result = run(*command, other)
+    planned_result = run(*command, to, "--dry-run")
+    result = run(*command, to)
     still = run("org", "create", "acme", "--name", "Acme", "--data", here.data)
 
-    assert taken.returncode == Exit.CONFLICT
-    assert planned.returncode == done.returncode == Exit.FAILED
-    for said in (planned.stderr, done.stderr):
+    assert taken_result.returncode == Exit.CONFLICT
+    assert planned_result.returncode == result.returncode == Exit.FAILED
+    for said in (planned_result.stderr, result.stderr):
         assert "product.description" in said
         assert f"id='{first}'" in said
     assert still.returncode == Exit.OK
@@ -224,14 +237,14 @@ def test_a_row_that_arrives_otherwise_undoes_the_move(
     trigger = "CREATE EVENT TRIGGER flip ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION flip()"
     subprocess.run([*psql, "-c", flipped, "-c", flip, "-c", trigger], check=True)
 
-    done = run("db", "migrate", "--to", to, "--data", here.data)
-    seen = subprocess.run(
+    result = run("db", "migrate", "--to", to, "--data", here.data)
+    seen_result = subprocess.run(
         [*psql, "-At", "-c", "SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')"],
         capture_output=True,
         check=True,
     )
 
-    assert done.returncode == Exit.FAILED
-    assert "not equal on both sides: organisation" in done.stderr
-    assert seen.stdout.strip() == b"0"
+    assert result.returncode == Exit.FAILED
+    assert "not equal on both sides: organisation" in result.stderr
+    assert seen_result.stdout.strip() == b"0"
     assert not (here.data / migration_marker.FILE_NAME).exists()

@@ -64,26 +64,26 @@ def require_refused(done: "subprocess.CompletedProcess[str]", *words: str) -> No
 def test_rights_are_tried_and_nothing_stays(run: Run, here: Path, target: MigrationTarget) -> None:
     command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here]
 
-    refused = run(*command, "--dry-run")
+    refused_result = run(*command, "--dry-run")
     made = [f"CREATE SCHEMA {name} AUTHORIZATION {target.role}" for name in ("distribution", "records")]
     target.sql(*made)
     beforehand = run(*command, "--dry-run")
     target.sql("DROP SCHEMA distribution; DROP SCHEMA records")
     target.sql(f"GRANT CREATE ON DATABASE {target.name} TO {target.role}")
-    planned = run(*command, "--dry-run")
+    planned_result = run(*command, "--dry-run")
     left = target.sql(SCHEMAS)
-    done = run(*command)
+    result = run(*command)
 
-    for each in (refused, beforehand):
+    for each in (refused_result, beforehand):
         require_refused(each, f"GRANT CREATE ON DATABASE {target.name} TO {target.role};")
-    assert planned.returncode == done.returncode == Exit.OK, planned.stderr + done.stderr
+    assert planned_result.returncode == result.returncode == Exit.OK, planned_result.stderr + result.stderr
     assert left == "0\n"
-    for each in (planned, done):
+    for each in (planned_result, result):
         assert f"to {target.role}@127.0.0.1:" in each.stdout
         assert PASSWORD not in each.stdout + each.stderr
-    assert f"COUNTERSIGN_DATABASE_URL=postgresql://{target.role}:…@127.0.0.1:" in done.stderr
-    assert f"COUNTERSIGN_MASTER_KEY_FILE={here / 'master.key'}\n" in done.stderr
-    assert "To serve on another machine, copy the master key to it" in done.stderr
+    assert f"COUNTERSIGN_DATABASE_URL=postgresql://{target.role}:…@127.0.0.1:" in result.stderr
+    assert f"COUNTERSIGN_MASTER_KEY_FILE={here / 'master.key'}\n" in result.stderr
+    assert "To serve on another machine, copy the master key to it" in result.stderr
 
 
 def test_the_settings_of_the_new_place_are_all_that_have_a_value_and_the_key_whatever_names_it(
@@ -141,11 +141,11 @@ def test_the_bucket_is_tried_and_nothing_stays(run: Run, here: Path, target: Mig
     query = f"endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
 
     missing = run(*command, f"s3://{s3_url.name}-missing/here?{query}", **KEYS)
-    there = run(*command, f"s3://{s3_url.name}/here?{query}", **KEYS)
+    existing_result = run(*command, f"s3://{s3_url.name}/here?{query}", **KEYS)
     with urllib.request.urlopen(f"{s3_url.endpoint}/{s3_url.name}?list-type=2", timeout=30) as answer:
         listed = answer.read()
 
     require_refused(missing, "bucket")
-    assert there.returncode == Exit.OK, there.stderr
+    assert existing_result.returncode == Exit.OK, existing_result.stderr
     assert b"<Key>" not in listed
     assert target.sql(SCHEMAS) == "0\n"

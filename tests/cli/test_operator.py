@@ -331,9 +331,9 @@ def test_doctor_asks_the_server_that_runs(both: ObservedServer, run: Run) -> Non
         ill = run("doctor", "--data", both.server.data, "--json", **told)
     finally:
         undo()
-    gone = run("doctor", "--data", both.server.data, "--json", COUNTERSIGN_OPERATOR_PORT=str(free_port()))
+    removed_result = run("doctor", "--data", both.server.data, "--json", COUNTERSIGN_OPERATOR_PORT=str(free_port()))
 
-    standings = [_running(each.stdout) for each in (well, ill, gone)]
+    standings = [_running(each.stdout) for each in (well, ill, removed_result)]
     assert [each["standing"] for each in standings] == ["ok", "fail", "fail"]
     assert "blob store" in standings[1]["detail"]
 

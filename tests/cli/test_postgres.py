@@ -15,8 +15,8 @@ def test_administration_server_and_doctor_share_one_postgresql(run: Run, postgre
     data = tmp_path / "data"
     settings = {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
 
-    planned = run("db", "upgrade", "--dry-run", "--json", "--data", data, **settings)
-    applied = run("db", "upgrade", "--json", "--data", data, **settings)
+    planned_result = run("db", "upgrade", "--dry-run", "--json", "--data", data, **settings)
+    applied_result = run("db", "upgrade", "--json", "--data", data, **settings)
     org = run("org", "create", "acme", "--name", "Acme", "--data", data, **settings)
     person = run("person", "create", "a@example.com", "--org", "acme", "--role", "owner", "--data", data, **settings)
     with served(data, "--workers", "2", settings=settings) as server:
@@ -25,7 +25,7 @@ def test_administration_server_and_doctor_share_one_postgresql(run: Run, postgre
         doctor = run("doctor", "--json", "--data", data, **settings)
 
     assert org.returncode == person.returncode == me.returncode == Exit.OK, org.stderr + person.stderr + me.stderr
-    assert json.loads(planned.stdout)["pending"] == json.loads(applied.stdout)["applied"] != []
+    assert json.loads(planned_result.stdout)["pending"] == json.loads(applied_result.stdout)["applied"] != []
     assert json.loads(me.stdout)["orgs"] == ["acme"]
     assert doctor.returncode == Exit.OK, doctor.stdout
     assert not (data / "distribution.sqlite").exists()
@@ -44,7 +44,7 @@ def test_without_a_master_key_postgresql_is_refused(run: Run, postgres_url: str,
     assert failed == ["master key"]
 
 
-def copied(data: Path) -> Path:
+def copy_marker(data: Path) -> Path:
     """Copy moved.json of the directory to another directory that is not served."""
     copy = data.with_name("copy")
     copy.mkdir()
@@ -67,7 +67,7 @@ def test_a_directory_that_postgresql_is_used_for_gets_no_database_of_its_own(
             run("keys", "status", "--data", data),
             run("db", "upgrade", "--dry-run", "--data", data),
             run("db", "upgrade", "--data", data),
-            run("modules", "apply", "--data", copied(data)),
+            run("modules", "apply", "--data", copy_marker(data)),
             run("webhooks", "resume", "--data", data),
         ]
         doctor = run("doctor", "--json", "--data", data)
@@ -100,9 +100,9 @@ def test_an_empty_postgresql_beside_sqlite_databases_is_refused(run: Run, postgr
     data = tmp_path / "data"
     settings = {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
     before = run("org", "create", "acme", "--name", "Acme", "--data", data)
-    refused = run("serve", "--data", data, **settings)
+    refused_result = run("serve", "--data", data, **settings)
     after = run("org", "create", "zenith", "--name", "Zenith", "--data", data)
 
     assert before.returncode == after.returncode == Exit.OK, after.stderr
-    assert refused.returncode == Exit.CONFLICT, refused.stderr
-    assert "belongs to the installation" in refused.stderr
+    assert refused_result.returncode == Exit.CONFLICT, refused_result.stderr
+    assert "belongs to the installation" in refused_result.stderr

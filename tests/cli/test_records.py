@@ -17,21 +17,21 @@ PASSWORD = "a long enough password"
 
 
 def test_modules_are_planned_applied_and_listed(run: Run, data: Path, settings: Settings) -> None:
-    listed = run("modules", "list", "--json", "--data", data, **settings)
-    planned = run("modules", "plan", "--json", "--data", data, **settings)
-    tried = run("modules", "apply", "--dry-run", "--json", "--data", data, **settings)
+    listed_result = run("modules", "list", "--json", "--data", data, **settings)
+    planned_result = run("modules", "plan", "--json", "--data", data, **settings)
+    tried_result = run("modules", "apply", "--dry-run", "--json", "--data", data, **settings)
     untouched = not data.exists()
-    applied = run("modules", "apply", "--json", "--data", data, **settings)
-    again = run("modules", "apply", "--data", data, **settings)
+    applied_result = run("modules", "apply", "--json", "--data", data, **settings)
+    second_result = run("modules", "apply", "--data", data, **settings)
     after = run("modules", "list", "--data", data, **settings)
 
-    steps = [step["what"] for step in json.loads(planned.stdout)["steps"]]
+    steps = [step["what"] for step in json.loads(planned_result.stdout)["steps"]]
     assert untouched
-    assert {each["installed"] for each in json.loads(listed.stdout)["modules"]} == {None}
-    assert json.loads(tried.stdout) == json.loads(planned.stdout)
+    assert {each["installed"] for each in json.loads(listed_result.stdout)["modules"]} == {None}
+    assert json.loads(tried_result.stdout) == json.loads(planned_result.stdout)
     assert "create the table lead" in steps
-    assert json.loads(applied.stdout)["applied"] == steps
-    assert again.stdout == "Everything is up to date.\n"
+    assert json.loads(applied_result.stdout)["applied"] == steps
+    assert second_result.stdout == "Everything is up to date.\n"
     assert "crm\t1.0.0\t1.0.0\ton\tSales\n" in after.stdout
 
 
@@ -39,23 +39,23 @@ def test_a_disabled_module_is_dropped_only_on_request(run: Run, data: Path, sett
     fewer = {**settings, "COUNTERSIGN_MODULES": "party"}
     assert run("modules", "apply", "--data", data, **settings).returncode == Exit.OK
 
-    shown = run("modules", "plan", "--data", data, **fewer)
-    tried = run("modules", "apply", "--destroy", "--dry-run", "--data", data, **fewer)
-    refused = run("modules", "apply", "--data", data, **fewer)
+    shown_result = run("modules", "plan", "--data", data, **fewer)
+    tried_result = run("modules", "apply", "--destroy", "--dry-run", "--data", data, **fewer)
+    refused_result = run("modules", "apply", "--data", data, **fewer)
     started = run("serve", "records", "--port", "0", "--data", data, **fewer)
-    kept = run("modules", "plan", "--data", data, **settings)
+    kept_result = run("modules", "plan", "--data", data, **settings)
     destroyed = run("modules", "apply", "--destroy", "--data", data, **fewer)
-    listed = run("modules", "list", "--data", data, **fewer)
+    listed_result = run("modules", "list", "--data", data, **fewer)
 
-    assert "! drop the table lead with its records\n" in shown.stdout
-    assert "  drop the index of lead by " in shown.stdout
-    assert "--destroy" in shown.stderr
-    assert tried.returncode == Exit.OK
-    assert [refused.returncode, started.returncode] == [Exit.CONFLICT, Exit.CONFLICT]
+    assert "! drop the table lead with its records\n" in shown_result.stdout
+    assert "  drop the index of lead by " in shown_result.stdout
+    assert "--destroy" in shown_result.stderr
+    assert tried_result.returncode == Exit.OK
+    assert [refused_result.returncode, started.returncode] == [Exit.CONFLICT, Exit.CONFLICT]
     assert "run `countersign modules apply --destroy`" in started.stderr
-    assert kept.stdout == "Everything is up to date.\n"
+    assert kept_result.stdout == "Everything is up to date.\n"
     assert destroyed.returncode == Exit.OK, destroyed.stderr
-    assert "crm\t-\t-\toff\t\n" in listed.stdout
+    assert "crm\t-\t-\toff\t\n" in listed_result.stdout
 
 
 def test_the_demonstration_is_served_again_and_never_to_other_machines(run: Run, data: Path) -> None:
@@ -66,41 +66,41 @@ def test_the_demonstration_is_served_again_and_never_to_other_machines(run: Run,
             said.append("\n".join(each for each in lines if not each.startswith("{")))
 
     public = {"COUNTERSIGN_RECORDS_URL": "https://records.example"}
-    elsewhere = run("serve", "records", "--port", "0", "--data", data, **public)
+    foreign_result = run("serve", "records", "--port", "0", "--data", data, **public)
 
     assert "each with the password countersign-demo" in said[0]
     assert said[0] == said[1]
-    assert elsewhere.returncode == Exit.USAGE
-    assert "well-known passwords of the demonstration" in elsewhere.stderr
+    assert foreign_result.returncode == Exit.USAGE
+    assert "well-known passwords of the demonstration" in foreign_result.stderr
 
 
 def test_modules_are_not_applied_to_what_is_being_served(run: Run, data: Path) -> None:
     with served(data, service="records"):
-        applied = run("modules", "apply", "--data", data)
-        planned = run("modules", "plan", "--data", data)
+        applied_result = run("modules", "apply", "--data", data)
+        planned_result = run("modules", "plan", "--data", data)
 
-    assert applied.returncode == Exit.CONFLICT
-    assert "cannot upgrade the modules" in applied.stderr
-    assert planned.stdout == "Everything is up to date.\n"
+    assert applied_result.returncode == Exit.CONFLICT
+    assert "cannot upgrade the modules" in applied_result.stderr
+    assert planned_result.stdout == "Everything is up to date.\n"
 
 
 def test_a_module_that_is_not_installed_is_a_wrong_setting(run: Run, data: Path) -> None:
-    done = run("modules", "plan", "--data", data, COUNTERSIGN_MODULES="no_such")
+    result = run("modules", "plan", "--data", data, COUNTERSIGN_MODULES="no_such")
 
-    assert done.returncode == Exit.USAGE
-    assert "COUNTERSIGN_MODULES names 'no_such'" in done.stderr
+    assert result.returncode == Exit.USAGE
+    assert "COUNTERSIGN_MODULES names 'no_such'" in result.stderr
     assert not data.exists()
 
 
 def test_a_person_made_here_sets_a_password_by_the_link_once_and_signs_in(
     run: Run, data: Path, settings: Settings
 ) -> None:
-    made = run(
+    created_result = run(
         *("user", "create", "zoe", "--name", "Zoe", "--email", "zoe@example.com"),
         *("--role", "administrator", "--role", "clerk", "--data", data),
         **settings,
     )
-    link = urlsplit(made.stdout.strip())
+    link = urlsplit(created_result.stdout.strip())
     (token,) = parse_qs(link.query)["token"]
     with served(data, service="records", settings=settings) as server, httpx.Client(base_url=server.url) as client:
         shown = client.get("/setup", params={"token": token})
@@ -110,10 +110,10 @@ def test_a_person_made_here_sets_a_password_by_the_link_once_and_signs_in(
         people = client.post("/api/user/list", json={}, headers=session).json()["value"]
         entries = client.post("/api/audit_entry/list", json={}, headers=session).text
 
-    assert made.returncode == Exit.OK, made.stderr
-    assert made.stdout.count("\n") == 1
+    assert created_result.returncode == Exit.OK, created_result.stderr
+    assert created_result.stdout.count("\n") == 1
     assert (link.scheme, link.path) == ("http", "/setup")
-    assert token not in made.stderr + server.log.read_text()
+    assert token not in created_result.stderr + server.log.read_text()
     assert shown.status_code == 200
     assert [each.is_success for each in sent] == [True, False]
     has_pages = Assets.of_package().entry_assets("work") is not None
@@ -129,29 +129,29 @@ def test_a_person_who_cannot_be_made_leaves_nothing_behind(run: Run, data: Path,
     spaced = run("user", "create", "zoe z", "--data", data, **settings)
     no_plan = run("modules", "list", "--json", "--data", data, **settings)
     is_untouched = not data.exists()
-    made = run("user", "create", "zoe", "--json", "--data", data, **settings)
-    taken = run("user", "create", "zoe", "--data", data, **settings)
+    created_result = run("user", "create", "zoe", "--json", "--data", data, **settings)
+    taken_result = run("user", "create", "zoe", "--data", data, **settings)
     no_role_later = run("user", "create", "eve", "--role", "no_such", "--data", data, **settings)
 
-    refused = (no_role, too_long, spaced, taken, no_role_later)
+    refused = (no_role, too_long, spaced, taken_result, no_role_later)
     assert is_untouched
     assert {each["installed"] for each in json.loads(no_plan.stdout)["modules"]} == {None}
     roles = [each.stderr.partition("only ")[2].partition("\n")[0] for each in (no_role, no_role_later)]
     assert roles[0] == roles[1]
     assert {"administrator", "clerk"} <= {*roles[0].split(", ")}
-    assert made.returncode == Exit.OK, made.stderr
-    assert json.loads(made.stdout)["setup_url"].startswith("http://127.0.0.1:8080/setup?token=")
+    assert created_result.returncode == Exit.OK, created_result.stderr
+    assert json.loads(created_result.stdout)["setup_url"].startswith("http://127.0.0.1:8080/setup?token=")
     assert [each.returncode for each in refused] == [Exit.FAILED] * 5
     assert "there is no role no_such" in no_role.stderr
     assert "username must have 100 characters at most" in too_long.stderr
-    assert "must be unique" in taken.stderr
+    assert "must be unique" in taken_result.stderr
     assert not any("Traceback" in each.stderr for each in refused)
 
 
 def test_people_can_work_after_a_module_is_removed(run: Run, data: Path) -> None:
-    made = run("user", "create", "zoe", "--role", "administrator", "--role", "clerk", "--data", data)
+    created_result = run("user", "create", "zoe", "--role", "administrator", "--role", "clerk", "--data", data)
     fewer = {"COUNTERSIGN_MODULES": "party"}
-    (token,) = parse_qs(urlsplit(made.stdout.strip()).query)["token"]
+    (token,) = parse_qs(urlsplit(created_result.stdout.strip()).query)["token"]
     assert run("modules", "apply", "--destroy", "--data", data, **fewer).returncode == Exit.OK
     with served(data, service="records", settings=fewer) as server, httpx.Client(base_url=server.url) as client:
         client.post("/setup", data={"token": token, "password": PASSWORD})
@@ -166,13 +166,13 @@ def test_people_can_work_after_a_module_is_removed(run: Run, data: Path) -> None
 
 
 def test_an_audit_as_it_was_written_is_intact(run: Run, data: Path, settings: Settings) -> None:
-    nothing = run("audit", "verify", "--data", data, **settings)
+    empty_result = run("audit", "verify", "--data", data, **settings)
     run("user", "create", "zoe", "--role", "administrator", "--data", data, **settings)
-    done = run("audit", "verify", "--data", data, **settings)
+    result = run("audit", "verify", "--data", data, **settings)
     as_json = run("audit", "verify", "--json", "--data", data, **settings)
 
-    assert nothing.returncode == Exit.NOT_FOUND
-    assert (done.returncode, done.stdout) == (Exit.OK, "The audit is intact: 2 entries.\n")
+    assert empty_result.returncode == Exit.NOT_FOUND
+    assert (result.returncode, result.stdout) == (Exit.OK, "The audit is intact: 2 entries.\n")
     assert json.loads(as_json.stdout) == {"ok": True, "entries": 2, "faults": []}
 
 
@@ -193,10 +193,10 @@ def test_a_tampered_audit_is_reported_with_its_position(run: Run, data: Path, ha
         database.execute(harm)
     database.close()
 
-    done = run("audit", "verify", "--data", data)
+    result = run("audit", "verify", "--data", data)
     as_json = run("audit", "verify", "--json", "--data", data)
 
-    assert (done.returncode, as_json.returncode) == (Exit.FAILED, Exit.FAILED)
-    assert done.stdout.startswith(said.format(id=second)), done.stdout
-    assert done.stdout.count("\n") == 1
+    assert (result.returncode, as_json.returncode) == (Exit.FAILED, Exit.FAILED)
+    assert result.stdout.startswith(said.format(id=second)), result.stdout
+    assert result.stdout.count("\n") == 1
     assert [each["lane"] for each in json.loads(as_json.stdout)["faults"]] == [0]

@@ -50,20 +50,20 @@ def test_a_signed_manifest_that_the_statement_does_not_name_is_refused(
     store = scripted()
     script(store, shown)
 
-    refused = run("pull", "toolsmith/bench", "app", "--server", store.url)
+    refused_result = run("pull", "toolsmith/bench", "app", "--server", store.url)
 
-    assert refused.returncode == Exit.FAILED
-    assert word in refused.stderr
+    assert refused_result.returncode == Exit.FAILED
+    assert word in refused_result.stderr
 
 
 def test_a_statement_that_has_expired_is_refused(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
     store = scripted()
     script(store, NAMED, seconds=-1)
 
-    refused = run("pull", "toolsmith/bench", "app", "--server", store.url)
+    refused_result = run("pull", "toolsmith/bench", "app", "--server", store.url)
 
-    assert refused.returncode == Exit.CONFLICT
-    assert "expired" in refused.stderr
+    assert refused_result.returncode == Exit.CONFLICT
+    assert "expired" in refused_result.stderr
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,10 @@ def test_a_manifest_of_something_else_is_refused_though_it_is_signed_and_named(
     other = replace(NAMED, manifest=msgspec.structs.replace(NAMED.manifest, **change))
     script(store, other, named=other)
 
-    refused = run("pull", "toolsmith/bench", "app", "--server", store.url)
+    refused_result = run("pull", "toolsmith/bench", "app", "--server", store.url)
 
-    assert refused.returncode == Exit.FAILED
-    assert word in refused.stderr
+    assert refused_result.returncode == Exit.FAILED
+    assert word in refused_result.stderr
 
 
 def test_a_statement_about_another_product_of_the_organisation_is_refused(
@@ -95,12 +95,12 @@ def test_a_statement_about_another_product_of_the_organisation_is_refused(
     store = scripted()
     script(store, NAMED, product_id="0200")
 
-    refused = run("pull", "toolsmith/bench", "app", "--server", store.url)
+    refused_result = run("pull", "toolsmith/bench", "app", "--server", store.url)
 
-    assert "the statement belongs to another product" in refused.stderr
+    assert "the statement belongs to another product" in refused_result.stderr
 
 
-def listed(version: str, *platforms: str, status: str | None = None) -> dict[str, object]:
+def listed_release(version: str, *platforms: str, status: str | None = None) -> dict[str, object]:
     """A release as the store lists it."""
     files = [{"id": version, "filename": f"{each}.zip", "size": 1, "platform": each} for each in platforms]
     return {"version": version, "channel": "stable", "artifacts": files, "status": status}
@@ -120,11 +120,11 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     shown = msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, []))
     linux = replace(OTHER, manifest=msgspec.structs.replace(OTHER.manifest, platform="linux"))
     releases = [
-        listed("4.0", "windows"),
-        listed("3.0", "linux"),
-        listed("2.1", "linux", status="yanked"),
-        listed("2.0", "windows", "linux"),
-        listed("1.0", "linux"),
+        listed_release("4.0", "windows"),
+        listed_release("3.0", "linux"),
+        listed_release("2.1", "linux", status="yanked"),
+        listed_release("2.0", "windows", "linux"),
+        listed_release("1.0", "linux"),
     ]
     not_built = {"code": "not_processed", "status": 404, "detail": "not processed"}
     wanted = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "linux", tmp_path / "app")
@@ -177,9 +177,9 @@ def test_a_key_that_does_not_follow_names_the_command_that_forgets_the_pinned_on
     def pull(key: SigningKey) -> "subprocess.CompletedProcess[str]":
         script(store, NAMED, key=key)
         store.say(404, {"code": "resource_not_found", "detail": "no chunks"})
-        done = run("pull", "toolsmith/bench", "app", "--server", store.url)
+        result = run("pull", "toolsmith/bench", "app", "--server", store.url)
         store.answers.clear()
-        return done
+        return result
 
     pull(KEY)
     changed = pull(new_signing_key())
@@ -203,7 +203,7 @@ def test_a_version_that_is_not_there_is_looked_for_by_a_command(
     script(store, NAMED)
     store.answers[-1] = (404, {}, b'{"code": "resource_not_found", "detail": "the product has no release"}')
 
-    done = run("pull", "toolsmith/bench", "app", "--version", "9.9", "--platform", "linux", "--server", store.url)
+    result = run("pull", "toolsmith/bench", "app", "--version", "9.9", "--platform", "linux", "--server", store.url)
 
-    assert done.returncode == Exit.NOT_FOUND
-    assert "`countersign api GET products/bench/releases`" in done.stderr
+    assert result.returncode == Exit.NOT_FOUND
+    assert "`countersign api GET products/bench/releases`" in result.stderr

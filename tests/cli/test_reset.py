@@ -59,40 +59,42 @@ def tree(folder: Path) -> set[Path]:
 def test_nothing_is_removed_before_it_was_listed_and_confirmed(run: Run, data: Path) -> None:
     before = tree(data)
 
-    asked = run("reset", "--data", data)
-    planned = run("reset", "--dry-run", "--json", "--data", data)
+    result = run("reset", "--data", data)
+    planned_result = run("reset", "--dry-run", "--json", "--data", data)
 
-    assert asked.returncode == Exit.USAGE
-    assert "Run it again with --yes." in asked.stderr
+    assert result.returncode == Exit.USAGE
+    assert "Run it again with --yes." in result.stderr
     for name in ("distribution.sqlite", "records.sqlite", "blobs/", "mail/", "work/", "sandboxes/", "master.key"):
-        assert str(data / name) in asked.stderr
-    assert planned.returncode == Exit.OK
-    assert json.loads(planned.stdout)["removed"] is False
-    assert json.loads(planned.stdout)["left"] == [str(data / "countersign.toml"), str(data / "notes.txt")]
+        assert str(data / name) in result.stderr
+    assert planned_result.returncode == Exit.OK
+    assert json.loads(planned_result.stdout)["removed"] is False
+    assert json.loads(planned_result.stdout)["left"] == [str(data / "countersign.toml"), str(data / "notes.txt")]
     assert tree(data) == before
 
 
 def test_all_of_an_installation_is_removed_and_what_is_the_operators_stays(run: Run, data: Path) -> None:
-    done = run("reset", "--yes", "--data", data)
-    again = run("reset", "--yes", "--data", data)
-    made = run("org", "create", "acme", "--name", "Acme", "--data", data)
+    result = run("reset", "--yes", "--data", data)
+    second_result = run("reset", "--yes", "--data", data)
+    created_result = run("org", "create", "acme", "--name", "Acme", "--data", data)
 
-    assert done.returncode == again.returncode == made.returncode == Exit.OK, done.stderr + again.stderr + made.stderr
-    assert "There is nothing to remove" in again.stdout
-    assert f"Left in place: {data / 'notes.txt'}" in done.stderr
+    assert result.returncode == second_result.returncode == created_result.returncode == Exit.OK, (
+        result.stderr + second_result.stderr + created_result.stderr
+    )
+    assert "There is nothing to remove" in second_result.stdout
+    assert f"Left in place: {data / 'notes.txt'}" in result.stderr
     assert {"countersign.toml", "notes.txt", "distribution.sqlite", "master.key"} <= names(data)
 
 
 def test_everything_that_a_server_makes_in_its_data_directory_is_known(run: Run, tmp_path: Path) -> None:
     with served(tmp_path / "data", "--demo", service="both") as server:
-        refused = run("reset", "--yes", "--data", server.data)
+        refused_result = run("reset", "--yes", "--data", server.data)
         before = tree(server.data)
-    done = run("reset", "--yes", "--data", server.data)
+    result = run("reset", "--yes", "--data", server.data)
 
-    assert refused.returncode == Exit.CONFLICT
-    assert "is served" in refused.stderr
+    assert refused_result.returncode == Exit.CONFLICT
+    assert "is served" in refused_result.stderr
     assert before
-    assert done.returncode == Exit.OK, done.stderr
+    assert result.returncode == Exit.OK, result.stderr
     assert tree(server.data) == set()
 
 
@@ -103,12 +105,12 @@ def test_the_target_of_a_link_is_kept_and_named(run: Run, data: Path, tmp_path: 
     (data / name).symlink_to(volume)
     before = tree(volume)
 
-    done = run("reset", "--yes", "--data", data)
+    result = run("reset", "--yes", "--data", data)
 
-    assert done.returncode == Exit.OK, done.stderr
+    assert result.returncode == Exit.OK, result.stderr
     assert tree(volume) == before != set()
-    assert f"Left in place: {volume}, to which the link {data / name} leads" in done.stderr
-    assert f"rm -r -- {volume}" in done.stderr
+    assert f"Left in place: {volume}, to which the link {data / name} leads" in result.stderr
+    assert f"rm -r -- {volume}" in result.stderr
     assert names(data) == {"countersign.toml", "notes.txt"}
 
 
@@ -117,9 +119,9 @@ def test_a_link_to_another_place_in_the_data_directory_is_emptied(run: Run, data
     (data / "volume" / "lost+found").mkdir()
     (data / "blobs").symlink_to("volume")
 
-    done = run("reset", "--yes", "--data", data)
+    result = run("reset", "--yes", "--data", data)
 
-    assert done.returncode == Exit.OK, done.stderr
+    assert result.returncode == Exit.OK, result.stderr
     assert names(data / "volume") == {"lost+found"}
     assert names(data) == {"countersign.toml", "notes.txt", "volume"}
 
@@ -154,20 +156,20 @@ def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
     for each in (here, neighbour):
         asyncio.run(put(each, b"content"))
     with served(data, service="distribution", settings=settings):
-        elsewhere = run("reset", "--yes", "--data", tmp_path / "other", **settings)
+        foreign_result = run("reset", "--yes", "--data", tmp_path / "other", **settings)
 
     named = ("--blobs", f"{s3_url.name}/here")
-    planned = run("reset", "--dry-run", *named, "--data", data, **settings)
-    done = run("reset", "--yes", "--json", *named, "--data", data, **settings)
-    again = run("reset", "--yes", *named, "--data", data, **settings)
+    planned_result = run("reset", "--dry-run", *named, "--data", data, **settings)
+    result = run("reset", "--yes", "--json", *named, "--data", data, **settings)
+    second_result = run("reset", "--yes", *named, "--data", data, **settings)
 
-    assert elsewhere.returncode == Exit.CONFLICT
-    assert "a service is connected to the database" in elsewhere.stderr
-    assert "the schema distribution with " in planned.stdout
-    assert f"{blobs_url}: 1 files, 1 uploads in progress" in planned.stdout
-    assert done.returncode == again.returncode == Exit.OK, done.stderr + again.stderr
-    assert json.loads(done.stdout)["schemas"].keys() == {"distribution", "records"}
-    assert "There is nothing to remove" in again.stdout
+    assert foreign_result.returncode == Exit.CONFLICT
+    assert "a service is connected to the database" in foreign_result.stderr
+    assert "the schema distribution with " in planned_result.stdout
+    assert f"{blobs_url}: 1 files, 1 uploads in progress" in planned_result.stdout
+    assert result.returncode == second_result.returncode == Exit.OK, result.stderr + second_result.stderr
+    assert json.loads(result.stdout)["schemas"].keys() == {"distribution", "records"}
+    assert "There is nothing to remove" in second_result.stdout
     assert asyncio.run(count(here)) == 0
     assert asyncio.run(count(neighbour)) == 2
     assert names(data) == {"countersign.toml", "notes.txt"}
@@ -200,21 +202,21 @@ def in_bucket(data: Path, s3_url: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bu
 
 
 def test_a_bucket_is_left_unless_it_is_named(run: Run, in_bucket: BucketInstallation) -> None:
-    other = run("reset", "--yes", "--blobs", "another/here", "--data", in_bucket.data, **in_bucket.settings)
+    other_result = run("reset", "--yes", "--blobs", "another/here", "--data", in_bucket.data, **in_bucket.settings)
     assert "master.key" in names(in_bucket.data)
-    done = run("reset", "--yes", "--data", in_bucket.data, **in_bucket.settings)
+    result = run("reset", "--yes", "--data", in_bucket.data, **in_bucket.settings)
 
-    assert other.returncode == Exit.USAGE
-    assert "--blobs names another/here" in other.stderr
-    assert done.returncode == Exit.OK, done.stderr
-    assert "Left in place: 1 files and 1 uploads in progress in s3://" in done.stderr
+    assert other_result.returncode == Exit.USAGE
+    assert "--blobs names another/here" in other_result.stderr
+    assert result.returncode == Exit.OK, result.stderr
+    assert "Left in place: 1 files and 1 uploads in progress in s3://" in result.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 2
 
 
 def test_the_named_bucket_is_cleared_by_its_installation(run: Run, in_bucket: BucketInstallation) -> None:
-    done = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
+    result = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
 
-    assert done.returncode == Exit.OK, done.stderr
+    assert result.returncode == Exit.OK, result.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 0
     assert names(in_bucket.data) == {"countersign.toml", "notes.txt"}
 
@@ -226,10 +228,10 @@ def test_a_copy_does_not_clear_the_bucket_that_its_original_went_on_with(
     asyncio.run(in_bucket.blobs.mark(json.dumps({"id": own, "collected_at": 10**18}).encode(), is_new=False))
     before = tree(in_bucket.data)
 
-    done = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
+    result = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
 
-    assert done.returncode == Exit.CONFLICT
-    assert "a later state of this database, or by another copy of it" in done.stderr
+    assert result.returncode == Exit.CONFLICT
+    assert "a later state of this database, or by another copy of it" in result.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 2
     assert tree(in_bucket.data) == before
 
@@ -246,11 +248,11 @@ def test_a_bucket_is_not_cleared_without_its_database_and_directory(
             path.unlink()
     before = tree(in_bucket.data)
 
-    done = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
+    result = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
     unnamed = run("reset", "--dry-run", "--data", in_bucket.data, **in_bucket.settings)
 
-    assert done.returncode == Exit.CONFLICT
-    assert "the bucket belongs to the installation" in done.stderr
+    assert result.returncode == Exit.CONFLICT
+    assert "the bucket belongs to the installation" in result.stderr
     assert unnamed.returncode == Exit.OK, unnamed.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 2
     assert tree(in_bucket.data) == before
@@ -260,10 +262,10 @@ def test_a_bucket_with_files_and_without_an_id_is_not_cleared(run: Run, in_bucke
     asyncio.run(in_bucket.blobs.clear())
     asyncio.run(put(in_bucket.blobs, b"content"))
 
-    done = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
+    result = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
 
-    assert done.returncode == Exit.CONFLICT
-    assert "the bucket has files but no readable installation id" in done.stderr
+    assert result.returncode == Exit.CONFLICT
+    assert "the bucket has files but no readable installation id" in result.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 2
 
 
@@ -277,12 +279,12 @@ def test_another_installations_database_is_not_removed_by_a_wrong_setting(
 
     wrong = run("reset", "--yes", "--data", "mine", **other)
     without = run("reset", "--yes", "--data", "mine")
-    kept = run("keys", "status", "--data", "other", **other)
+    kept_result = run("keys", "status", "--data", "other", **other)
 
     assert wrong.returncode == without.returncode == Exit.CONFLICT
     assert "belongs to the database" in wrong.stderr
     assert "Set COUNTERSIGN_DATABASE_URL" in without.stderr
-    assert kept.returncode == Exit.OK
+    assert kept_result.returncode == Exit.OK
 
 
 def test_a_view_of_another_schema_is_named_and_not_dropped_with_the_tables(
@@ -293,10 +295,10 @@ def test_a_view_of_another_schema_is_named_and_not_dropped_with_the_tables(
     view = "CREATE VIEW public.people AS SELECT email FROM distribution.person"
     subprocess.run(["psql", "-qc", view, settings["COUNTERSIGN_DATABASE_URL"]], check=True)
 
-    done = run("reset", "--yes", "--data", "data", **settings)
+    result = run("reset", "--yes", "--data", "data", **settings)
 
-    assert done.returncode == Exit.CONFLICT
-    assert "depend on the tables: people" in done.stderr.replace("public.", "")
+    assert result.returncode == Exit.CONFLICT
+    assert "depend on the tables: people" in result.stderr.replace("public.", "")
     assert run("keys", "status", "--data", "data", **settings).returncode == Exit.OK
 
 

@@ -82,18 +82,18 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
     run: Run, hooks: WebhookReceiver, settings: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
     wait_to_send(run, hooks, settings["original"])
-    told = settings["copy"]
+    copy = settings["copy"]
 
-    restored = run("restore", "one.backup", "--to", "copy", "--json", **told)
-    looked = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **told)
+    restored = run("restore", "one.backup", "--to", "copy", "--json", **copy)
+    looked = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **copy)
     for _ in range(2):
-        watched = {**told, "COUNTERSIGN_OPERATOR_PORT": str(free_port())}
+        watched = {**copy, "COUNTERSIGN_OPERATOR_PORT": str(free_port())}
         with served(tmp_path / "copy", service="both", settings=watched) as server:
             wait_until(lambda: server.log.read_text().count(SAID) == 2)
             ready = httpx.get(f"http://127.0.0.1:{watched['COUNTERSIGN_OPERATOR_PORT']}/readyz").json()
             assert hooks.heard == []
-    with served(tmp_path / "copy", service="both", settings=told):
-        resumed = run("webhooks", "resume", "--data", "copy", "--json", **told, COUNTERSIGN_MODULES="party")
+    with served(tmp_path / "copy", service="both", settings=copy):
+        resumed = run("webhooks", "resume", "--data", "copy", "--json", **copy, COUNTERSIGN_MODULES="party")
         wait_until(lambda: len(hooks.heard) == 2)
 
     assert json.loads(restored.stdout)["deliveries_held"] is True
@@ -105,9 +105,9 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
     assert all("countersign webhooks resume" in each for each in details)
     assert json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}
     assert sorted(hooks.heard) == ["/records webhook.ping", "/store webhook.ping"]
-    again = run("webhooks", "resume", "--data", "copy", **told)
-    assert again.stdout == "Nothing was paused.\n"
-    looked = run("doctor", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **told)
+    second_result = run("webhooks", "resume", "--data", "copy", **copy)
+    assert second_result.stdout == "Nothing was paused.\n"
+    looked = run("doctor", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **copy)
     assert "webhooks and e-mails are sent" in looked.stdout
 
 
@@ -115,10 +115,10 @@ def test_a_copy_that_takes_the_originals_place_may_send_at_once(
     run: Run, hooks: WebhookReceiver, settings: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
     wait_to_send(run, hooks, settings["original"])
-    told = settings["copy"]
+    copy = settings["copy"]
 
-    restored = run("restore", "one.backup", "--to", "copy", "--keep-sending", "--json", **told)
-    with served(tmp_path / "copy", service="both", settings=told) as server:
+    restored = run("restore", "one.backup", "--to", "copy", "--keep-sending", "--json", **copy)
+    with served(tmp_path / "copy", service="both", settings=copy) as server:
         wait_until(lambda: len(hooks.heard) == 2)
 
     assert json.loads(restored.stdout)["deliveries_held"] is False
@@ -135,10 +135,10 @@ def test_a_hold_persists_through_a_move_and_the_next_backup(
     run("backup", "two.backup", "--data", "copy", **key)
     run("restore", "two.backup", "--to", "second", "--keep-sending", **key)
     url = new_postgres_url()
-    moved = run("db", "migrate", "--to", url, "--data", "copy", **key)
+    moved_result = run("db", "migrate", "--to", url, "--data", "copy", **key)
     there = {**key, "COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "copy/master.key")}
     second = run("webhooks", "resume", "--data", "second", "--json", **key)
     resumed = run("webhooks", "resume", "--data", "copy", "--json", **there)
 
-    assert moved.returncode == Exit.OK, moved.stderr
+    assert moved_result.returncode == Exit.OK, moved_result.stderr
     assert json.loads(second.stdout) == json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}

@@ -50,21 +50,21 @@ def test_a_closed_data_directory_is_named_and_no_file_that_is_not_there(bound: B
     (tmp_path / "closed").mkdir()
     folder = closed(tmp_path / "closed", 0)
 
-    done = bound("serve", "--data", folder / "data")
+    result = bound("serve", "--data", folder / "data")
 
-    assert done.returncode == Exit.USAGE
-    assert f"the directory {folder} cannot be entered as the user {ME}: Permission denied" in done.stderr
-    assert "countersign.toml" not in done.stderr
+    assert result.returncode == Exit.USAGE
+    assert f"the directory {folder} cannot be entered as the user {ME}: Permission denied" in result.stderr
+    assert "countersign.toml" not in result.stderr
 
 
 def test_a_data_directory_that_cannot_be_written_is_reported(bound: Bound, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     folder = closed(tmp_path / "kept", 0o500)
 
-    done = bound("serve", "--data", folder)
+    result = bound("serve", "--data", folder)
 
-    assert done.returncode == Exit.FAILED
-    assert f"{folder}/serve.lock cannot be written as the user {ME}: Permission denied" in done.stderr
+    assert result.returncode == Exit.FAILED
+    assert f"{folder}/serve.lock cannot be written as the user {ME}: Permission denied" in result.stderr
 
 
 @pytest.mark.parametrize("variable", ["COUNTERSIGN_CONFIG", "COUNTERSIGN_SMTP_URL_FILE"])
@@ -72,8 +72,8 @@ def test_a_file_of_settings_that_cannot_be_read_is_reported(bound: Bound, tmp_pa
     (tmp_path / "file").write_text("")
     file = closed(tmp_path / "file", 0)
 
-    done = bound("config", **{variable: str(file)})
+    result = bound("config", **{variable: str(file)})
 
-    assert done.returncode == Exit.USAGE
-    assert f"{file} cannot be read as the user {ME}: Permission denied" in done.stderr
-    assert "TOML" not in done.stderr
+    assert result.returncode == Exit.USAGE
+    assert f"{file} cannot be read as the user {ME}: Permission denied" in result.stderr
+    assert "TOML" not in result.stderr

@@ -42,9 +42,9 @@ def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, se
             for command in OF_RECORDS
         ]
         upgraded = run("db", "upgrade", "--data", data, **{**settings, MODULES: "party,crm,helpdesk"})
-        nothing = run("db", "upgrade", "--data", data, **mine)
-        done = run("user", "create", "eve", "--data", data, **mine)
-        planned = run("modules", "plan", "--data", data, **mine)
+        empty_result = run("db", "upgrade", "--data", data, **mine)
+        result = run("user", "create", "eve", "--data", data, **mine)
+        planned_result = run("modules", "plan", "--data", data, **mine)
     with served(data, service="records", settings=mine) as started:
         assert "Stop with ctrl-C" in started.log.read_text()
 
@@ -55,10 +55,10 @@ def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, se
         assert "countersign modules apply" in each.stderr
     assert upgraded.returncode == Exit.CONFLICT
     assert "another `countersign serve` uses it" in upgraded.stderr
-    assert nothing.returncode == Exit.OK, nothing.stderr
+    assert empty_result.returncode == Exit.OK, empty_result.stderr
     assert "name base, crm, helpdesk, party" in refused[0].stderr
     assert "name base, party\n" in refused[-1].stderr
-    assert (done.returncode, planned.stdout) == (Exit.OK, "Everything is up to date.\n"), done.stderr
+    assert (result.returncode, planned_result.stdout) == (Exit.OK, "Everything is up to date.\n"), result.stderr
 
 
 def test_a_first_installation_that_was_cut_off_is_ended_by_an_upgrade_alone(run: Run, data: Path) -> None:
@@ -66,14 +66,14 @@ def test_a_first_installation_that_was_cut_off_is_ended_by_an_upgrade_alone(run:
     assert run("org", "create", "acme", "--name", "Acme", "--data", data).returncode == Exit.OK
     asyncio.run(_migrated(data / "records.sqlite", install.MIGRATIONS))
 
-    refused = run("user", "create", "eve", "--data", data)
+    refused_result = run("user", "create", "eve", "--data", data)
     upgraded = run("db", "upgrade", "--data", data)
-    done = run("user", "create", "eve", "--role", "administrator", "--data", data)
+    result = run("user", "create", "eve", "--role", "administrator", "--data", data)
 
-    assert refused.returncode == Exit.CONFLICT
-    assert "steps of modules are pending: create the table " in refused.stderr
-    assert "Run: countersign db upgrade" in refused.stderr
-    assert [upgraded.returncode, done.returncode] == [Exit.OK, Exit.OK], upgraded.stderr + done.stderr
+    assert refused_result.returncode == Exit.CONFLICT
+    assert "steps of modules are pending: create the table " in refused_result.stderr
+    assert "Run: countersign db upgrade" in refused_result.stderr
+    assert [upgraded.returncode, result.returncode] == [Exit.OK, Exit.OK], upgraded.stderr + result.stderr
 
 
 def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path) -> None:
@@ -105,11 +105,11 @@ def test_a_wrong_data_directory_is_refused_and_not_made(run: Run, data: Path, se
     commands = [each for each in (*OF_A_STORE, *OF_RECORDS, ("webhooks", "resume")) if each not in making]
 
     for command in commands:
-        done = run(*command, "--data", data, **settings)
+        result = run(*command, "--data", data, **settings)
 
-        assert done.returncode == Exit.NOT_FOUND, [*command, done.stderr]
-        assert "has no " in done.stderr
-        assert "COUNTERSIGN_DATABASE_URL" in done.stderr or "Pass --data" in done.stderr
+        assert result.returncode == Exit.NOT_FOUND, [*command, result.stderr]
+        assert "has no " in result.stderr
+        assert "COUNTERSIGN_DATABASE_URL" in result.stderr or "Pass --data" in result.stderr
         assert not data.exists()
     dry = run("db", "upgrade", "--dry-run", "--data", data, **settings)
     assert "distribution: 0001" in dry.stdout
@@ -119,41 +119,41 @@ def test_a_wrong_data_directory_is_refused_and_not_made(run: Run, data: Path, se
 def test_records_are_not_made_beside_a_store_by_asking_for_them(run: Run, data: Path, settings: Settings) -> None:
     assert run("org", "create", "acme", "--name", "Acme", "--data", data, **settings).returncode == Exit.OK
 
-    listed = run("webhooks", "list", "--data", data, **settings)
+    listed_result = run("webhooks", "list", "--data", data, **settings)
     resumed = run("webhooks", "resume", "--data", data, **settings)
-    planned = run("db", "upgrade", "--dry-run", "records", "--data", data, **settings)
+    planned_result = run("db", "upgrade", "--dry-run", "records", "--data", data, **settings)
 
-    assert listed.returncode == Exit.NOT_FOUND
-    assert "of the records service" in listed.stderr
+    assert listed_result.returncode == Exit.NOT_FOUND
+    assert "of the records service" in listed_result.stderr
     assert resumed.stdout == "Nothing was paused.\n", resumed.stderr
     assert not (data / "records.sqlite").exists()
-    assert "records: 0001" in planned.stdout
+    assert "records: 0001" in planned_result.stdout
 
 
 @pytest.mark.parametrize("command", [("Paper_Lantern", "--name", "Paper Lantern"), ("paper-lantern", "--name", " ")])
 def test_an_organisation_that_is_refused_leaves_nothing_behind(
     run: Run, data: Path, settings: Settings, command: tuple[str, ...]
 ) -> None:
-    done = run("org", "create", *command, "--data", data, **settings)
+    result = run("org", "create", *command, "--data", data, **settings)
     dry = run("db", "upgrade", "--dry-run", "distribution", "--data", data, **settings)
 
-    assert done.returncode == Exit.FAILED
-    assert "must be 1 to " in done.stderr
+    assert result.returncode == Exit.FAILED
+    assert "must be 1 to " in result.stderr
     assert not data.exists()
     assert "distribution: 0001" in dry.stdout
 
 
 def test_a_link_that_no_server_serves_yet_says_so(run: Run, data: Path) -> None:
     guessed = run("user", "create", "one", "--data", data)
-    said = run("user", "create", "two", "--data", data, COUNTERSIGN_RECORDS_URL="https://office.example")
+    result = run("user", "create", "two", "--data", data, COUNTERSIGN_RECORDS_URL="https://office.example")
     with served(data, service="records") as server:
-        known = run("user", "create", "three", "--data", data)
+        known_result = run("user", "create", "three", "--data", data)
 
     told = "http://127.0.0.1:8080: serve the records there, or first set COUNTERSIGN_RECORDS_URL"
     assert told in guessed.stderr
-    assert said.stdout.startswith("https://office.example/setup?")
-    assert known.stdout.startswith(f"{server.url}/setup?")
-    assert told not in said.stderr + known.stderr
+    assert result.stdout.startswith("https://office.example/setup?")
+    assert known_result.stdout.startswith(f"{server.url}/setup?")
+    assert told not in result.stderr + known_result.stderr
 
 
 async def _migrated(path: Path, package: str, *, leaving: int = 0) -> None:

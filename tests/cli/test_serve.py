@@ -46,9 +46,9 @@ def test_a_second_serve_of_a_data_directory_is_refused(run: Run, tmp_path: Path)
 def test_a_data_directory_is_free_again_after_a_stop(tmp_path: Path) -> None:
     for _ in range(2):
         with served(tmp_path / "data", "--demo") as server:
-            found = httpx.get(f"{server.url}/api/v1/products", params={"limit": 100}).json()
+            body = httpx.get(f"{server.url}/api/v1/products", params={"limit": 100}).json()
 
-            assert len(found["items"]) == 60
+            assert len(body["items"]) == 60
 
 
 def test_several_workers_share_one_store(tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_several_workers_share_one_store(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["--host", "192.0.2.1", "--demo"], ["--port", "1"], ["--workers", "0"]])
 def test_invalid_serve_options_are_a_usage_error(run: Run, tmp_path: Path, arguments: list[str]) -> None:
-    done = run("serve", "--data", tmp_path / "data", *arguments)
+    result = run("serve", "--data", tmp_path / "data", *arguments)
 
-    assert done.returncode == Exit.USAGE
+    assert result.returncode == Exit.USAGE
     assert not (tmp_path / "data").exists()
 
 
@@ -83,27 +83,27 @@ def test_a_port_that_is_taken_is_reported_with_its_service_and_option(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = run("serve", *words, str(port), "--data", tmp_path / "data")
+        result = run("serve", *words, str(port), "--data", tmp_path / "data")
 
-    assert done.returncode == Exit.CONFLICT
-    assert f"{whose}127.0.0.1:{port} cannot be listened on: Address already in use" in done.stderr
-    assert f"another port with {option}.\n" in done.stderr
+    assert result.returncode == Exit.CONFLICT
+    assert f"{whose}127.0.0.1:{port} cannot be listened on: Address already in use" in result.stderr
+    assert f"another port with {option}.\n" in result.stderr
 
 
 def test_an_operators_port_that_is_taken_is_reported_with_its_setting(run: Run, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         wanted = {"COUNTERSIGN_OPERATOR_PORT": str(taken.getsockname()[1])}
-        done = run("serve", "records", "--port", "0", "--data", tmp_path / "data", **wanted)
+        result = run("serve", "records", "--port", "0", "--data", tmp_path / "data", **wanted)
 
-    assert done.returncode == Exit.CONFLICT
-    assert "another port with COUNTERSIGN_OPERATOR_PORT." in done.stderr
+    assert result.returncode == Exit.CONFLICT
+    assert "another port with COUNTERSIGN_OPERATOR_PORT." in result.stderr
 
 
 def test_a_host_that_is_not_this_machines_is_reported_with_its_option(run: Run, tmp_path: Path) -> None:
-    done = run("serve", "records", "--port", "0", "--host", "192.0.2.1", "--data", tmp_path / "data")
+    result = run("serve", "records", "--port", "0", "--host", "192.0.2.1", "--data", tmp_path / "data")
 
-    assert done.returncode == Exit.USAGE
-    assert "an address of this machine with --host" in done.stderr
+    assert result.returncode == Exit.USAGE
+    assert "an address of this machine with --host" in result.stderr
 
 
 def test_the_lock_shows_the_address_that_is_served(demo_store: Running) -> None:

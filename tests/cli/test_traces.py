@@ -63,7 +63,7 @@ def test_each_request_of_both_services_is_a_span_by_its_template(collector: Coll
     assert not [body for body in collector.bodies if marker.encode() in body]
 
 
-def asked(tmp_path: Path, settings: Mapping[str, str], *traceparents: str) -> None:
+def send_traced(tmp_path: Path, settings: Mapping[str, str], *traceparents: str) -> None:
     """Send one request with each header to each service."""
     with served(tmp_path / "data", service="both", settings=settings) as server:
         for each in traceparents:
@@ -74,7 +74,7 @@ def asked(tmp_path: Path, settings: Mapping[str, str], *traceparents: str) -> No
 def test_a_stranger_hides_no_request_from_the_traces_and_chooses_no_trace(collector: Collector, tmp_path: Path) -> None:
     told = {"COUNTERSIGN_OTLP_URL": collector.url, "COUNTERSIGN_TRUSTED_PROXIES": "192.0.2.1"}
 
-    asked(tmp_path, told, f"00-{TRACE}-{CALLER}-00")
+    send_traced(tmp_path, told, f"00-{TRACE}-{CALLER}-00")
 
     found = {service: span for service, span in collector.spans if span.links}
     assert {*found} == {"distribution", "records"}
@@ -87,7 +87,7 @@ def test_a_stranger_hides_no_request_from_the_traces_and_chooses_no_trace(collec
 def test_a_stranger_has_nothing_sampled_that_the_operator_does_not_sample(collector: Collector, tmp_path: Path) -> None:
     told = {"COUNTERSIGN_OTLP_URL": collector.url, "OTEL_TRACES_SAMPLER": "parentbased_always_off"}
 
-    asked(tmp_path, told, f"00-{TRACE}-{CALLER}-01")
+    send_traced(tmp_path, told, f"00-{TRACE}-{CALLER}-01")
 
     assert collector.spans == []
 
@@ -100,7 +100,7 @@ def test_a_trusted_proxy_decides_what_is_sampled(collector: Collector, tmp_path:
     }
     unsampled = "f" * 32
 
-    asked(tmp_path, told, f"00-{TRACE}-{CALLER}-01", f"00-{unsampled}-{CALLER}-00")
+    send_traced(tmp_path, told, f"00-{TRACE}-{CALLER}-01", f"00-{unsampled}-{CALLER}-00")
 
     assert [(service, span.trace_id.hex()) for service, span in sorted(collector.spans, key=lambda each: each[0])] == [
         ("distribution", TRACE),
@@ -128,20 +128,20 @@ def test_without_the_packages_the_start_is_refused_and_says_what_to_install(
     source = str(Path(__file__).parents[2] / "src")
     told = {"COUNTERSIGN_OTLP_URL": "http://127.0.0.1:4318", "PYTHONPATH": f"{stub.parent}:{source}"}
 
-    done = run("serve", "distribution", "--data", tmp_path / "data", "--port", "0", "--workers", workers, **told)
+    result = run("serve", "distribution", "--data", tmp_path / "data", "--port", "0", "--workers", workers, **told)
 
-    assert done.returncode == Exit.FAILED, done.stderr
-    assert "countersign[traces]" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == Exit.FAILED, result.stderr
+    assert "countersign[traces]" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_an_invalid_collector_address_is_refused(run: Run, tmp_path: Path) -> None:
     told = {"COUNTERSIGN_OTLP_URL": "localhost:4318"}
 
-    done = run("serve", "distribution", "--data", tmp_path / "data", "--port", "0", **told)
+    result = run("serve", "distribution", "--data", tmp_path / "data", "--port", "0", **told)
 
-    assert done.returncode == Exit.USAGE
-    assert "COUNTERSIGN_OTLP_URL" in done.stderr
+    assert result.returncode == Exit.USAGE
+    assert "COUNTERSIGN_OTLP_URL" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,8 @@ def test_a_push_whose_connection_is_cut_continues_by_itself(run: Run, shelf: Pus
     assert pushed.returncode == Exit.OK, pushed.stderr
     assert proxy.cuts == 1
     assert proxy.passed["up"] < SIZE + 20 * MIB, "what had arrived is not sent again"
-    told = json.loads(pushed.stdout)
-    assert (told["sha256"], told["size"], told["published"]) == (digest(build), SIZE, True)
+    output = json.loads(pushed.stdout)
+    assert (output["sha256"], output["size"], output["published"]) == (digest(build), SIZE, True)
 
 
 def await_bytes(home: dict[str, str], count: int) -> None:
@@ -137,14 +137,14 @@ def test_a_stored_file_is_not_sent_again_and_a_different_file_of_its_name_confli
     command = ("push", file, shelf.name, "--version", version, "--server", shelf.server.url)
 
     first = run(*command, COUNTERSIGN_TOKEN=shelf.token)
-    again = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    second_result = run(*command, COUNTERSIGN_TOKEN=shelf.token)
     file.write_bytes(b"two")
-    other = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    other_result = run(*command, COUNTERSIGN_TOKEN=shelf.token)
 
-    assert (first.returncode, again.returncode, other.returncode) == (Exit.OK, Exit.OK, Exit.CONFLICT)
+    assert (first.returncode, second_result.returncode, other_result.returncode) == (Exit.OK, Exit.OK, Exit.CONFLICT)
     assert "done, 3 B" in first.stdout
-    assert "done" not in again.stdout
-    assert "Push under another version" in other.stderr
+    assert "done" not in second_result.stdout
+    assert "Push under another version" in other_result.stderr
 
 
 def test_piped_output_is_plain_lines(run: Run, shelf: PushTarget, tmp_path: Path) -> None:
@@ -152,11 +152,11 @@ def test_piped_output_is_plain_lines(run: Run, shelf: PushTarget, tmp_path: Path
     file.write_bytes(b"one")
     command = ("push", file, shelf.name, "--version", shelf.version(), "--server", shelf.server.url)
 
-    done = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    result = run(*command, COUNTERSIGN_TOKEN=shelf.token)
 
-    assert done.returncode == Exit.OK
-    assert not any(character < " " and character != "\n" for character in done.stdout + done.stderr)
-    assert shelf.token not in done.stdout + done.stderr
+    assert result.returncode == Exit.OK
+    assert not any(character < " " and character != "\n" for character in result.stdout + result.stderr)
+    assert shelf.token not in result.stdout + result.stderr
 
 
 def test_on_a_terminal_there_is_a_bar(shelf: PushTarget, tmp_path: Path, home: dict[str, str]) -> None:
@@ -166,12 +166,12 @@ def test_on_a_terminal_there_is_a_bar(shelf: PushTarget, tmp_path: Path, home: d
     command = [*COMMAND, "push", file, shelf.name, "--version", shelf.version(), "--server", shelf.server.url]
     variables = environment(**home, COUNTERSIGN_TOKEN=shelf.token, TERM="xterm-256color")
 
-    done = subprocess.run(command, env=variables, stdout=terminal, stderr=terminal, timeout=60, check=False)
+    result = subprocess.run(command, env=variables, stdout=terminal, stderr=terminal, timeout=60, check=False)
 
     os.close(terminal)
     shown = os.read(main, 65536).decode()
     os.close(main)
-    assert done.returncode == Exit.OK, shown
+    assert result.returncode == Exit.OK, shown
     assert "\x1b[" in shown
     assert "3/3 bytes" in shown
 
@@ -192,15 +192,15 @@ def test_a_pushed_directory_arrives_whole(run: Run, shelf: PushTarget, tmp_path:
     )
 
     command = ("push", folder, shelf.name, "--version", version, "--platform", "linux", "--server", shelf.server.url)
-    again = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    second_result = run(*command, COUNTERSIGN_TOKEN=shelf.token)
     (folder / "late.txt").write_text("late")
-    late = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    late_result = run(*command, COUNTERSIGN_TOKEN=shelf.token)
 
     assert pushed.returncode == fetched.returncode == Exit.OK, pushed.stderr + fetched.stderr
-    assert late.returncode == Exit.CONFLICT
-    assert f"{version} is published already" in late.stderr
-    assert again.returncode == Exit.OK
-    assert f"{version} (published)" in again.stdout
+    assert late_result.returncode == Exit.CONFLICT
+    assert f"{version} is published already" in late_result.stderr
+    assert second_result.returncode == Exit.OK
+    assert f"{version} (published)" in second_result.stdout
     with tarfile.open(tmp_path / json.loads(fetched.stdout)["path"]) as archive:
         assert archive.getnames() == ["lib", "lib/a.txt"]
 
@@ -219,12 +219,12 @@ def test_a_download_whose_connection_is_cut_continues(
     run: Run, stocked: PushTarget, build: Path, published: str, tmp_path: Path
 ) -> None:
     with cutting(stocked.server.port, down_after=25 * MIB) as proxy:
-        done = run(
+        result = run(
             *("download", stocked.name, "--version", published, "-o", "got.bin", "--server", proxy.url),
             COUNTERSIGN_TOKEN=stocked.token,
         )
 
-    assert done.returncode == Exit.OK, done.stderr
+    assert result.returncode == Exit.OK, result.stderr
     assert proxy.cuts == 1
     assert proxy.passed["down"] < SIZE + 5 * MIB, "what had arrived is not fetched again"
     assert digest(tmp_path / "got.bin") == digest(build)
@@ -236,12 +236,12 @@ def test_a_partial_file_of_an_earlier_run_is_completed(
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(build.read_bytes()[: 30 * MIB])
     with cutting(stocked.server.port) as proxy:
-        done = run(
+        result = run(
             *("download", stocked.name, "--version", published, "-o", "got.bin", "--server", proxy.url),
             COUNTERSIGN_TOKEN=stocked.token,
         )
 
-    assert done.returncode == Exit.OK, done.stderr
+    assert result.returncode == Exit.OK, result.stderr
     assert proxy.passed["down"] < 12 * MIB
     assert digest(tmp_path / "got.bin") == digest(build)
 
@@ -251,12 +251,12 @@ def test_a_partial_file_with_different_bytes_is_downloaded_again(
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(b"x" * MIB)
 
-    done = run(
+    result = run(
         *("download", stocked.name, "--version", published, "-o", "got.bin", "--server", stocked.server.url),
         COUNTERSIGN_TOKEN=stocked.token,
     )
 
-    assert done.returncode == Exit.OK, done.stderr
+    assert result.returncode == Exit.OK, result.stderr
     assert digest(tmp_path / "got.bin") == digest(build)
 
 
@@ -264,10 +264,10 @@ def test_an_existing_file_of_other_bytes_is_kept(run: Run, stocked: PushTarget, 
     (tmp_path / "got.bin").write_bytes(b"mine")
     command = ("download", stocked.name, "--version", published, "-o", "got.bin", "--server", stocked.server.url)
 
-    kept = run(*command, COUNTERSIGN_TOKEN=stocked.token)
+    kept_result = run(*command, COUNTERSIGN_TOKEN=stocked.token)
     forced = run(*command, "--force", COUNTERSIGN_TOKEN=stocked.token)
 
-    assert kept.returncode == Exit.CONFLICT
+    assert kept_result.returncode == Exit.CONFLICT
     assert forced.returncode == Exit.OK
 
 
@@ -302,12 +302,12 @@ def test_a_push_to_a_missing_product_names_the_command_that_makes_it(
 
     missing = run(*command, **given)
     remedy = next(line for line in missing.stderr.splitlines() if line.startswith("Next:"))
-    made = run(*shlex.split(remedy.partition("countersign ")[2]), **given)
+    created_result = run(*shlex.split(remedy.partition("countersign ")[2]), **given)
     pushed = run(*command, **given)
 
     assert missing.returncode == Exit.NOT_FOUND
     assert "the organisation northwind-games has no product brand-new" in missing.stderr
-    assert made.returncode == pushed.returncode == Exit.OK, made.stderr + pushed.stderr
+    assert created_result.returncode == pushed.returncode == Exit.OK, created_result.stderr + pushed.stderr
 
 
 def test_a_build_of_one_file_is_reported_in_the_singular(run: Run, shelf: PushTarget, tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ def zipped(path: Path, **entries: str) -> Path:
 def test_an_archive_becomes_a_folder(run: Run, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "a.zip", bin__tool="#!/bin/sh\n", notes="n" * 1000)
 
-    done = run("unpack", archive, "out", "--json")
+    result = run("unpack", archive, "out", "--json")
 
-    assert done.returncode == Exit.OK, done.stderr
-    assert json.loads(done.stdout) == {"path": "out", "files": 2, "folders": 1, "links": 0, "size": 1010}
+    assert result.returncode == Exit.OK, result.stderr
+    assert json.loads(result.stdout) == {"path": "out", "files": 2, "folders": 1, "links": 0, "size": 1010}
     assert (tmp_path / "out/notes").read_text() == "n" * 1000
     assert {path.name for path in tmp_path.iterdir()} == {"a.zip", "out"}
 
@@ -30,12 +30,12 @@ def test_an_archive_becomes_a_folder(run: Run, tmp_path: Path) -> None:
 def test_a_refusal_names_the_entry_and_the_rule_and_leaves_nothing(run: Run, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "a.zip", fine="x", **{"..__evil": "x"})
 
-    done = run("unpack", archive, "out")
+    result = run("unpack", archive, "out")
 
-    assert done.returncode == Exit.FAILED
-    assert "../evil" in done.stderr
-    assert "rule dot-dot" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == Exit.FAILED
+    assert "../evil" in result.stderr
+    assert "rule dot-dot" in result.stderr
+    assert "Traceback" not in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
 
 
@@ -51,16 +51,16 @@ def test_a_folder_with_something_in_it_is_left_alone(run: Run, tmp_path: Path) -
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine").write_text("mine")
 
-    done = run("unpack", archive, "out")
+    result = run("unpack", archive, "out")
 
-    assert done.returncode == Exit.CONFLICT
+    assert result.returncode == Exit.CONFLICT
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
 
 
 def test_a_file_that_is_no_archive_is_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no archive")
 
-    done = run("unpack", "text", "out", "--json")
+    result = run("unpack", "text", "out", "--json")
 
-    assert done.returncode == Exit.FAILED
-    assert json.loads(done.stdout)["error"]["code"] == "archive_unknown"
+    assert result.returncode == Exit.FAILED
+    assert json.loads(result.stdout)["error"]["code"] == "archive_unknown"

@@ -49,10 +49,10 @@ def closed(tmp_path: Path) -> Iterator[Path]:
 def test_a_command_that_makes_a_folder_says_where_it_may_not(
     run_plain: Callable[..., "subprocess.CompletedProcess[str]"], closed: Path, command: tuple[str, ...]
 ) -> None:
-    below = run_plain(*command, "--data", closed / "data")
-    inside = run_plain(*command, "--data", closed)
+    below_result = run_plain(*command, "--data", closed / "data")
+    inside_result = run_plain(*command, "--data", closed)
 
-    for done in (below, inside):
+    for done in (below_result, inside_result):
         assert done.returncode == Exit.FAILED
         assert "Traceback" not in done.stderr
         assert str(closed) in done.stderr
@@ -67,13 +67,13 @@ def test_the_doctor_names_the_folder_and_continues(
     (tmp_path / "settings.toml").touch()
     closed.chmod(mode)
 
-    done = run_plain(
+    result = run_plain(
         *("doctor", "--distribution-port", "0", "--records-port", "0", "--json", "--data", closed),
         COUNTERSIGN_CONFIG=str(tmp_path / "settings.toml"),
     )
 
-    failed = [each for each in json.loads(done.stdout)["checks"] if each["standing"] == "fail"]
-    assert done.returncode == Exit.FAILED, done.stderr
+    failed = [each for each in json.loads(result.stdout)["checks"] if each["standing"] == "fail"]
+    assert result.returncode == Exit.FAILED, result.stderr
     assert [each["check"] for each in failed] == ["data"]
     assert str(closed) in failed[0]["detail"]
     assert "--data" in failed[0]["remedy"]

@@ -54,7 +54,7 @@ def columns(database: apsw.Connection, table: str, schema: str = "main") -> list
     return [str(row[0]) for row in database.execute("SELECT name FROM pragma_table_info(?, ?)", (table, schema))]
 
 
-def held(database: apsw.Connection, known: Held | None = None) -> Held:
+def all_rows(database: apsw.Connection, known: Held | None = None) -> Held:
     """All rows by table, sorted; of the columns in `known`, or of all."""
     found: Held = {}
     for table in [str(row[0]) for row in database.execute(TABLES)] if known is None else known:
@@ -71,7 +71,7 @@ async def of_then(service: str, number: int, path: Path) -> None:
     await database.close()
 
 
-def fill(path: Path, today: Path, number: int) -> None:
+def copy_rows(path: Path, today: Path, number: int) -> None:
     """Copy the rows of the current database into a database of this earlier migration, for the tables and columns that
     it has. Tables of modules, which no migration creates, are copied whole."""
     database = apsw.Connection(str(path))
@@ -85,10 +85,10 @@ def fill(path: Path, today: Path, number: int) -> None:
             database.execute(str(sql))
             for (index,) in database.execute(INDEXES.replace("sqlite_schema", "today.sqlite_schema"), (table,)):
                 database.execute(str(index))
-        both = [name for name in columns(database, table) if name in columns(database, table, "today")]
-        if both:
+        names = [name for name in columns(database, table) if name in columns(database, table, "today")]
+        if names:
             database.execute(f'DELETE FROM "{table}"')
-            database.execute(f'INSERT INTO "{table}" ({quoted(both)}) SELECT {quoted(both)} FROM today."{table}"')
+            database.execute(f'INSERT INTO "{table}" ({quoted(names)}) SELECT {quoted(names)} FROM today."{table}"')
     _undo(database, path.stem, number)
     database.close()
 
@@ -141,9 +141,9 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
 ) -> None:
     path = then / f"{service}.sqlite"
     asyncio.run(of_then(service, number, path))
-    fill(path, template / path.name, number)
+    copy_rows(path, template / path.name, number)
     asyncio.run(require_own(path, service, tmp_path))
-    before = held(apsw.Connection(str(path)))
+    before = all_rows(apsw.Connection(str(path)))
     settings = Settings(data=str(then), reserve_mib=0)
     side = store if service == "distribution" else record_store
 
@@ -152,7 +152,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     left = asyncio.run(side.pending(settings))
     database = apsw.Connection(str(path))
     moved = moved_rows(before)
-    after = held(database, before)
+    after = all_rows(database, before)
 
     names = [each.name for each in migrate.migrations(PACKAGES[service])[number:]]
     assert [name.removeprefix(f"{service}: ") for name in planned[: len(names)]] == names
@@ -161,7 +161,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     require_moved(database, moved)
     assert sqlite_snapshot.check_integrity(path) == []
     assert sum(len(rows) for _, rows in before.values()) > 100
-    today = held(apsw.Connection(str(template / path.name)), before)
+    today = all_rows(apsw.Connection(str(template / path.name)), before)
     assert all(after[table] == rows for table, rows in today.items() if table == "catalog_facet")
     for table, (_, rows) in before.items():
         kept = after[table][1]
@@ -171,7 +171,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
 def test_the_oldest_of_both_are_served(template: Path, then: Path, tmp_path: Path) -> None:
     for service in PACKAGES:
         asyncio.run(of_then(service, 1, then / f"{service}.sqlite"))
-        fill(then / f"{service}.sqlite", template / f"{service}.sqlite", 1)
+        copy_rows(then / f"{service}.sqlite", template / f"{service}.sqlite", 1)
 
     with served(then, service="both") as server:
         found = httpx.get(f"{server.url}/api/v1/products", params={"limit": 1, "q": "a"})

@@ -32,46 +32,46 @@ from tests.cli.conftest import Run
     ],
 )
 def test_a_wrong_command_line_is_a_usage_error(run: Run, arguments: list[str]) -> None:
-    done = run(*arguments)
+    result = run(*arguments)
 
-    assert done.returncode == Exit.USAGE
-    assert done.stdout == ""
-    assert "Error: " in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == Exit.USAGE
+    assert result.stdout == ""
+    assert "Error: " in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_a_setting_that_cannot_be_used_is_named(run: Run) -> None:
-    done = run("config", COUNTERSIGN_GRACE_S="soon")
+    result = run("config", COUNTERSIGN_GRACE_S="soon")
 
-    assert done.returncode == Exit.USAGE
-    assert "COUNTERSIGN_GRACE_S" in done.stderr
+    assert result.returncode == Exit.USAGE
+    assert "COUNTERSIGN_GRACE_S" in result.stderr
 
 
 def test_config_shows_each_value_with_its_source_and_no_secret(run: Run) -> None:
     secrets = {"COUNTERSIGN_MASTER_KEY": "hidden-key", "COUNTERSIGN_TOKEN": "hidden-token"}
 
-    done = run("config", "--json", COUNTERSIGN_GRACE_S="7", **secrets)
+    result = run("config", "--json", COUNTERSIGN_GRACE_S="7", **secrets)
 
-    told = {each["variable"]: each for each in json.loads(done.stdout)["settings"]}
+    told = {each["variable"]: each for each in json.loads(result.stdout)["settings"]}
     assert (told["COUNTERSIGN_GRACE_S"]["value"], told["COUNTERSIGN_GRACE_S"]["source"]) == ("7", "environment")
     assert told["COUNTERSIGN_LOG_LEVEL"]["source"] == "default"
-    assert "hidden-" not in done.stdout
+    assert "hidden-" not in result.stdout
     assert told["COUNTERSIGN_MASTER_KEY"]["value"] == "(set, not shown)"
     assert "hidden-" not in run("config", COUNTERSIGN_MASTER_KEY="hidden-key").stdout
 
 
 def test_help_imports_neither_the_server_nor_rich(run: Run) -> None:
-    done = run("--help", PYTHONPROFILEIMPORTTIME="1")
+    result = run("--help", PYTHONPROFILEIMPORTTIME="1")
 
-    assert done.returncode == Exit.OK
+    assert result.returncode == Exit.OK
     for name in ("countersign.store", "asyncio", "httpx", "apsw", "asyncpg", "rich", "msgspec"):
-        assert f" {name}\n" not in done.stderr, name
+        assert f" {name}\n" not in result.stderr, name
 
 
 @pytest.mark.parametrize("command", ["push", "download", "library", "redeem", "publish", "codes", "login", "whoami"])
 def test_client_commands_import_no_server(run: Run, command: str) -> None:
-    done = run(command, "--help", PYTHONPROFILEIMPORTTIME="1")
+    result = run(command, "--help", PYTHONPROFILEIMPORTTIME="1")
 
-    assert done.returncode == Exit.OK
+    assert result.returncode == Exit.OK
     for name in ("countersign.store", "asyncio", "apsw", "asyncpg", "rich"):
-        assert f" {name}\n" not in done.stderr, name
+        assert f" {name}\n" not in result.stderr, name

@@ -23,11 +23,11 @@ def test_an_address_of_ones_own_network_is_refused_with_the_setting_that_allows_
 ) -> None:
     words = ["webhooks", "add", url, "--data", str(data)]
 
-    refused = run(*words)
+    refused_result = run(*words)
     added = run(*words, COUNTERSIGN_PRIVATE_WEBHOOKS="true")
 
-    assert refused.returncode == Exit.USAGE
-    assert "COUNTERSIGN_PRIVATE_WEBHOOKS=true" in refused.stderr
+    assert refused_result.returncode == Exit.USAGE
+    assert "COUNTERSIGN_PRIVATE_WEBHOOKS=true" in refused_result.stderr
     assert added.returncode == Exit.OK, added.stderr
 
 
@@ -38,13 +38,13 @@ def test_a_public_address_needs_no_setting(run: Run, data: Path) -> None:
 
 def test_an_invalid_time_is_refused_with_the_accepted_forms(run: Run, tmp_path: Path) -> None:
     for text in ("yesterday", "2026-13-01"):
-        done = run("webhooks", "replay", "any", "--since", text, "--data", tmp_path / "data")
+        result = run("webhooks", "replay", "any", "--since", text, "--data", tmp_path / "data")
 
-        assert done.returncode == Exit.USAGE
-        assert f"'{text}' is not a time" in done.stderr
-        assert "ISO 8601" in done.stderr
-        assert "2026-12-31T18:00:00Z" in done.stderr
-        assert "30d" in done.stderr
+        assert result.returncode == Exit.USAGE
+        assert f"'{text}' is not a time" in result.stderr
+        assert "ISO 8601" in result.stderr
+        assert "2026-12-31T18:00:00Z" in result.stderr
+        assert "30d" in result.stderr
 
 
 def test_a_moment_is_a_date_a_time_or_days_ago(run: Run, data: Path) -> None:
@@ -52,14 +52,14 @@ def test_a_moment_is_a_date_a_time_or_days_ago(run: Run, data: Path) -> None:
     yesterday = datetime.now(UTC) - timedelta(days=1)
 
     for since in ("1d", yesterday.date().isoformat(), yesterday.isoformat()):
-        done = run("webhooks", "replay", added["id"], "--since", since, "--json", "--data", data)
+        result = run("webhooks", "replay", added["id"], "--since", since, "--json", "--data", data)
 
-        assert json.loads(done.stdout)["deliveries"] == 0, done.stderr
+        assert json.loads(result.stdout)["deliveries"] == 0, result.stderr
 
 
 def test_each_command_says_what_it_could_not_do(run: Run, tmp_path: Path) -> None:
     added = run("webhooks", "add", "https://127.0.0.1/", "--data", tmp_path / "data")
-    removed = run("webhooks", "remove", "any", "--data", tmp_path / "data")
+    removed_result = run("webhooks", "remove", "any", "--data", tmp_path / "data")
 
     assert added.stderr.startswith("Error: cannot add the webhook\n")
-    assert removed.stderr.startswith("Error: cannot remove the webhook\n")
+    assert removed_result.stderr.startswith("Error: cannot remove the webhook\n")

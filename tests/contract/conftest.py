@@ -13,11 +13,11 @@ import pytest
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.context import Store
-from tests.contract.scenes import Scene, staged
+from tests.contract.scenes import Scene, create_scene
 from tests.servers.postgres import Cluster, PostgresFactory
 from tests.store.conftest import (  # noqa: F401
     ROOT_URL,
-    begun,
+    create_data_directory,
     http,
     migrated,
     original,
@@ -54,7 +54,7 @@ async def tokens_of(wanted: Settings) -> dict[str, str | None]:
             made = World(opened, client)
             await made.org("north")
             await made.org("south")
-            return (await staged(made)).tokens
+            return (await create_scene(made)).tokens
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
     if "scene" in request.fixturenames:
         shutil.copytree(stage_of(request, settings).data, data, ignore=shutil.ignore_patterns("counters.*"))
     elif not settings.database_url:
-        begun(data)
+        create_data_directory(data)
     async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as opened:
         yield opened
 

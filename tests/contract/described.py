@@ -11,7 +11,7 @@ DESCRIPTION: dict[str, Any] = json.loads(
 )
 
 
-def resolved(part: dict[str, Any]) -> dict[str, Any]:
+def resolve_reference(part: dict[str, Any]) -> dict[str, Any]:
     """The part, or what its reference points to."""
     if "$ref" not in part:
         return part

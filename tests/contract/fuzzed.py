@@ -105,7 +105,7 @@ class FuzzedStore:
 
 
 @contextmanager
-def serving(data: Path) -> Iterator[FuzzedStore]:
+def serve_fuzzed(data: Path) -> Iterator[FuzzedStore]:
     """Serve the demonstration, with an upload, a job, a batch of codes and an image."""
     with served(data, "--demo", settings=SETTINGS) as running:
         people = {"player": demo.PLAYER, "publisher": demo.PUBLISHER}

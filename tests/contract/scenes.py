@@ -103,7 +103,7 @@ class Scene:
         return await self.world.http.request(route.method, address, headers=headers, **given)
 
 
-async def staged(world: World) -> Scene:
+async def create_scene(world: World) -> Scene:
     """Both organisations with a draft and a public product, each with a release 1.0.0; a caller of each kind."""
     scene = Scene(world)
     for org in ("north", "south"):
@@ -134,7 +134,7 @@ async def staged(world: World) -> Scene:
     return scene
 
 
-def written(**changes: Any) -> ProductWrite:
+def writable_members(**changes: Any) -> ProductWrite:
     """A product's writable members."""
     body = ProductWrite(slug="written", title="Written", kind="tool", platforms=["linux"])
     for name, value in changes.items():
@@ -142,7 +142,7 @@ def written(**changes: Any) -> ProductWrite:
     return body
 
 
-async def everything(store: Store) -> dict[str, list[str]]:
+async def all_rows(store: Store) -> dict[str, list[str]]:
     """Every row of every table, except tables that count requests or store answers."""
     if store.database.dialect == "sqlite":
         names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"

@@ -8,7 +8,7 @@ import pytest
 
 from countersign.store.context import PREFIX
 from tests.contract import documented
-from tests.contract.described import DESCRIPTION, resolved
+from tests.contract.described import DESCRIPTION, resolve_reference
 from tests.contract.documented import DocumentedMember, EndpointRow, Form
 
 GENERAL = {401, 403, 429}
@@ -35,7 +35,7 @@ def operation(row: EndpointRow) -> dict[str, Any]:
     """The operation of a served row, with its references resolved."""
     found = _operation(row)
     assert found is not None
-    answers = {status: resolved(answer) for status, answer in found["responses"].items()}
+    answers = {status: resolve_reference(answer) for status, answer in found["responses"].items()}
     return {**found, "responses": answers}
 
 
@@ -46,7 +46,7 @@ def form(schema: dict[str, Any]) -> Form:
     formats: set[str] = set()
     for part in schema.get("anyOf", [schema]):
         if "x-addition" not in part or part is schema:
-            whole = resolved(part)
+            whole = resolve_reference(part)
             kinds.add(whole["type"])
             values = whole.get("enum", values)
             formats |= {whole["format"]} if "format" in whole else set()
@@ -106,9 +106,9 @@ def test_answers_are_the_objects_of_the_document(row: EndpointRow) -> None:
         kind = "application/problem+json" if status >= 400 else "application/json"
         schema = content[kind]["schema"]
         if "anyOf" in schema:
-            (schema,) = (each for each in schema["anyOf"] if "x-addition" not in resolved(each))
+            (schema,) = (each for each in schema["anyOf"] if "x-addition" not in resolve_reference(each))
         assert (schema.get("type") == "array") == is_array
-        assert_same(resolved(schema["items"] if is_array else schema), name)
+        assert_same(resolve_reference(schema["items"] if is_array else schema), name)
 
 
 @served
@@ -117,7 +117,7 @@ def test_bodies_have_the_members_of_the_document(row: EndpointRow) -> None:
     assert ("requestBody" in described) == bool(row.body)
     if row.body:
         assert described["requestBody"]["required"]
-        schema = resolved(described["requestBody"]["content"]["application/json"]["schema"])
+        schema = resolve_reference(described["requestBody"]["content"]["application/json"]["schema"])
         assert dict(members(schema)) == row.body
 
 
@@ -126,7 +126,7 @@ def assert_same(schema: dict[str, Any], name: str) -> None:
     assert dict(members(schema)) == OBJECTS[name], name
     for (outer, member), inner in documented.PARTS.items():
         if outer == name:
-            assert_same(resolved(schema["properties"][member]["items"]), inner)
+            assert_same(resolve_reference(schema["properties"][member]["items"]), inner)
 
 
 def test_the_tables_of_the_document_are_parsed_correctly() -> None:

@@ -20,7 +20,7 @@ from countersign.store.app import ROUTES
 from countersign.store.context import Store
 from tests.contract.conftest import stage
 from tests.contract.error_texts import complaint
-from tests.contract.scenes import BODIES, BY_KEY, QUERIES, Scene, everything, key
+from tests.contract.scenes import BODIES, BY_KEY, QUERIES, Scene, all_rows, key
 from tests.servers.postgres import Cluster
 from tests.store.conftest import ROOT_URL, settings_of
 from tests.store.world import World
@@ -145,19 +145,19 @@ def assert_named(answer: Any, place: str, kind: str) -> None:
 async def test_a_body_with_one_thing_wrong_is_refused_by_pointer(scene: Scene, name: tuple[str, str]) -> None:
     route = BY_KEY[name]
     caller = "anonymous" if name[1].startswith("/auth") else ADMINISTRATOR
-    before = await everything(scene.world.store)
+    before = await all_rows(scene.world.store)
     for body, pointer in bad_bodies(route):
         origin = {"Origin": "http://127.0.0.1:8480"}
         answer = await scene.send(route, caller, "north-draft", json=body, headers=origin)
         assert_named(answer, pointer, "pointer")
 
-    assert await everything(scene.world.store) == before
+    assert await all_rows(scene.world.store) == before
 
 
 @pytest.mark.parametrize("name", JSON_BODIES)
 async def test_a_body_that_is_no_json_object_is_refused(scene: Scene, name: tuple[str, str]) -> None:
     route = BY_KEY[name]
-    before = await everything(scene.world.store)
+    before = await all_rows(scene.world.store)
     json = {"Content-Type": "application/json"}
     for content in (b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b"[" * 50_000, b'{"a":"\\ud800"}', b'{"a":NaN}'):
         answer = await scene.send(route, ADMINISTRATOR, "north-draft", json=None, content=content, headers=json)
@@ -170,7 +170,7 @@ async def test_a_body_that_is_no_json_object_is_refused(scene: Scene, name: tupl
     answer = await scene.send(route, ADMINISTRATOR, "north-draft", json=None, content=huge, headers=json)
     assert (answer.status_code, answer.json()["code"]) == (413, "content_too_large")
 
-    assert await everything(scene.world.store) == before
+    assert await all_rows(scene.world.store) == before
 
 
 @pytest.mark.parametrize("name", STRICT_QUERIES)
@@ -179,7 +179,7 @@ async def test_a_parameter_that_is_wrong_is_refused_by_name(scene: Scene, name: 
     good = QUERIES.get(name, {})
     if route.streams:
         pytest.skip("an upload address is looked up before anything else")
-    before = await everything(scene.world.store)
+    before = await all_rows(scene.world.store)
     unknown = await scene.send(route, ADMINISTRATOR, "north-draft", params={**good, "no_such_parameter": "1"})
     assert_named(unknown, "no_such_parameter", "parameter")
     for parameter, schema in schema_of(route.query).get("properties", {}).items():
@@ -193,20 +193,20 @@ async def test_a_parameter_that_is_wrong_is_refused_by_name(scene: Scene, name: 
             less = {each: value for each, value in good.items() if each != parameter}
             assert_named(await scene.send(route, ADMINISTRATOR, "north-draft", params=less), parameter, "parameter")
 
-    assert await everything(scene.world.store) == before
+    assert await all_rows(scene.world.store) == before
 
 
 NO_KEYS = ("", "text", "123", "{}", "6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11" * 2, '"6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11')
 
 
 async def test_an_idempotency_key_that_is_no_uuid_is_refused(scene: Scene) -> None:
-    before = await everything(scene.world.store)
+    before = await all_rows(scene.world.store)
     for name in WRITES:
         for value in NO_KEYS:
             answer = await scene.send(BY_KEY[name], ADMINISTRATOR, "north-draft", headers={"Idempotency-Key": value})
             assert_named(answer, "Idempotency-Key", "parameter")
 
-    assert await everything(scene.world.store) == before
+    assert await all_rows(scene.world.store) == before
 
 
 LISTS = {
@@ -233,15 +233,19 @@ async def test_a_cursor_that_was_not_made_for_this_list_is_refused(scene: Scene,
 async def test_a_cursor_belongs_to_its_filter_its_product_and_its_owner(scene: Scene) -> None:
     world, signer = scene.world, scene.world.store.cursors
     page = (await world.call("GET", "/products", params={"limit": "1", "kind": "game"})).json()
-    other = await world.call("GET", "/products", params={"limit": "1", "kind": "tool", "cursor": page["next_cursor"]})
-    same = await world.call("GET", "/products", params={"limit": "1", "kind": "game", "cursor": page["next_cursor"]})
-    alone = await world.call("GET", "/products", params={"limit": "1", "cursor": page["next_cursor"]})
+    other_response = await world.call(
+        "GET", "/products", params={"limit": "1", "kind": "tool", "cursor": page["next_cursor"]}
+    )
+    same_response = await world.call(
+        "GET", "/products", params={"limit": "1", "kind": "game", "cursor": page["next_cursor"]}
+    )
+    single_response = await world.call("GET", "/products", params={"limit": "1", "cursor": page["next_cursor"]})
     foreign = cursor.write(signer, Position("library", ["person:somebody-else"], [1, "a"]))
     library = await world.call("GET", "/library", scene.tokens["customer"], params={"cursor": foreign})
 
-    assert other.json()["code"] == library.json()["code"] == "invalid_cursor"
-    assert same.json() == alone.json()
-    assert same.is_success
+    assert other_response.json()["code"] == library.json()["code"] == "invalid_cursor"
+    assert same_response.json() == single_response.json()
+    assert same_response.is_success
 
 
 @pytest.mark.parametrize(("method", "path", "allow"), [("PATCH", "/api/v1/products", "GET, HEAD, OPTIONS, POST")])

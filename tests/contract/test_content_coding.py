@@ -70,12 +70,12 @@ async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(b
         assert "content-encoding" not in again.headers
         tags.add(tag)
     for given in ({"Accept_Encoding": "zstd"}, {"Accept_Encoding": "gzip", "Cookie": "a=b"}, {}):
-        sent = (await raw(big, path, **given))[0].headers["etag"]
+        etag = (await raw(big, path, **given))[0].headers["etag"]
         for tag in tags:
             known, _ = await raw(big, path, **given, If_None_Match=tag)
-            assert (known.status_code, known.headers["etag"]) == (304 if tag == sent else 200, sent)
+            assert (known.status_code, known.headers["etag"]) == (304 if tag == etag else 200, etag)
         anything, _ = await raw(big, path, **given, If_None_Match="*")
-        assert (anything.status_code, anything.headers["etag"]) == (304, sent)
+        assert (anything.status_code, anything.headers["etag"]) == (304, etag)
     ranged, ranged_body = await raw(big, path, Accept_Encoding="gzip", Range="bytes=0-9")
     assert (ranged.status_code, UNPACK["gzip"](ranged_body)) == (200, whole)
     assert len(tags) == 3
@@ -168,7 +168,7 @@ async def test_without_room_for_pages_documents_are_encoded_once_and_the_catalog
     made: list[bytes] = []
     for library in (response_cache.gzip, response_cache.zstd):
         real = library.compress
-        monkeypatch.setattr(library, "compress", partial(noted, made, real))
+        monkeypatch.setattr(library, "compress", partial(compress_recorded, made, real))
     no_room = replace(big.store, settings=replace(big.store.settings, page_cache_mib=0))
     transport = httpx.ASGITransport(distribution.create(no_room), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
@@ -181,7 +181,9 @@ async def test_without_room_for_pages_documents_are_encoded_once_and_the_catalog
             assert len(made) == number
 
 
-def noted(made: list[bytes], compress: Callable[..., bytes], body: bytes, *arguments: Any, **options: Any) -> bytes:
+def compress_recorded(
+    made: list[bytes], compress: Callable[..., bytes], body: bytes, *arguments: Any, **options: Any
+) -> bytes:
     """Compress the body, and record it."""
     made.append(body)
     return compress(body, *arguments, **options)

@@ -11,7 +11,7 @@ from tests.contract.scenes import BODIES, BY_KEY, Scene, key
 BODY_ROUTES = [key(each) for each in ROUTES if each.body is not None]
 
 
-def doubled(body: dict[str, Any]) -> str:
+def with_doubled_key(body: dict[str, Any]) -> str:
     """The body as JSON with its last key repeated with the same value; a body without keys gets two."""
     last = list(body)[-1] if body else "a"
     return f"{json.dumps(body or {'a': 1})[:-1]}, {json.dumps(last)}: {json.dumps((body or {'a': 1})[last])}}}"
@@ -19,7 +19,11 @@ def doubled(body: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("name", BODY_ROUTES, ids=" ".join)
 async def test_every_body_with_a_duplicate_key_is_refused(scene: Scene, name: tuple[str, str]) -> None:
-    sent = {"json": None, "content": doubled(BODIES.get(name, {})), "headers": {"Content-Type": "application/json"}}
+    sent = {
+        "json": None,
+        "content": with_doubled_key(BODIES.get(name, {})),
+        "headers": {"Content-Type": "application/json"},
+    }
 
     answer = await scene.send(BY_KEY[name], "owner of north", **sent)
 

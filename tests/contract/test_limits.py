@@ -13,7 +13,7 @@ from countersign.kernel import clock
 from countersign.settings import Settings, load
 from countersign.store import app as distribution
 from countersign.store.context import Store
-from tests.contract.scenes import everything
+from tests.contract.scenes import all_rows
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
@@ -66,11 +66,11 @@ def test_the_defaults_are_the_documented_ones() -> None:
 
 async def test_every_answer_has_the_remaining_count_until_it_is_zero(world: World) -> None:
     told = [rate_headers(await world.call("GET", "/products")) for _ in range(4)]
-    limited = await world.call("GET", "/products")
+    limited_response = await world.call("GET", "/products")
 
     assert [(limit, left) for limit, left, _ in told] == [(4, 3), (4, 2), (4, 1), (4, 0)]
     assert all(0 < reset <= 60 for _, _, reset in told)
-    assert_limited(limited)
+    assert_limited(limited_response)
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ async def test_liveness_is_never_refused(world: World) -> None:
 
 async def test_a_window_ends(world: World) -> None:
     for _ in range(5):
-        last = await world.call("GET", "/info")
-    assert_limited(last)
+        last_response = await world.call("GET", "/info")
+    assert_limited(last_response)
 
-    with clock.fixed(clock.later(clock.now(), seconds=int(last.headers["retry-after"]) + 1)):
+    with clock.fixed(clock.later(clock.now(), seconds=int(last_response.headers["retry-after"]) + 1)):
         assert (await world.call("GET", "/info")).status_code == 200
 
 
@@ -181,11 +181,11 @@ async def test_a_rate_limited_request_changes_nothing(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     for _ in range(6):
         await world.call("GET", "/info", owner)
-    before = await everything(world.store)
+    before = await all_rows(world.store)
 
     assert_limited(await world.call("POST", "/products", owner, json=PRODUCT))
 
-    assert await everything(world.store) == before
+    assert await all_rows(world.store) == before
 
 
 async def test_forged_credentials_do_not_escape_the_quota_of_their_address(world: World) -> None:
@@ -204,8 +204,8 @@ async def test_every_worker_counts_the_same(world: World) -> None:
 
 async def test_addresses_are_counted_apart(world: World) -> None:
     for _ in range(5):
-        last = await world.call("GET", "/info")
-    assert_limited(last)
+        last_response = await world.call("GET", "/info")
+    assert_limited(last_response)
 
     async with client_from(world.store, "192.0.2.7") as other:
         assert (await other.get("/api/v1/info")).status_code == 200

@@ -6,7 +6,7 @@ import pytest
 
 from countersign.kernel.http import cursor
 from countersign.kernel.http.cursor import Position
-from tests.contract.scenes import PRODUCT, everything
+from tests.contract.scenes import PRODUCT, all_rows
 from tests.store.world import World
 
 JSON = {"Content-Type": "application/json"}
@@ -42,21 +42,21 @@ UNSTORABLE = (
 
 @pytest.mark.parametrize("content", UNSTORABLE)
 async def test_text_that_no_database_keeps_is_refused(world: World, owner: str, content: bytes) -> None:
-    before = await everything(world.store)
+    before = await all_rows(world.store)
 
     answer = await world.call("POST", "/products", owner, content=content, headers=JSON)
 
     assert_problem(answer, 400, "invalid_request")
     assert answer.json()["errors"]
-    assert await everything(world.store) == before
+    assert await all_rows(world.store) == before
 
 
 async def test_text_of_every_plane_is_kept_as_it_came(world: World, owner: str) -> None:
     title = "a\u0301\u200b\u202e\U0001f642\uffff\U0010ffff\x01\x7f"
 
-    made = await world.call("POST", "/products", owner, json={**PRODUCT, "title": title})
+    created_response = await world.call("POST", "/products", owner, json={**PRODUCT, "title": title})
 
-    assert made.status_code == 201
+    assert created_response.status_code == 201
     assert (await world.call("GET", "/products/written", owner)).json()["title"] == title
 
 
@@ -92,14 +92,14 @@ async def test_a_limit_is_a_plain_number_in_its_range(world: World, owner: str, 
 async def test_a_batch_that_makes_no_sense_is_refused_by_its_member(
     world: World, owner: str, members: dict[str, Any]
 ) -> None:
-    before = await everything(world.store)
+    before = await all_rows(world.store)
     body = {"kind": "license", "products": ["one"], "count": 1, **members}
 
     answer = await world.call("POST", "/codes", owner, json=body)
 
     assert_problem(answer, 400, "invalid_request")
     assert answer.json()["errors"], answer.text
-    assert await everything(world.store) == before
+    assert await all_rows(world.store) == before
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ async def test_a_window_may_be_as_wide_as_time_is_written(
 ) -> None:
     body = {"kind": "license", "products": ["one"], "count": 1, "valid_from": valid_from, "expires_at": expires_at}
 
-    issued = await world.call("POST", "/codes", owner, json=body)
-    listed = await world.call("GET", "/codes", owner)
+    issued_response = await world.call("POST", "/codes", owner, json=body)
+    listed_response = await world.call("GET", "/codes", owner)
 
-    assert issued.status_code in (201, 400), issued.text
-    assert listed.status_code == 200, listed.text
-    if issued.status_code == 201:
-        answer = await world.call("POST", "/redeem", owner, json={"code": issued.json()["codes"][0]})
+    assert issued_response.status_code in (201, 400), issued_response.text
+    assert listed_response.status_code == 200, listed_response.text
+    if issued_response.status_code == 201:
+        answer = await world.call("POST", "/redeem", owner, json={"code": issued_response.json()["codes"][0]})
         assert answer.status_code == 200, answer.text
 
 
@@ -242,5 +242,5 @@ async def test_null_may_be_searched_for(world: World) -> None:
     await world.product("north", "two", title="Null and void", tags=["null"])
 
     for parameters in ({"q": "null"}, {"tag": "null"}):
-        found = (await world.call("GET", "/products", params=parameters)).json()["items"]
-        assert [item["slug"] for item in found] == ["two"]
+        items = (await world.call("GET", "/products", params=parameters)).json()["items"]
+        assert [item["slug"] for item in items] == ["two"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.fuzzed import FuzzedStore, serving
+from tests.contract.fuzzed import FuzzedStore, serve_fuzzed
 from tests.figures import Figures
 
 SEED = 8480
@@ -31,14 +31,14 @@ LEAST_SAMPLE = 50
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FuzzedStore]:
     """The served store, for all callers of a sample."""
-    with serving(tmp_path_factory.mktemp("fuzzed") / "data") as running:
+    with serve_fuzzed(tmp_path_factory.mktemp("fuzzed") / "data") as running:
         yield running
 
 
 @pytest.fixture
 def fuzzed(tmp_path: Path) -> Iterator[FuzzedStore]:
     """A served store for one test, with unchanged data."""
-    with serving(tmp_path / "data") as running:
+    with serve_fuzzed(tmp_path / "data") as running:
         yield running
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from countersign.store import app as store_app
 from countersign.store.app import ROUTES
-from tests.contract.scenes import BY_KEY, OBJECTS, QUERIES, SCOPES, SLUGS, Scene, everything, key
+from tests.contract.scenes import BY_KEY, OBJECTS, QUERIES, SCOPES, SLUGS, Scene, all_rows, key
 
 SANDBOX = ("", "/api/v1/health", "/api/v1/telemetry")
 # All callers may use these; the tests of the catalog and the artifacts check what each caller sees.
@@ -341,13 +341,13 @@ async def test_codes_are_issued_for_own_products_alone(scene: Scene) -> None:
 @pytest.mark.parametrize("name", sorted(WRITES_OF_PRODUCTS))
 async def test_a_role_in_one_organisation_is_none_in_another(scene: Scene, name: tuple[str, str]) -> None:
     scene.tokens["both"] = await scene.world.person("both@example.com", north="viewer", south="owner")
-    before = await everything(scene.world.store)
+    before = await all_rows(scene.world.store)
 
     for kind in ("own draft", "own public"):
         answer = await scene.send(BY_KEY[name], "both", SLUGS[kind])
         assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), kind
 
-    assert await everything(scene.world.store) == before
+    assert await all_rows(scene.world.store) == before
     allowed = await scene.send(BY_KEY[name], "both", SLUGS["other draft"])
     assert allowed.status_code not in (401, 403), allowed.text
 
@@ -355,13 +355,13 @@ async def test_a_role_in_one_organisation_is_none_in_another(scene: Scene, name:
 @pytest.mark.parametrize("name", sorted(name for name in ORGANISATION_ROUTE_SCOPES if name != ("POST", "/products")))
 async def test_an_owner_of_one_organisation_cannot_administer_another(scene: Scene, name: tuple[str, str]) -> None:
     scene.tokens["both"] = await scene.world.person("both@example.com", north="publisher", south="owner")
-    before = await everything(scene.world.store)
+    before = await all_rows(scene.world.store)
 
     given = {**QUERIES.get(name, {}), "org": "north"}
     answer = await scene.send(BY_KEY[name], "both", params=given)
 
     assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), answer.text
-    assert await everything(scene.world.store) == before
+    assert await all_rows(scene.world.store) == before
 
 
 async def test_a_deleted_client_is_refused_at_once_by_every_worker(scene: Scene) -> None:

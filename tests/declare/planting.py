@@ -47,7 +47,9 @@ class BrokenModules(NamedTuple):
     remedy: str
 
 
-def broken(rule: Rule, place: str, remedy: str, *models: type[Model], roles: tuple[Role, ...] = ()) -> BrokenModules:
+def models_case(
+    rule: Rule, place: str, remedy: str, *models: type[Model], roles: tuple[Role, ...] = ()
+) -> BrokenModules:
     """A case of one module with these models."""
     return BrokenModules(rule, (nursery(*models, roles=roles),), place, remedy)
 
@@ -57,4 +59,4 @@ def field(
 ) -> BrokenModules:
     """A case of one model with a wrong field beside valid ones."""
     plant = model("Plant", {"title": Text(), name: wrong})
-    return broken(rule, f"plant.{name}", remedy, plant, roles=roles)
+    return models_case(rule, f"plant.{name}", remedy, plant, roles=roles)

@@ -20,17 +20,17 @@ ENGINE_ALONE = {"ADMINISTRATOR", "BadValue", "DeclarationError", "Declared", "Fi
 def code(language: str) -> Iterator[str]:
     """The lines of the page's code in the language, without empty ones."""
     for block in re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
-        yield from filled(block)
+        yield from filled_lines(block)
 
 
-def filled(text: str) -> list[str]:
+def filled_lines(text: str) -> list[str]:
     """The lines that are not empty."""
     return [line for line in text.splitlines() if line.strip()]
 
 
 def test_the_page_shows_the_whole_example_in_its_order() -> None:
-    assert list(code("python")) == filled((EXAMPLE / "countersign_equipment/__init__.py").read_text())
-    assert list(code("toml")) == filled((EXAMPLE / "pyproject.toml").read_text())
+    assert list(code("python")) == filled_lines((EXAMPLE / "countersign_equipment/__init__.py").read_text())
+    assert list(code("toml")) == filled_lines((EXAMPLE / "pyproject.toml").read_text())
 
 
 def test_the_page_shows_every_word_of_the_language() -> None:
@@ -45,4 +45,4 @@ def test_the_page_shows_every_word_of_the_language() -> None:
 
 
 def test_the_example_is_about_as_short_as_promised() -> None:
-    assert len(filled((EXAMPLE / "countersign_equipment/__init__.py").read_text())) < 40
+    assert len(filled_lines((EXAMPLE / "countersign_equipment/__init__.py").read_text())) < 40

@@ -30,7 +30,7 @@ def install(folder: Path) -> Path:
     return site
 
 
-def copied(folder: Path) -> Path:
+def copy_example(folder: Path) -> Path:
     """A copy of the example, so that the build leaves no files in the repository."""
     return Path(shutil.copytree(EXAMPLE, folder / "package"))
 
@@ -73,7 +73,7 @@ def person(url: str, name: str) -> Caller:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the installed example."""
-    return install(copied(tmp_path_factory.mktemp("example")))
+    return install(copy_example(tmp_path_factory.mktemp("example")))
 
 
 @pytest.fixture(scope="module")
@@ -175,13 +175,13 @@ def test_the_descriptions_know_the_module(url: str) -> None:
 
 
 def test_a_wrong_declaration_ends_the_start_with_its_place_and_remedy(tmp_path: Path) -> None:
-    package = copied(tmp_path)
+    package = copy_example(tmp_path)
     source = package / "countersign_equipment/__init__.py"
     right = source.read_text()
     source.write_text(right.replace('"PERSON"', '"Person"'))
     assert source.read_text() != right
 
-    done = subprocess.run(
+    result = subprocess.run(
         [*COMMAND, "serve", "records", "--data", tmp_path / "data", "--port", str(free_port())],
         env=environment(PYTHONPATH=f"{install(package)}{os.pathsep}{SOURCE}", COUNTERSIGN_MODULES="party,equipment"),
         capture_output=True,
@@ -190,18 +190,18 @@ def test_a_wrong_declaration_ends_the_start_with_its_place_and_remedy(tmp_path: 
         timeout=60,
     )
 
-    assert done.returncode == 2
-    assert "countersign_equipment/__init__.py: equipment.contact: the label 'Person' must be" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == 2
+    assert "countersign_equipment/__init__.py: equipment.contact: the label 'Person' must be" in result.stderr
+    assert "Traceback" not in result.stderr
     page = (docs.ROOT / "docs/how-to/write-a-module.md").read_text()
     shown = re.findall(r"(?:Why:   …|Next:  )(.+)", page)
     assert len(shown) == 2
-    assert [line for line in shown if line not in done.stderr] == []
+    assert [line for line in shown if line not in result.stderr] == []
 
 
 def test_the_example_has_a_test_of_its_own_which_passes(site: Path) -> None:
     options = ("-q", "-c", os.devnull, "-p", "no:cacheprovider")
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "pytest", *options, EXAMPLE / "test_equipment.py"],
         env=environment(PYTHONPATH=f"{site}{os.pathsep}{SOURCE}"),
         capture_output=True,
@@ -210,4 +210,4 @@ def test_the_example_has_a_test_of_its_own_which_passes(site: Path) -> None:
         timeout=60,
     )
 
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    assert "2 passed" in result.stdout, result.stdout + result.stderr

@@ -36,7 +36,7 @@ def test_options_without_a_workflow_are_grey_unless_they_say_otherwise() -> None
     assert tones(Select("web", Option("fair", tone="info"), "won"), is_state=False) == ["grey", "info", "grey"]
 
 
-class PresentedDoor(Model):
+class Door(Model):
     """A door."""
 
     title = Text()
@@ -51,7 +51,7 @@ class PresentedDoor(Model):
 
 
 def test_an_action_is_reversible_if_one_leads_back_and_nothing_is_emptied() -> None:
-    workflow = PresentedDoor.declared.workflow
+    workflow = Door.declared.workflow
     assert workflow is not None
 
     found = {name: workflow.is_reversible(move) for name, move in workflow.moves.items()}
@@ -60,7 +60,7 @@ def test_an_action_is_reversible_if_one_leads_back_and_nothing_is_emptied() -> N
 
 
 def test_the_verb_is_the_label_unless_one_is_declared() -> None:
-    workflow = PresentedDoor.declared.workflow
+    workflow = Door.declared.workflow
     assert workflow is not None
 
     assert workflow.moves["close"].verb == {"en": "Close", "de": "Close"}

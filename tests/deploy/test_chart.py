@@ -30,7 +30,7 @@ def template(**values: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
 
 
-def made(**values: str) -> list[dict[str, Any]]:
+def render_chart(**values: str) -> list[dict[str, Any]]:
     done = template(**values)
     assert done.returncode == 0, done.stderr
     return [each for each in yaml.safe_load_all(done.stdout) if each]
@@ -50,7 +50,7 @@ def pods(objects: list[dict[str, Any]]) -> dict[str, Any]:
 
 @needs_helm
 def test_without_a_database_there_is_one_pod_with_both_services_and_a_volume() -> None:
-    objects = made()
+    objects = render_chart()
 
     (single,) = [each for each in objects if each["kind"] == "StatefulSet"]
     assert single["spec"]["replicas"] == 1
@@ -60,7 +60,7 @@ def test_without_a_database_there_is_one_pod_with_both_services_and_a_volume() -
 
 @needs_helm
 def test_with_a_database_there_are_several_of_each_service_and_workers() -> None:
-    objects = made(**SEVERAL)
+    objects = render_chart(**SEVERAL)
 
     assert set(pods(objects)) == {"shop-store", "shop-records", "shop-worker"}
     assert {each["spec"]["replicas"] for each in objects if each["kind"] == "Deployment"} == {1, 2}
@@ -71,7 +71,7 @@ def test_with_a_database_there_are_several_of_each_service_and_workers() -> None
     "values", [{}, SEVERAL, BACKUP, {**SEVERAL, **BACKUP}], ids=["one", "several", "one, kept", "several, kept"]
 )
 def test_no_pod_has_a_right_it_does_not_need_and_each_service_finds_its_pods(values: dict[str, str]) -> None:
-    objects = made(**values)
+    objects = render_chart(**values)
 
     for name, pod in pods(objects).items():
         (container,) = pod["containers"]
@@ -108,7 +108,7 @@ def test_an_ingress_with_untrusted_forwarded_addresses_is_refused() -> None:
     refused = template(**{"ingress.enabled": "true"})
     hosts = {
         each["spec"]["rules"][0]["host"]
-        for each in made(**{"ingress.enabled": "true", "trustedProxies": "10.0.0.7"})
+        for each in render_chart(**{"ingress.enabled": "true", "trustedProxies": "10.0.0.7"})
         if each["kind"] == "Ingress"
     }
 
@@ -138,7 +138,7 @@ def volumes(pod: dict[str, Any]) -> dict[str, Any]:
 
 @needs_helm
 def test_of_one_pod_the_backup_reads_its_volume_on_its_node() -> None:
-    objects = made(**BACKUP)
+    objects = render_chart(**BACKUP)
     (claim,) = [each for each in objects if each["kind"] == "PersistentVolumeClaim"]
     (single,) = [each for each in objects if each["kind"] == "StatefulSet"]
     backup = pods(objects)["shop-backup"]
@@ -153,16 +153,16 @@ def test_of_one_pod_the_backup_reads_its_volume_on_its_node() -> None:
 
 @needs_helm
 def test_of_several_pods_the_backup_has_their_settings_and_the_claim_that_is_named() -> None:
-    objects = made(**SEVERAL, **BACKUP, **{"backup.claim": "elsewhere"})
+    objects = render_chart(**SEVERAL, **BACKUP, **{"backup.claim": "elsewhere"})
     backup, store = pods(objects)["shop-backup"], pods(objects)["shop-store"]
 
     assert [each for each in objects if each["kind"] == "PersistentVolumeClaim"] == []
     assert volumes(backup)["/backups"]["persistentVolumeClaim"]["claimName"] == "elsewhere"
     assert volumes(backup)["/data"]["emptyDir"] == {}
-    named = {each["name"] for each in backup["containers"][0]["env"]}
-    others = {each["name"] for each in store["containers"][0]["env"] if "OPERATOR" not in each["name"]}
-    assert others - named == {"COUNTERSIGN_JOB_WORKERS"}
-    assert named - others == {BACKUP_VARIABLE}
+    names = {each["name"] for each in backup["containers"][0]["env"]}
+    other_names = {each["name"] for each in store["containers"][0]["env"] if "OPERATOR" not in each["name"]}
+    assert other_names - names == {"COUNTERSIGN_JOB_WORKERS"}
+    assert names - other_names == {BACKUP_VARIABLE}
 
 
 @needs_helm

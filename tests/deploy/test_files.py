@@ -18,7 +18,7 @@ from countersign.cli.server.listen_address import PORTS
 from countersign.kernel.http.workers import STOPPING_S
 from countersign.kernel.security.masterkey import parse_master_key
 from countersign.settings import PREFIX, Settings, file_variables, load
-from tests.servers.process import answers, free_port, installed, serving
+from tests.servers.process import answers, free_port, installed_program, run_until_ready
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = DEPLOY / "compose"
@@ -108,7 +108,7 @@ class ComposeCopy(NamedTuple):
 
     folder: Path
 
-    def again(self) -> subprocess.CompletedProcess[str]:
+    def run_again(self) -> subprocess.CompletedProcess[str]:
         """Run it again."""
         return subprocess.run([self.folder / "secrets.sh"], capture_output=True, text=True, check=False, timeout=30)
 
@@ -128,7 +128,7 @@ def secrets(tmp_path: Path) -> ComposeCopy:
     """A folder after the first run."""
     shutil.copy(COMPOSE / "secrets.sh", tmp_path)
     made = ComposeCopy(tmp_path)
-    first = made.again()
+    first = made.run_again()
     assert first.returncode == 0, first.stderr
     return made
 
@@ -146,10 +146,10 @@ def test_the_secrets_that_are_made_open_the_store_and_are_for_their_owner_alone(
 
 def test_secrets_are_never_replaced_and_missing_ones_of_a_newer_version_are_added(secrets: ComposeCopy) -> None:
     before = secrets.contents()
-    unchanged = secrets.again()
+    unchanged = secrets.run_again()
     for name in ("counters.env", "backup.env"):
         (secrets.folder / "secrets" / name).unlink()
-    added = secrets.again()
+    added = secrets.run_again()
 
     after = secrets.contents()
     assert (unchanged.returncode, added.returncode) == (1, 0)
@@ -161,7 +161,7 @@ def test_the_counters_ask_for_the_password_that_the_nodes_have(
     secrets: ComposeCopy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell, option, script = compose()["services"]["counters"]["command"]
-    server = installed("redis-server", "redis-server")
+    server = installed_program("redis-server", "redis-server")
     port = free_port()
     script = script.replace("$$", "$").replace("valkey-server -", f"{server} - --port {port} --bind 127.0.0.1")
     monkeypatch.setenv("REDISCLI_AUTH", secrets.environment("counters")["REDISCLI_AUTH"])
@@ -173,7 +173,7 @@ def test_the_counters_ask_for_the_password_that_the_nodes_have(
             connection.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: connection.recv(4096), b""))
 
-    with serving([shell, option, script], is_ready=lambda: answers(port), log=secrets.folder / "log"):
+    with run_until_ready([shell, option, script], is_ready=lambda: answers(port), log=secrets.folder / "log"):
         assert said("PING").startswith(b"-NOAUTH")
         assert said(f"AUTH {urlsplit(url).password}", "PING") == b"+OK\r\n+PONG\r\n"
 
@@ -191,6 +191,6 @@ def test_the_program_that_reads_it_has_nothing_against_it(program: str) -> None:
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not on this machine")
     command, path = CHECKS[program]
-    done = subprocess.run([*command, str(path)], capture_output=True, text=True, check=False, timeout=60)
+    result = subprocess.run([*command, str(path)], capture_output=True, text=True, check=False, timeout=60)
 
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr

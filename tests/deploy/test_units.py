@@ -24,14 +24,14 @@ analyzed = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="s
 
 
 def analyze(*arguments: str, unit: Path) -> str:
-    done = subprocess.run(
+    result = subprocess.run(
         ["systemd-analyze", *arguments, str(unit)], capture_output=True, text=True, check=False, timeout=60
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout + result.stderr
 
 
-def here(name: str, tmp_path: Path) -> Path:
+def unit_with_program(name: str, tmp_path: Path) -> Path:
     """The unit with a program that exists on every machine, because the test does not require an installed
     countersign."""
     unit = tmp_path / name
@@ -42,7 +42,7 @@ def here(name: str, tmp_path: Path) -> Path:
 @analyzed
 @pytest.mark.parametrize("name", NAMES)
 def test_systemd_has_nothing_to_say_against_a_unit(name: str, tmp_path: Path) -> None:
-    said = analyze("verify", "--man=no", unit=here(name, tmp_path))
+    said = analyze("verify", "--man=no", unit=unit_with_program(name, tmp_path))
 
     assert [line for line in said.splitlines() if name in line] == []
 
@@ -50,7 +50,7 @@ def test_systemd_has_nothing_to_say_against_a_unit(name: str, tmp_path: Path) ->
 @analyzed
 @pytest.mark.parametrize("name", NAMES)
 def test_each_unit_takes_the_secrets_beside_its_own(name: str, tmp_path: Path) -> None:
-    unit = here(name, tmp_path)
+    unit = unit_with_program(name, tmp_path)
     folder = tmp_path / f"{name}.d"
     folder.mkdir()
     shutil.copy(UNITS / SECRETS, folder)
@@ -82,11 +82,11 @@ def test_a_unit_names_no_file_that_nothing_installs(name: str) -> None:
 @analyzed
 @pytest.mark.parametrize("name", NAMES)
 def test_a_service_is_hardly_exposed(name: str, tmp_path: Path) -> None:
-    said = analyze("security", "--offline=true", unit=here(name, tmp_path))
+    said = analyze("security", "--offline=true", unit=unit_with_program(name, tmp_path))
 
-    found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)
-    assert found is not None
-    assert float(found[1]) <= MOST_EXPOSURE
+    match = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)
+    assert match is not None
+    assert float(match[1]) <= MOST_EXPOSURE
 
 
 def test_all_are_held_as_tightly() -> None:

@@ -58,11 +58,11 @@ class ClientPool:
         while not self.is_over:
             await asyncio.sleep(self._pause_s)
             if self._finished and self._chance.random() < AGAIN:
-                await self.do(self._chance.choice(self._finished))
+                await self.run_errand(self._chance.choice(self._finished))
                 continue
             number = next(self._numbers)
             self.about.ledgers[number] = StepLedger()
-            await self.do(number)
+            await self.run_errand(number)
             self._finished.append(number)
 
     async def try_once(self) -> WriteRefused | None:
@@ -75,14 +75,14 @@ class ClientPool:
             return turned
         return None
 
-    async def do(self, number: int) -> None:
+    async def run_errand(self, number: int) -> None:
         """Run the errand to its end, and restart it after a failure."""
         await self._errand(ErrandClient(self._say, self.about.ledgers[number], _rest), number)
 
     async def look_at_all(self) -> None:
         """Check again every answer that was ever received."""
         for number in self.about.ledgers:
-            await self.do(number)
+            await self.run_errand(number)
 
 
 async def _rest() -> None:

@@ -45,7 +45,7 @@ class DataDirectory:
     settings: dict[str, str]
 
     @classmethod
-    def of(
+    def create(
         cls, data: Path, postgres_url: str = "", bucket: Bucket | None = None, prefix: str = "here"
     ) -> "DataDirectory":
         """The place with this database (SQLite when empty) and this bucket (a folder when None)."""
@@ -63,17 +63,17 @@ class DataDirectory:
 
     def run(self, *arguments: str | Path, check: bool = True) -> "subprocess.CompletedProcess[str]":
         """Run a command with the settings of the place."""
-        done = subprocess.run(
+        result = subprocess.run(
             [*COMMAND, *arguments], env=self.environment(), capture_output=True, text=True, timeout=120, check=False
         )
-        assert not check or done.returncode == 0, done.stdout + done.stderr
-        return done
+        assert not check or result.returncode == 0, result.stdout + result.stderr
+        return result
 
     def environment(self) -> dict[str, str]:
         """The environment variables of its commands."""
         return environment(COUNTERSIGN_BACKUP_PASSPHRASE=PASSPHRASE, **self.settings)
 
-    def told(self, *arguments: str | Path) -> dict[str, object]:
+    def command_output(self, *arguments: str | Path) -> dict[str, object]:
         """The output of a command with --json."""
         answer = json.loads(self.run(*arguments, "--json").stdout)
         assert isinstance(answer, dict)
@@ -83,7 +83,7 @@ class DataDirectory:
         """A bearer token of the demonstration's publisher."""
         return self.run("token", "issue", PUBLISHER, "--data", self.data).stdout.strip()
 
-    def fill(self) -> None:
+    def write_demonstration(self) -> None:
         """Write the demonstration there without its products, whose files many tests do not need."""
         shutil.copytree(demonstration("records"), self.data)
         asyncio.run(_add_people(self.data))
@@ -91,13 +91,13 @@ class DataDirectory:
             move_to_postgres(self.data, self.settings)
 
     @contextmanager
-    def serving(self, *options: str) -> Iterator[Running]:
+    def serve(self, *options: str) -> Iterator[Running]:
         """Serve both services until the block ends."""
         variables = {name: value for name, value in os.environ.items() if name.startswith("AWS_")} | self.settings
         with served(self.data, *options, service="both", settings=variables) as running:
             yield running
 
-    def has(self, kind: str) -> set[str]:
+    def entries_of(self, kind: str) -> set[str]:
         """The entries of this kind in the databases."""
         return asyncio.run(self._has(kind))
 
@@ -213,7 +213,7 @@ async def backed_up(
         await asyncio.sleep(0.01)
         if writing.done():
             writing.result()
-    told = await asyncio.to_thread(place.told, "backup", "--data", place.data, *options)
+    told = await asyncio.to_thread(place.command_output, "backup", "--data", place.data, *options)
     enough = {kind: len(names) + 1 for kind, names in load.acknowledged.items()}
     while any(len(load.acknowledged[kind]) < count for kind, count in enough.items()):
         await asyncio.sleep(0.01)
@@ -230,7 +230,7 @@ def lost(load: WriterLoad, place: DataDirectory, before: str) -> list[str]:
     return [
         name
         for kind, names in load.acknowledged.items()
-        for name in {name for name, at in names.items() if at < moment} - place.has(kind)
+        for name in {name for name, at in names.items() if at < moment} - place.entries_of(kind)
     ]
 
 

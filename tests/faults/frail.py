@@ -37,7 +37,7 @@ class ErrandRun:
     ledgers: dict[int, StepLedger] = field(default_factory=dict[int, StepLedger])
 
     @property
-    def heard(self) -> int:
+    def answered_count(self) -> int:
         """The count of answered steps."""
         return sum(len(each.heard) for each in self.ledgers.values())
 

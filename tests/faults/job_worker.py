@@ -60,7 +60,7 @@ async def make_tables(database: Database) -> None:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncIterator[Store]:
+async def open_reported(settings: Settings, root_url: str, is_loopback: bool) -> AsyncIterator[Store]:
     """The store, after this process has reported that it is ready."""
     async with app.open_store(settings, root_url, is_loopback=is_loopback) as store:
         async with store.database.transaction() as transaction:
@@ -70,7 +70,7 @@ async def opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncI
 
 def main() -> None:
     """Work on jobs until killed."""
-    worker_process.run_worker_process(opened, (JobType("chore", ChoreInput, run),))
+    worker_process.run_worker_process(open_reported, (JobType("chore", ChoreInput, run),))
 
 
 if __name__ == "__main__":

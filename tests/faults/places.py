@@ -29,7 +29,9 @@ class FilledDirectory(NamedTuple):
     database_url: str = ""
 
 
-def filled(service: str, data: Path, database_url: str = "", root_url: str = frail_worker.ROOT_URL) -> FilledDirectory:
+def fill_directory(
+    service: str, data: Path, database_url: str = "", root_url: str = frail_worker.ROOT_URL
+) -> FilledDirectory:
     """Fill a new data directory, and an empty database, for a service that will be served there."""
     url = database_url if database_url.startswith("postgres") else ""
     filling = _store(data, url, root_url) if service == "distribution" else _office(data, url)
@@ -57,10 +59,10 @@ def to_copy(service: str) -> FilledDirectory:
     """A filled data directory on SQLite, made once for the test run."""
     folder = TemporaryDirectory()
     _folders.append(folder)
-    return filled(service, Path(folder.name) / "data")
+    return fill_directory(service, Path(folder.name) / "data")
 
 
-def served(lives: RestartableService, database_url: str = "") -> FilledDirectory:
+def fill_for(lives: RestartableService, database_url: str = "") -> FilledDirectory:
     """Fill the data directory of the lives and an empty database, with quotas too large to be reached."""
     if lives.service == "records":
         url = database_url if database_url.startswith("postgres") else ""
@@ -70,14 +72,14 @@ def served(lives: RestartableService, database_url: str = "") -> FilledDirectory
             move_to_postgres(lives.data, {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY})
     else:
         # The store's tokens contain the address that they are valid for.
-        place = filled(lives.service, lives.data, database_url, lives.root_url)
+        place = fill_directory(lives.service, lives.data, database_url, lives.root_url)
     lives.settings["COUNTERSIGN_DATABASE_URL"] = place.database_url
     lives.settings["COUNTERSIGN_RESERVE_MIB"] = "0"
     lives.settings |= {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("KEYS", "COMMUNITY")}
     return place
 
 
-def copied(place: FilledDirectory, data: Path, count: int) -> ErrandRun:
+def copy_for_errands(place: FilledDirectory, data: Path, count: int) -> ErrandRun:
     """`count` errands, none of them begun, in a copy of the place."""
     shutil.copytree(place.data, data)
     return ErrandRun(place.service, data, place.tokens, ledgers={number: StepLedger() for number in range(count)})

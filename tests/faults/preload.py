@@ -28,7 +28,7 @@ def _made(name: str) -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     made = folder / f"{name}.so"
     command = [compiler, "-O1", "-shared", "-fPIC", "-o", made, HERE / f"{name}.c", "-ldl"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"{name}.c needs a C compiler with its headers: {done.stderr[-300:]}")
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        pytest.skip(f"{name}.c needs a C compiler with its headers: {result.stderr[-300:]}")
     return made

@@ -19,7 +19,7 @@ ALL_SCOPES = "read:products write:products read:releases write:releases read:lib
 
 
 @asynccontextmanager
-async def opened(lives: RestartableService, database_url: str = "") -> AsyncIterator[Store]:
+async def open_served_store(lives: RestartableService, database_url: str = "") -> AsyncIterator[Store]:
     """Open, in this process, the store that the server process serves."""
     url = database_url if database_url.startswith("postgres") else ""
     settings = Settings(data=str(lives.data), database_url=url, database_pool=3, master_key=MASTER_KEY, reserve_mib=0)

@@ -26,7 +26,7 @@ def killed(place: DataDirectory, command: list[str | Path], after_s: float) -> b
 
 def test_a_killed_backup_or_restore_leaves_nothing_half(tmp_path: Path, is_full: bool, figures: Figures) -> None:
     chance = random.Random(11)
-    place = DataDirectory.of(tmp_path / "data")
+    place = DataDirectory.create(tmp_path / "data")
     place.run("org", "create", "acme", "--name", "Acme", "--data", place.data)
     place.run("modules", "apply", "--data", place.data)
     archive, copy = tmp_path / "one.backup", tmp_path / "copy"

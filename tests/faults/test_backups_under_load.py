@@ -29,11 +29,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def places(kind: str, request: pytest.FixtureRequest, folder: Path) -> tuple[DataDirectory, DataDirectory]:
     """The original's place, and an empty place like it: SQLite, PostgreSQL, files in folders or in a bucket."""
     if kind == "sqlite":
-        return DataDirectory.of(folder / "original"), DataDirectory.of(folder / "copy")
+        return DataDirectory.create(folder / "original"), DataDirectory.create(folder / "copy")
     new_url: PostgresFactory = request.getfixturevalue("new_postgres_url")
     bucket: Bucket | None = request.getfixturevalue("s3_url") if "s3" in kind else None
-    original = DataDirectory.of(folder / "original", new_url(), bucket)
-    return original, DataDirectory.of(folder / "copy", new_url(), bucket, "there")
+    original = DataDirectory.create(folder / "original", new_url(), bucket)
+    return original, DataDirectory.create(folder / "copy", new_url(), bucket, "there")
 
 
 def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
@@ -43,15 +43,15 @@ def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
     holds_writes = number % 4 > 1
     archive = tmp_path / "one.backup"
     if not is_full:
-        original.fill()
+        original.write_demonstration()
     options = ["--hold-writes"] if holds_writes else []
-    with original.serving(*(["--demo"] if is_full else [])) as running:
+    with original.serve(*(["--demo"] if is_full else [])) as running:
         load, told = asyncio.run(
             drill.backed_up(original, running, PAUSE_S_FULL if is_full else PAUSE_S, archive, *options)
         )
 
-    restored = copy.told("restore", archive, "--to", copy.data)
-    verified = copy.told("verify", copy.data)
+    restored = copy.command_output("restore", archive, "--to", copy.data)
+    verified = copy.command_output("verify", copy.data)
 
     moment = str(told["ended" if holds_writes else "moment"])
     acknowledged = sum(at < drill.time_of(moment) for names in load.acknowledged.values() for at in names.values())
@@ -65,7 +65,7 @@ def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
     assert verified == {"ok": True, "data": str(copy.data), "findings": []}
     assert acknowledged > 0
     assert not drill.lost(load, copy, moment)
-    with copy.serving() as running:
+    with copy.serve() as running:
         asyncio.run(a_day_after(running, copy, load))
 
 
@@ -77,7 +77,7 @@ async def a_day_after(running: Running, copy: DataDirectory, load: WriterLoad) -
 
     person, publisher = await drill.sign_in(running.records_port), await asyncio.to_thread(copy.publisher)
     assert await drill.status(running.records_port, "/api/lead/create", person, lead) == 200
-    for name in await asyncio.to_thread(copy.has, "artifact") & load.files.keys():
+    for name in await asyncio.to_thread(copy.entries_of, "artifact") & load.files.keys():
         artifact_id, digest = load.files[name]
         answer = await wire.call(running.port, "GET", f"/api/v1/artifacts/{artifact_id}", token=publisher)
         assert hashlib.sha256(answer.body).hexdigest() == digest, answer

@@ -59,7 +59,7 @@ async def send(lives: RestartableService, token: str, batch: SentBatch) -> None:
         return
 
 
-async def kept(store: Store) -> dict[int, list[str | None]]:
+async def release_statuses(store: Store) -> dict[int, list[str | None]]:
     """The statuses of the releases of the existing products, by the number of their batch."""
     found: dict[int, list[str | None]] = {}
     for slug, status in await store.database.fetch(ROWS):
@@ -83,7 +83,7 @@ async def play(store: Store, nemesis: StoreKiller, token: str, kills: int) -> li
             group.create_task(client())
         while nemesis.kills < kills:
             await nemesis.strike(lambda: None)
-            for number, statuses in (await kept(store)).items():
+            for number, statuses in (await release_statuses(store)).items():
                 assert statuses == ["published"] * PRODUCTS, number
         is_over = True
     return batches
@@ -100,18 +100,18 @@ async def repeat(lives: RestartableService, token: str, batches: list[SentBatch]
 async def test_a_batch_is_there_whole_or_not_at_all_when_the_server_is_killed(
     lives: RestartableService, database_url: str, is_full: bool, figures: Figures
 ) -> None:
-    async with shop.opened(lives, database_url) as store:
+    async with shop.open_served_store(lives, database_url) as store:
         token = await shop.publisher(store, await shop.organisation(store))
         nemesis = StoreKiller(lives, seed=1)
         await nemesis.restart()
 
         batches = await play(store, nemesis, token, KILLS_FULL if is_full else KILLS)
 
-        there = (await kept(store)).keys()
+        there = (await release_statuses(store)).keys()
         cut = {each.number for each in batches if each.statuses is None}
         assert {each.number for each in batches} - cut <= there
         await repeat(lives, token, batches)
-        assert len(await kept(store)) == len(batches)
+        assert len(await release_statuses(store)) == len(batches)
 
     figures |= {
         "kills": nemesis.kills,

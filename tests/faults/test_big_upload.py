@@ -44,7 +44,7 @@ def publisher(lives: RestartableService) -> ReleasePublisher:
     """A served store with a product and a release."""
 
     async def prepare() -> str:
-        async with shop.opened(lives) as store:
+        async with shop.open_served_store(lives) as store:
             org_id = await shop.organisation(store)
             await shop.product(store, org_id, "river")
             return await shop.publisher(store, org_id)

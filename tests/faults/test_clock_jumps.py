@@ -88,7 +88,9 @@ def test_nothing_is_lost_or_doubled_when_the_clock_jumps(
     jumps = JUMPS_FULL if is_full else JUMPS
     ahead_s = [AHEAD_S[lives.service][number % JUMPS] for number in range(jumps)]
     wound = ShiftedClockService(lives, tmp_path)
-    crowd = ClientPool(lives, places.served(lives, database_url), seed=0, pause_s=PAUSE_S_FULL if is_full else PAUSE_S)
+    crowd = ClientPool(
+        lives, places.fill_for(lives, database_url), seed=0, pause_s=PAUSE_S_FULL if is_full else PAUSE_S
+    )
     lives.start()
 
     asyncio.run(wind(wound, crowd, ahead_s, HANDS_FULL if is_full else HANDS))
@@ -99,7 +101,7 @@ def test_nothing_is_lost_or_doubled_when_the_clock_jumps(
     figures |= {
         "jumps": jumps,
         "errands": len(crowd.about.ledgers),
-        "acknowledged": crowd.about.heard,
+        "acknowledged": crowd.about.answered_count,
         "lost": 0,
         "doubled": 0,
     }

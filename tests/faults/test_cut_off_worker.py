@@ -40,7 +40,7 @@ async def working(machine: Machine, store: Store, data: Path, url: str) -> Async
         assert worker.stdin is not None
         worker.stdin.write(worker_process.worker_config(replace(store, settings=there)) + b"\n")
         before = await number(store, "SELECT count(*) FROM awake")
-        await until(store, "SELECT count(*) FROM awake", before + 1)
+        await wait_for_count(store, "SELECT count(*) FROM awake", before + 1)
         yield worker
     finally:
         if worker.returncode is None:
@@ -55,14 +55,14 @@ async def number(store: Store, statement: str, *values: str) -> int:
     return int(row[0])
 
 
-async def until(store: Store, statement: str, wanted: int, *values: str) -> None:
+async def wait_for_count(store: Store, statement: str, wanted: int, *values: str) -> None:
     """Wait until a statement returns this count."""
     async with asyncio.timeout(PATIENCE_S):
         while await number(store, statement, *values) < wanted:
             await asyncio.sleep(0.05)
 
 
-async def asked(store: Store, org_id: str) -> str:
+async def add_job(store: Store, org_id: str) -> str:
     """Add one job."""
     async with store.database.transaction() as transaction:
         return await queries.enqueue(transaction, store, "chore", ChoreInput(AT_WORK_S), org_id=org_id, created_by="x")
@@ -124,21 +124,21 @@ async def cut_off_at_work(
     first, second = pair
     folder, url = place
     async with working(first, store, folder / "first", url) as worker:
-        job = await asked(store, org_id)
-        await until(store, BEGUN, 1, job)
+        job = await add_job(store, org_id)
+        await wait_for_count(store, BEGUN, 1, job)
         getattr(first, manner)()
         async with working(second, store, folder / "second", url):
-            await until(store, ENDED, 1, job)
+            await wait_for_count(store, ENDED, 1, job)
         first.heal()
-        later = await asked(store, org_id)
-        done = asyncio.create_task(until(store, ENDED, 1, later))
-        ended = asyncio.create_task(worker.wait())
-        await asyncio.wait({done, ended}, return_when=asyncio.FIRST_COMPLETED)
-        if not done.done():
+        later = await add_job(store, org_id)
+        task = asyncio.create_task(wait_for_count(store, ENDED, 1, later))
+        ended_task = asyncio.create_task(worker.wait())
+        await asyncio.wait({task, ended_task}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
             # It could not cancel its job and ended, so its supervisor starts another.
             assert worker.returncode == processes.RESTART_CODE
             async with working(first, store, folder / "first", url):
-                await done
+                await task
 
     assert await number(store, BEGUN, job) == 2
     assert await number(store, EFFECTS, job) == 1

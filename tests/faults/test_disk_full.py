@@ -13,7 +13,7 @@ import pytest
 from countersign.kernel.blobs.layout import MARKER
 from tests.faults import shop, volumes
 from tests.faults.lives import RestartableService
-from tests.faults.volumes import MIB, fill, free_mib
+from tests.faults.volumes import MIB, fill_volume, free_mib
 from tests.figures import Figures
 
 VOLUME_MIB = 96
@@ -40,7 +40,7 @@ class SmallDiskStore:
         asyncio.run(self._prepare())
 
     async def _prepare(self) -> None:
-        async with shop.opened(self.lives) as store:
+        async with shop.open_served_store(self.lives) as store:
             org_id = await shop.organisation(store)
             self.product_id = await shop.product(store, org_id, "river")
             await shop.promo(store, org_id, self.product_id, "PROMO", 1000)
@@ -85,7 +85,7 @@ class SmallDiskStore:
             found += answer.json()
         return found
 
-    def kept(self) -> list[Path]:
+    def blob_files(self) -> list[Path]:
         """Every file in the blob folder except the marker with the installation's id."""
         return [path for path in (self.lives.data / "blobs").rglob("*") if path.is_file() and path.name != MARKER]
 
@@ -129,7 +129,7 @@ def test_an_upload_that_does_not_fit_leaves_nothing_behind(
     require_full(answers[-1])
     # An acknowledged part is kept, so that the upload can continue; a refused part is not.
     acknowledged = (len(answers) - 1) * PART if in_parts else 0
-    assert sum(path.stat().st_size for path in store.kept()) == acknowledged
+    assert sum(path.stat().st_size for path in store.blob_files()) == acknowledged
     states = [artifact["status"] for release in store.releases() for artifact in release["artifacts"]]
     assert states == ["receiving"]
     # A smaller file can be uploaded at once, without a restart, and downloaded.
@@ -163,7 +163,7 @@ def test_writes_on_a_full_volume_are_refused_and_none_that_was_acknowledged_is_l
     assert len(acknowledged) == 20
     pid = store.lives.pid
 
-    ballast = fill(volume)
+    ballast = fill_volume(volume)
     refused: list[str] = []
     for owner in owners[20:40]:
         answer = store.redeem(owner)

@@ -30,9 +30,9 @@ class SmallDiskService:
         self.volume = volume
         self.lives = RestartableService(volume / "data", service)
         self.lives.log = volume.with_name("log")
-        self.crowd = ClientPool(self.lives, places.served(self.lives), 0)
+        self.crowd = ClientPool(self.lives, places.fill_for(self.lives), 0)
 
-    async def refused(self, tries: int) -> list[object]:
+    async def refusals(self, tries: int) -> list[object]:
         """The refusal of each of `tries` errands, if it was refused."""
         turned = [await self.crowd.try_once() for _ in range(tries)]
         return [each.args[0] for each in turned if each is not None]
@@ -45,7 +45,7 @@ class SmallDiskService:
     async def until_it_writes(self) -> float:
         """How long it takes, after space was freed, until an errand succeeds."""
         began_s = time.monotonic()
-        while await self.refused(1):
+        while await self.refusals(1):
             assert time.monotonic() < began_s + AGAIN_WITHIN_S
             await asyncio.sleep(0.05)
         return time.monotonic() - began_s
@@ -68,12 +68,12 @@ def test_writes_on_a_full_volume_are_refused_and_succeed_when_space_is_freed(
 ) -> None:
     site.lives.settings["COUNTERSIGN_RESERVE_MIB"] = str(reserve_mib)
     site.lives.start()
-    assert not asyncio.run(site.refused(BEFORE))
+    assert not asyncio.run(site.refusals(BEFORE))
     pid = site.lives.pid
 
-    ballast = volumes.fill(site.volume)
+    ballast = volumes.fill_volume(site.volume)
     # Pages that the log already has can take a few more.
-    refused = asyncio.run(site.refused(TRIES))
+    refused = asyncio.run(site.refusals(TRIES))
     read = asyncio.run(site.reads())
     ballast.unlink()
     again_s = asyncio.run(site.until_it_writes())
@@ -93,7 +93,7 @@ def test_writes_on_a_full_volume_are_refused_and_succeed_when_space_is_freed(
     figures |= {
         "volume_mib": VOLUME_MIB,
         "reserve_mib": reserve_mib,
-        "acknowledged": site.crowd.about.heard,
+        "acknowledged": site.crowd.about.answered_count,
         "refused_507": len(refused),
         "lost": 0,
         "works_again_after_s": round(again_s, 2),

@@ -50,7 +50,7 @@ async def torment(lives: RestartableService, crowd: ClientPool, hands: int, kill
 def test_nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed(
     lives: RestartableService, database_url: str, stint: int, is_full: bool, figures: Figures
 ) -> None:
-    place = places.served(lives, database_url)
+    place = places.fill_for(lives, database_url)
     crowd = ClientPool(lives, place, stint, pause_s=PAUSE_S_FULL if is_full else PAUSE_S)
     hands, kills = (HANDS_FULL, KILLS_A_STINT) if is_full else (HANDS, KILLS)
 
@@ -63,7 +63,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed(
     figures |= {
         "kills": nemesis.kills,
         "errands": len(ledgers),
-        "acknowledged": crowd.about.heard,
+        "acknowledged": crowd.about.answered_count,
         "looked_at_again": sum(each.held for each in ledgers),
         "kept_unheard": sum(each.found_unheard for each in ledgers),
         "lost": 0,

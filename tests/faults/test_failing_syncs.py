@@ -21,7 +21,7 @@ from tests.faults.frail import FaultyDiskWorker, frail
 from tests.faults.lives import RestartableService
 from tests.faults.places import FilledDirectory
 from tests.faults.preload import compiled
-from tests.faults.test_jobs_under_kills import counted, left, seeded
+from tests.faults.test_jobs_under_kills import count_values, seeded, unfinished_count
 from tests.figures import Figures
 from tests.servers.countersign import MASTER_KEY, environment
 
@@ -41,12 +41,12 @@ def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_wha
     worker: FaultyDiskWorker, place: FilledDirectory, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     runs = RUNS_FULL if is_full else RUNS
-    about = places.copied(place, tmp_path / "data", 1)
+    about = places.copy_for_errands(place, tmp_path / "data", 1)
     syncs = worker.live(about, frail_worker.SYNC_FAILS).syncs
     shutil.rmtree(about.data)
     failed = acknowledged = in_doubt = kept = 0
     for run in range(runs):
-        about = places.copied(place, tmp_path / "data", HANDS[run % len(HANDS)])
+        about = places.copy_for_errands(place, tmp_path / "data", HANDS[run % len(HANDS)])
 
         life = worker.live(about, frail_worker.SYNC_FAILS, 1 + run * syncs // runs)
 
@@ -56,7 +56,7 @@ def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_wha
             assert len(life.turned) == len(about.ledgers)
             assert not life.still_writes
         failed += life.ended == frail_worker.TURNED
-        acknowledged += about.heard
+        acknowledged += about.answered_count
         in_doubt += about.in_doubt
         places.require_sound(about)
         again = worker.live(about)
@@ -81,7 +81,7 @@ def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_c
     service: str, tmp_path: Path
 ) -> None:
     lives = RestartableService(tmp_path / "data", service)
-    crowd = ClientPool(lives, places.served(lives), 0)
+    crowd = ClientPool(lives, places.fill_for(lives), 0)
     sound = dict(lives.settings)
     lives.settings |= {
         "LD_PRELOAD": str(compiled("frail", tmp_path)),
@@ -109,7 +109,7 @@ def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_c
     places.require_once(crowd.about)
 
 
-async def worked(store: Store, until: Callable[[], Awaitable[bool]], **variables: str) -> int:
+async def run_worker(store: Store, until: Callable[[], Awaitable[bool]], **variables: str) -> int:
     """Let a process work on jobs until this time, or until it ends by itself, and return its exit code."""
     worker = await asyncio.create_subprocess_exec(*job_worker.COMMAND, stdin=PIPE, env=environment(**variables))
     assert worker.stdin is not None
@@ -134,11 +134,11 @@ async def test_a_worker_ends_after_a_commit_that_failed_on_the_disk_and_the_next
         jobs = await seeded(store, 12, random.Random(7))
 
         async def is_done() -> bool:
-            return not await left(store)
+            return not await unfinished_count(store)
 
-        assert await worked(store, is_done, **variables) == 0
+        assert await run_worker(store, is_done, **variables) == 0
         assert not await is_done()
 
-        assert await worked(store, is_done) == 0
-        assert await counted(store, "SELECT status FROM job") == {"completed": len(jobs)}
-        assert await counted(store, "SELECT job_id FROM effect") == dict.fromkeys(jobs, 1)
+        assert await run_worker(store, is_done) == 0
+        assert await count_values(store, "SELECT status FROM job") == {"completed": len(jobs)}
+        assert await count_values(store, "SELECT job_id FROM effect") == dict.fromkeys(jobs, 1)

@@ -64,7 +64,7 @@ class StoppableService:
             while True:
                 await self._errand(ErrandClient(self.say, StepLedger()), next(self.numbers))
 
-    async def first(self) -> StepLedger:
+    async def run_first(self) -> StepLedger:
         """Run one errand."""
         ledger = StepLedger()
         await self._errand(ErrandClient(self.say, ledger), next(self.numbers))
@@ -75,7 +75,7 @@ class StoppableService:
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoppableService]:
     """Each service, which is not started yet."""
     lives = RestartableService(tmp_path / "data", request.param)
-    yield StoppableService(lives, places.served(lives))
+    yield StoppableService(lives, places.fill_for(lives))
     lives.kill()
 
 
@@ -95,7 +95,7 @@ async def waiting(site: StoppableService) -> list[asyncio.Task[WireResponse]]:
             wire.call(port, "POST", "/mcp", token=agent, headers=accept, body=tool),
         ]
     else:
-        artifact = (await site.first()).heard["upload"].value["id"]
+        artifact = (await site.run_first()).heard["upload"].value["id"]
         body = json.dumps({"type": "artifact.verify", "payload": {"artifact_id": artifact}}).encode()
         job = json.loads((await site.say(Request("POST", "/api/v1/jobs", person, body))).body)
         prefer = {"Prefer": f"wait={WAIT_S}"}

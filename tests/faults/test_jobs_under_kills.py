@@ -124,16 +124,16 @@ async def seeded(store: Store, count: int, chance: random.Random) -> list[str]:
             for number in range(ORGANISATIONS)
         ]
     async with store.database.transaction() as transaction:
-        return [await asked(transaction, store, orgs[number % len(orgs)], chance) for number in range(count)]
+        return [await add_job(transaction, store, orgs[number % len(orgs)], chance) for number in range(count)]
 
 
-async def asked(transaction: Transaction, store: Store, org_id: str, chance: random.Random) -> str:
+async def add_job(transaction: Transaction, store: Store, org_id: str, chance: random.Random) -> str:
     """Add one job of the organisation."""
     chore = ChoreInput(chance.uniform(0, 0.2))
     return await queries.enqueue(transaction, store, "chore", chore, org_id=org_id, created_by="x")
 
 
-async def left(store: Store) -> int:
+async def unfinished_count(store: Store) -> int:
     """The count of jobs that have not ended."""
     row = await store.database.fetch_one("SELECT count(*) FROM job WHERE finished_at IS NULL")
     assert row is not None
@@ -170,7 +170,7 @@ def passed_over(waited: list[LeaseWait]) -> list[LeaseWait]:
     return many + [wait for wait in waited if wait.seconds > MAX_WAIT_S and wait.begun_before_it]
 
 
-async def counted(store: Store, statement: str) -> Counter[str]:
+async def count_values(store: Store, statement: str) -> Counter[str]:
     """The count of each value."""
     return Counter(row[0] for row in await store.database.fetch(statement))
 
@@ -187,15 +187,15 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
         began_s = time.monotonic()
 
         async with asyncio.timeout(1_200), tormented(nemesis):
-            while await left(store) > count * (1 - KILLED_UNTIL):
+            while await unfinished_count(store) > count * (1 - KILLED_UNTIL):
                 await asyncio.sleep(0.2)
             nemesis.is_over = True
-            while await left(store):
+            while await unfinished_count(store):
                 await asyncio.sleep(0.2)
 
         took_s = time.monotonic() - began_s
-        ends = await counted(store, "SELECT status FROM job")
-        done = await counted(store, "SELECT job_id FROM effect")
+        ends = await count_values(store, "SELECT status FROM job")
+        done = await count_values(store, "SELECT job_id FROM effect")
         waited = await waits(store, nemesis.killed)
 
     assert ends == {"completed": count}

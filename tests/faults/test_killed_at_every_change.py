@@ -41,10 +41,10 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed_at_any_change_t
     at, points, acknowledged, in_doubt, found_unheard = 0, 0, 0, 0, 0
     step = 0
     while at < MOST:
-        about = places.copied(place, tmp_path / "data", at_once)
+        about = places.copy_for_errands(place, tmp_path / "data", at_once)
         life = worker.live(about, mode, at)
         assert life.ended in ("killed", frail_worker.DONE), life.wrong
-        acknowledged += about.heard
+        acknowledged += about.answered_count
         in_doubt += about.in_doubt
         places.require_sound(about)
 

@@ -23,13 +23,13 @@ BY_ENGINE = ("records.audit_lane", "records.module_state")
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with both services' databases and one organisation, which tests copy."""
-    place = DataDirectory.of(tmp_path_factory.mktemp("template") / "data")
+    place = DataDirectory.create(tmp_path_factory.mktemp("template") / "data")
     place.run("org", "create", "acme", "--name", "Acme", "--data", place.data)
     place.run("modules", "apply", "--data", place.data)
     return place.data
 
 
-def there(data: Path, url: str) -> DataDirectory:
+def move_target(data: Path, url: str) -> DataDirectory:
     """The place that the data directory moves to."""
     return DataDirectory(
         data, {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY_FILE": str(data / "master.key")}
@@ -38,7 +38,7 @@ def there(data: Path, url: str) -> DataDirectory:
 
 def tables(place: DataDirectory) -> dict[str, object]:
     """The count of rows and the SHA-256 of each table, except tables that differ by engine."""
-    found = place.told("verify", place.data, "--tables")["tables"]
+    found = place.command_output("verify", place.data, "--tables")["tables"]
     assert isinstance(found, dict)
     return {name: each for name, each in found.items() if name not in BY_ENGINE}
 
@@ -54,13 +54,13 @@ def test_a_killed_move_is_made_again(
     template: Path, tmp_path: Path, new_postgres_url: PostgresFactory, is_full: bool, figures: Figures
 ) -> None:
     chance = random.Random(12)
-    before = tables(DataDirectory.of(template))
+    before = tables(DataDirectory.create(template))
     cut, marked = 0, 0
-    undisturbed = DataDirectory.of(shutil.copytree(template, tmp_path / "undisturbed"))
+    undisturbed = DataDirectory.create(shutil.copytree(template, tmp_path / "undisturbed"))
     move_s = moving_s(undisturbed, new_postgres_url())
 
     for number in range(KILLS_FULL if is_full else KILLS):
-        here = DataDirectory.of(shutil.copytree(template, tmp_path / f"data-{number}"))
+        here = DataDirectory.create(shutil.copytree(template, tmp_path / f"data-{number}"))
         url = new_postgres_url()
         move: list[str | Path] = ["db", "migrate", "--to", url, "--data", here.data]
         cut += killed(here, move, chance.uniform(0.3, 1.05) * move_s)
@@ -71,14 +71,14 @@ def test_a_killed_move_is_made_again(
 
         written = here.run("org", "create", "b", "--name", "B", "--data", here.data, check=False)
         assert written.returncode == Exit.CONFLICT
-        assert tables(there(here.data, url)) == before
+        assert tables(move_target(here.data, url)) == before
     figures |= {"killed_moves": cut, "killed_after_the_mark": marked, "half": 0}
 
 
 def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
     template: Path, tmp_path: Path, new_postgres_url: PostgresFactory
 ) -> None:
-    here = DataDirectory.of(shutil.copytree(template, tmp_path / "data"))
+    here = DataDirectory.create(shutil.copytree(template, tmp_path / "data"))
     url, other = new_postgres_url(), new_postgres_url()
     where = url.partition("@")[2]
     move: list[str | Path] = ["db", "migrate", "--to", url, "--data", here.data]
@@ -88,12 +88,12 @@ def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
     migration_marker.write_marker(here.data, MigrationMarker("one", where, "2026-11-22T10:00:00Z", is_complete=False))
     unserved = here.run(*serve, check=False)
     elsewhere = here.run("db", "migrate", "--to", other, "--data", here.data, check=False)
-    done = here.told(*move)
+    done = here.command_output(*move)
     mark = migration_marker.read_marker(here.data)
     assert mark is not None
     # Killed when it was complete, before that was recorded.
     migration_marker.write_marker(here.data, MigrationMarker(mark.id, mark.to, mark.at, is_complete=False))
-    again = here.told(*move)
+    again = here.command_output(*move)
     twice = here.run(*move, check=False)
 
     assert unserved.returncode == elsewhere.returncode == twice.returncode == Exit.CONFLICT

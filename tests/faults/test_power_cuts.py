@@ -31,7 +31,7 @@ class PowerCutService:
         self.volume = PoweredVolume(folder / "volume", VOLUME_MIB)
         self.lives = RestartableService(self.volume.folder / "data", service)
         self.lives.log = folder / "log"
-        self.crowd = ClientPool(self.lives, places.served(self.lives), 0)
+        self.crowd = ClientPool(self.lives, places.fill_for(self.lives), 0)
         self.cuts = 0
         self._hands = hands
         self.dropped = 0
@@ -51,7 +51,7 @@ class PowerCutService:
             places.require_sound(self.crowd.about)
             self.lives.start()
             for number in touched:
-                await self.crowd.do(number)
+                await self.crowd.run_errand(number)
 
     async def _one_cut(self) -> list[int]:
         """The errands with requests in this life, without the answers that came after the power cut."""
@@ -63,7 +63,7 @@ class PowerCutService:
             if hand.done():
                 hand.result()
         cut_s = time.monotonic()
-        self.volume.cut()
+        self.volume.cut_power()
         self.lives.kill()
         for hand in hands:
             hand.cancel()
@@ -99,7 +99,7 @@ def test_no_acknowledged_write_is_lost_in_a_power_cut(
     figures |= {
         "cuts": site.cuts,
         "errands": len(ledgers),
-        "acknowledged": site.crowd.about.heard,
+        "acknowledged": site.crowd.about.answered_count,
         "answers_after_the_cut": site.dropped,
         "kept_unheard": sum(each.found_unheard for each in ledgers),
         "lost": 0,

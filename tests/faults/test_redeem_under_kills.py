@@ -146,7 +146,7 @@ async def test_no_use_of_a_code_is_lost_or_doubled_when_the_server_is_killed(
 ) -> None:
     wanted, size = (KILLS_A_STINT, FULL) if is_full else (KILLS, SAMPLE)
     rounds: list[RedeemRound] = []
-    async with shop.opened(lives, database_url) as store:
+    async with shop.open_served_store(lives, database_url) as store:
         org_id = await shop.organisation(store)
         owners = await shop.persons(store, size.persons)
         nemesis = StoreKiller(lives, seed=stint)

@@ -45,7 +45,7 @@ async def stopped_at_the_last(database: Database) -> AsyncGenerator[None]:
         await transaction.run(ENDS)
 
 
-async def fill(settings: Settings, database: Database) -> None:
+async def write_encrypted_values(settings: Settings, database: Database) -> None:
     """Write every kind of encrypted value, and pages of receivers, under the old key."""
     async with AsyncExitStack() as stack:
         await open_filled_services(stack, settings)
@@ -89,14 +89,14 @@ async def test_a_killed_rotation_is_continued(database_url: str, tmp_path: Path)
     data.mkdir()
     database = await open_database(url or f"sqlite:///{data}/distribution.sqlite", schema="distribution")
     try:
-        await fill(settings, database)
+        await write_encrypted_values(settings, database)
 
         done = await kill_in_the_middle(command, variables, database)
-        again = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
+        second_result = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
 
         assert done == PAGES * reencryption.BATCH_SIZE
-        assert again.returncode == 0, again.stderr
-        answer = json.loads(again.stdout)
+        assert second_result.returncode == 0, second_result.stderr
+        answer = json.loads(second_result.stdout)
         assert answer["reencrypted"]["distribution.service_key"] == 0
         assert answer["reencrypted"]["distribution.webhook"] == 2
         assert {each["key_id"]: each["state"] for each in answer["keys"]} == {"new": "seals", "old": "unneeded"}

@@ -99,18 +99,20 @@ def make_client(tour: SecretTour, owner: str) -> str:
     """Create an OAuth client, exchange right and wrong secrets, and return its token."""
     scopes = "read:products read:releases write:products write:releases read:library admin:org"
     path = "/api/v1/org/clients"
-    made = tour.call(
+    created_body = tour.call(
         "POST", path, 201, owner, json={"name": "a client", "scopes": scopes.split()}, headers=tour.keyed("client")
     ).json()
-    tour.secrets["client secret"] = made["client_secret"]
-    grant = {"grant_type": "client_credentials", "client_id": made["client_id"]}
+    tour.secrets["client secret"] = created_body["client_secret"]
+    grant = {"grant_type": "client_credentials", "client_id": created_body["client_id"]}
     tour.call("POST", "/api/v1/auth/token", 401, data={**grant, "client_secret": WRONG_SECRET})
-    wrong = b64encode(f"{made['client_id']}:{WRONG_SECRET}".encode()).decode()
+    wrong = b64encode(f"{created_body['client_id']}:{WRONG_SECRET}".encode()).decode()
     basic = {"Authorization": f"Basic {wrong}"}
     tour.call("POST", "/api/v1/auth/token", 401, data={"grant_type": "client_credentials"}, headers=basic)
-    tour.call("POST", "/api/v1/auth/token", 401, data={**grant, "client_secrets": made["client_secret"]})
-    tour.call("POST", f"/api/v1/auth/token?client_secret={made['client_secret']}", 400, data=grant)
-    issued = tour.call("POST", "/api/v1/auth/token", 200, data={**grant, "client_secret": made["client_secret"]})
+    tour.call("POST", "/api/v1/auth/token", 401, data={**grant, "client_secrets": created_body["client_secret"]})
+    tour.call("POST", f"/api/v1/auth/token?client_secret={created_body['client_secret']}", 400, data=grant)
+    issued = tour.call(
+        "POST", "/api/v1/auth/token", 200, data={**grant, "client_secret": created_body["client_secret"]}
+    )
     token = str(issued.json()["access_token"])
     tour.secrets["client's token"] = token
     return token
@@ -143,18 +145,18 @@ def redeem(tour: SecretTour, token: str) -> None:
     """Issue codes, show them again, redeem, mistype and misplace them."""
     batch = {"kind": "promo", "products": ["river"], "count": 3, "max_uses": 1}
     key = tour.keyed("codes")
-    issued = tour.call("POST", "/api/v1/codes", 201, token, json=batch, headers=key).json()["codes"]
-    assert tour.call("POST", "/api/v1/codes", 201, token, json=batch, headers=key).json()["codes"] == issued
-    for number, code in enumerate(issued):
+    issued_codes = tour.call("POST", "/api/v1/codes", 201, token, json=batch, headers=key).json()["codes"]
+    assert tour.call("POST", "/api/v1/codes", 201, token, json=batch, headers=key).json()["codes"] == issued_codes
+    for number, code in enumerate(issued_codes):
         tour.secrets[f"code {number}"] = code
-    body = {"code": issued[0]}
+    body = {"code": issued_codes[0]}
     key = tour.keyed("redeem")
     tour.call("POST", "/api/v1/redeem", 200, token, json=body, headers=key)
-    tour.call("POST", "/api/v1/redeem", 422, token, json={"code": issued[1]}, headers=key)
+    tour.call("POST", "/api/v1/redeem", 422, token, json={"code": issued_codes[1]}, headers=key)
     tour.call("POST", "/api/v1/redeem", 404, token, json={"code": WRONG_CODE}, headers=tour.keyed("unknown code"))
-    tour.call("POST", "/api/v1/redeem", 400, token, json={"cod": issued[1]})
-    tour.call("POST", "/api/v1/redeem", 400, token, json={"code": [issued[1]]})
-    tour.call("POST", "/api/v1/redeem", 400, token, json=body, headers={"Idempotency-Key": f"{issued[1]}"})
+    tour.call("POST", "/api/v1/redeem", 400, token, json={"cod": issued_codes[1]})
+    tour.call("POST", "/api/v1/redeem", 400, token, json={"code": [issued_codes[1]]})
+    tour.call("POST", "/api/v1/redeem", 400, token, json=body, headers={"Idempotency-Key": f"{issued_codes[1]}"})
     tour.call("POST", "/api/v1/redeem", 401, WRONG_TOKEN, json=body)
     tour.call("GET", "/api/v1/library", 401, headers={"X-API-Key": FORGED_SECRET})
     tour.call("GET", f"/api/v1/products?token={token}", 400)
@@ -190,8 +192,8 @@ def exchange(tour: SecretTour, poll: dict[str, str]) -> None:
     """Exchange the claimed agent's assertion for tokens, try wrong ones, and revoke them."""
     grant = {"grant_type": CLAIM_GRANT, **poll}
     tour.wait_for_poll()
-    issued = tour.call("POST", "/api/v1/auth/token", 200, data=grant).json()
-    token, assertion = issued["access_token"], issued["identity_assertion"]
+    issued_body = tour.call("POST", "/api/v1/auth/token", 200, data=grant).json()
+    token, assertion = issued_body["access_token"], issued_body["identity_assertion"]
     tour.secrets |= {"agent's token": token, "assertion": assertion}
     bearer = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer"}
     tour.call("POST", "/api/v1/auth/login", 200, json={**bearer, "assertion": assertion})

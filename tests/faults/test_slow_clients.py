@@ -68,7 +68,7 @@ async def slow(lives: RestartableService, kind: str, path: str, all_begun: async
         return time.monotonic() - began_s
 
 
-async def settled(lives: RestartableService) -> None:
+async def wait_until_idle(lives: RestartableService) -> None:
     """Wait until the service is idle: the answers to the clients are ready and wait to be read.
 
     Raises:
@@ -106,7 +106,7 @@ async def crowded(
     async with asyncio.TaskGroup() as group:
         waiting = [group.create_task(slow(lives, kind, path, all_begun)) for kind in crowd]
         await all_begun.wait()
-        await settled(lives)
+        await wait_until_idle(lives)
         p99_ms = await polite(lives, path, expected, POLITE)
     return p99_ms, [each.result() for each in waiting]
 

@@ -77,8 +77,8 @@ class NodePair:
     def person(self, email: str) -> str:
         """A bearer token of one of the demonstration's people."""
         command = [*COMMAND, "token", "issue", email, "--data", str(self.data), "--json"]
-        done = subprocess.run(command, env=environment(**self.settings), capture_output=True, text=True, check=True)
-        return str(json.loads(done.stdout)["access_token"])
+        result = subprocess.run(command, env=environment(**self.settings), capture_output=True, text=True, check=True)
+        return str(json.loads(result.stdout)["access_token"])
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def pair(
         data = [folder / each for each in ("first", "second", "here")]
         options = ["--demo"] if request.config.getoption("--full") else []
         if not options:
-            DataDirectory(folder / "filled", {"COUNTERSIGN_DATABASE_URL": address["database"]}).fill()
+            DataDirectory(folder / "filled", {"COUNTERSIGN_DATABASE_URL": address["database"]}).write_demonstration()
         with (
             node(first, data[0], settings(first.far), *options) as one,
             node(second, data[1], settings(second.far)) as other,

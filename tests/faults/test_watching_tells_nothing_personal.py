@@ -84,9 +84,9 @@ def work(day: ServicesDay) -> None:
     headers = {"Authorization": f"Bearer {root}"}
     issued = day.records.post("/api/auth/agent-token", json=asked, headers=headers)
     agent = day.kept["agent's token"] = str(issued.json()["token"])
-    seen = day.run(agent, "party.get", 200, id=party["id"])["value"]
+    value = day.run(agent, "party.get", 200, id=party["id"])["value"]
     plan = day.run(agent, "party.delete", 202, id=party["id"])["plan_id"]
-    day.run(agent, "party.update", 400, id=party["id"], website=f"{seen['email']} {SUBMITTED['notes']}")
+    day.run(agent, "party.update", 400, id=party["id"], website=f"{value['email']} {SUBMITTED['notes']}")
     day.records.post(f"/api/approve/{plan}", headers=headers, json={"digest": SUBMITTED["unknown member"]})
     day.records.post(f"/api/party/{SUBMITTED['slug']}", headers=headers, json={})
     broken = f'{{"name": "{SUBMITTED["broken JSON"]}'
@@ -131,7 +131,7 @@ def fail(day: ServicesDay) -> None:
 
 
 @contextmanager
-def told(tmp_path: Path) -> Iterator[tuple[Running, Collector, str]]:
+def serve_verbose(tmp_path: Path) -> Iterator[tuple[Running, Collector, str]]:
     """Both services, which log as much as they can and send traces where possible; the address of the operator's
     port."""
     port = free_port()
@@ -171,7 +171,7 @@ def found_in(text: str, kept: dict[str, str]) -> list[str]:
 
 
 def test_log_metrics_and_traces_contain_nothing_secret_or_personal(tmp_path: Path, figures: Figures) -> None:
-    with told(tmp_path) as (server, collector, operator):
+    with serve_verbose(tmp_path) as (server, collector, operator):
         day = ServicesDay(server.url, f"http://127.0.0.1:{server.records_port}")
         work(day)
         shop(day)

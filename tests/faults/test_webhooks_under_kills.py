@@ -32,7 +32,7 @@ def node(url: str, *words: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, env=environment(PYTHONPATH=path), cwd=ROOT)
 
 
-async def prepared(database: Database, receiver: Receiver) -> None:
+async def create_outbox(database: Database, receiver: Receiver) -> None:
     """Create the tables, and add the receiver."""
     await begin(database, THINGS)
     box = Outbox(database, master_key(Settings(master_key=MASTER_KEY)), "https://store.example", True, 14)
@@ -40,7 +40,7 @@ async def prepared(database: Database, receiver: Receiver) -> None:
         await receivers.add(transaction, box, "north", receiver.url, [])
 
 
-async def drained(database: Database, quiet: "subprocess.Popen[bytes]") -> None:
+async def wait_until_empty(database: Database, quiet: "subprocess.Popen[bytes]") -> None:
     """Wait until the outbox is empty, two minutes at most."""
     async with asyncio.timeout(120):
         while (await database.fetch(WAITING))[0][0]:
@@ -54,11 +54,11 @@ async def test_only_events_of_committed_changes_are_sent_and_none_is_lost(
     chance = random.Random(database_url[:6])
     database = await open_database(database_url, schema="shop", reserve_bytes=0)
     async with receiving() as receiver:
-        await prepared(database, receiver)
+        await create_outbox(database, receiver)
         nodes = [node(database_url), node(database_url)]
         try:
             for kill in range(KILLS_FULL if is_full else KILLS):
-                await receiver.heard(len(receiver.messages) + chance.randint(1, 40))
+                await receiver.wait_for_messages(len(receiver.messages) + chance.randint(1, 40))
                 nodes[kill % 2].kill()
                 nodes[kill % 2].wait()
                 nodes[kill % 2] = node(database_url)
@@ -68,7 +68,7 @@ async def test_only_events_of_committed_changes_are_sent_and_none_is_lost(
                 each.wait()
         quiet = node(database_url, "quiet")
         try:
-            await drained(database, quiet)
+            await wait_until_empty(database, quiet)
         finally:
             quiet.kill()
             quiet.wait()

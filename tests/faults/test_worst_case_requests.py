@@ -181,7 +181,7 @@ class AttackCounter:
 
 def test_worst_case_requests_leave_both_services_well(site: AttackedServices, is_full: bool, figures: Figures) -> None:
     variants = worst_cases.VARIANTS if is_full else 1
-    kinds = worst_cases.made(SEED, variants)
+    kinds = worst_cases.worst_case_requests(SEED, variants)
     services = Counter(each.service for each in kinds)
     attack = AttackCounter(site, SEED, FULL // 2 if is_full else max(services.values()), variants)
     with (

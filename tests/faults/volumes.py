@@ -42,7 +42,7 @@ def free_mib(volume: Path) -> float:
     return os.statvfs(volume).f_bavail * os.statvfs(volume).f_frsize / MIB
 
 
-def fill(volume: Path) -> Path:
+def fill_volume(volume: Path) -> Path:
     """Fill the volume to the last byte, and return the file that does."""
     ballast = volume / "ballast"
     with ballast.open("wb", buffering=0) as file:
@@ -85,7 +85,7 @@ class PoweredVolume:
         """Write everything on the volume to its disk."""
         subprocess.run(["sync", "-f", self.folder], check=True)
 
-    def cut(self) -> None:
+    def cut_power(self) -> None:
         """Cut the power: nothing is written after this."""
         opened = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -51,7 +51,7 @@ def records(make: Maker) -> Maker:
 
 
 @cache
-def made(seed: int, variants: int = VARIANTS) -> tuple[WorstCaseRequest, ...]:
+def worst_case_requests(seed: int, variants: int = VARIANTS) -> tuple[WorstCaseRequest, ...]:
     """A few requests of every kind."""
     chance = random.Random(seed)
     return tuple(make(chance) for _ in range(variants) for _, _, make in _makers)
@@ -59,7 +59,7 @@ def made(seed: int, variants: int = VARIANTS) -> tuple[WorstCaseRequest, ...]:
 
 def endless(seed: int, variants: int = VARIANTS) -> Iterator[WorstCaseRequest]:
     """All kinds in rounds without end, each round in an order of its own."""
-    all_of_them = made(seed, variants)
+    all_of_them = worst_case_requests(seed, variants)
     for turn in count():
         shuffled = list(all_of_them)
         random.Random(seed + turn).shuffle(shuffled)
@@ -75,7 +75,7 @@ def words(chance: random.Random, length: int) -> str:
     return text[:length].strip()
 
 
-def marks(length: int) -> str:
+def combining_marks(length: int) -> str:
     """Combining marks, which Unicode normalisation sorts."""
     return ("a" + "\u0300\u0316" * (length // 2))[:length]
 
@@ -96,7 +96,7 @@ def _get(kind: str, path: str, caller: str = "", **headers: str) -> WorstCaseReq
 
 @store
 def search(chance: random.Random) -> WorstCaseRequest:
-    text = chance.choice((words(chance, 200), marks(200), "%_" * 100, '"' * 200))
+    text = chance.choice((words(chance, 200), combining_marks(200), "%_" * 100, '"' * 200))
     query = urlencode({"q": text, "limit": 100, "sort": "relevance"})
     return _get("search", f"/api/v1/products?{query}")
 
@@ -115,7 +115,7 @@ def query_string(chance: random.Random) -> WorstCaseRequest:
 
 @store
 def path(chance: random.Random) -> WorstCaseRequest:
-    return _get("path", "/api/v1/products/" + quote(marks(chance.randrange(1000, 3000))))
+    return _get("path", "/api/v1/products/" + quote(combining_marks(chance.randrange(1000, 3000))))
 
 
 @store
@@ -141,7 +141,9 @@ def documents(chance: random.Random) -> WorstCaseRequest:
 
 @store
 def question(chance: random.Random) -> WorstCaseRequest:
-    text = chance.choice(("games and " * 200, "not free or " * 160, words(chance, 2000), marks(2000), "a " * 1000))
+    text = chance.choice(
+        ("games and " * 200, "not free or " * 160, words(chance, 2000), combining_marks(2000), "a " * 1000)
+    )
     return _post("question", "store", "/api/v1/ask", "", {"query": text[:2000].strip()})
 
 
@@ -175,9 +177,9 @@ def token(chance: random.Random) -> WorstCaseRequest:
 
 @store
 def product(chance: random.Random) -> WorstCaseRequest:
-    text = chance.choice((marks(20_000), words(chance, 20_000), "\U0001f600" * 20_000))
+    text = chance.choice((combining_marks(20_000), words(chance, 20_000), "\U0001f600" * 20_000))
     value = {
-        "title": marks(200),
+        "title": combining_marks(200),
         "description": text,
         "kind": "game",
         "slug": "x" * 40 + str(chance.randrange(10**9)),
@@ -233,7 +235,7 @@ def conditions(chance: random.Random) -> WorstCaseRequest:
 
 @records
 def contains(chance: random.Random) -> WorstCaseRequest:
-    text = chance.choice((words(chance, 2000), marks(2000), "%_" * 1000))
+    text = chance.choice((words(chance, 2000), combining_marks(2000), "%_" * 1000))
     filters = [{"field": "title", "op": "contains", "value": text} for _ in range(50)]
     return _post("contains", "records", "/api/lead/search", chance.choice(("alice", "agent")), {"filter": filters})
 
@@ -258,7 +260,7 @@ def token_like_text(chance: random.Random) -> WorstCaseRequest:
 
 @records
 def marked_text(chance: random.Random) -> WorstCaseRequest:
-    value = {"title": marks(500), "notes": marks(chance.randrange(100_000, 900_000))}
+    value = {"title": combining_marks(500), "notes": combining_marks(chance.randrange(100_000, 900_000))}
     return _post("marked_text", "records", "/api/lead/create", chance.choice(("alice", "agent")), value)
 
 
@@ -283,13 +285,15 @@ def export(chance: random.Random) -> WorstCaseRequest:
 
 @records
 def user_name(chance: random.Random) -> WorstCaseRequest:
-    name = chance.choice((marks(RECORDS_BYTES // 3), "u" * (RECORDS_BYTES - ROOM), "\u00e9" * (RECORDS_BYTES // 3)))
+    name = chance.choice(
+        (combining_marks(RECORDS_BYTES // 3), "u" * (RECORDS_BYTES - ROOM), "\u00e9" * (RECORDS_BYTES // 3))
+    )
     return _post("user_name", "records", "/api/auth/login", "", {"username": name, "password": "p" * 200})
 
 
 @records
 def password(chance: random.Random) -> WorstCaseRequest:
-    value = {"username": f"u{chance.randrange(10**9)}", "password": marks(RECORDS_BYTES // 3)}
+    value = {"username": f"u{chance.randrange(10**9)}", "password": combining_marks(RECORDS_BYTES // 3)}
     return _post("password", "records", "/api/auth/login", "", value)
 
 

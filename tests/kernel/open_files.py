@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def below(folder: Path) -> list[str]:
+def open_files_below(folder: Path) -> list[str]:
     """Return the files of the folder that are open or mapped."""
     found = {line.split(maxsplit=5)[-1] for line in Path("/proc/self/maps").read_text().splitlines()}
     for descriptor in os.listdir("/proc/self/fd"):

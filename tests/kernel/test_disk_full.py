@@ -35,7 +35,7 @@ def full(tmp_path: Path) -> Iterator[Path]:
     connection = apsw.Connection(str(volume / "store.sqlite"))
     connection.execute("PRAGMA journal_mode = wal; CREATE TABLE t (a)")
     connection.close()
-    volumes.fill(volume)
+    volumes.fill_volume(volume)
     yield volume
     volumes.unmount(volume)
 

@@ -37,7 +37,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[SilentResolver]:
     made.answering.set()
 
 
-async def begun(silence: SilentResolver, names: list[str]) -> list[asyncio.Task[list[str]]]:
+async def start_lookups(silence: SilentResolver, names: list[str]) -> list[asyncio.Task[list[str]]]:
     """Start to resolve the names, and return the running lookups."""
     tasks = [asyncio.create_task(safe_http_client.resolve(name, 443)) for name in names]
     async with asyncio.timeout(30):
@@ -47,7 +47,7 @@ async def begun(silence: SilentResolver, names: list[str]) -> list[asyncio.Task[
 
 
 async def test_silent_names_delay_no_other_lookup(silence: SilentResolver) -> None:
-    silent = await begun(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS - 1)])
+    silent = await start_lookups(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS - 1)])
 
     async with asyncio.timeout(30):
         assert await safe_http_client.resolve("127.0.0.1", 443) == ["127.0.0.1"]
@@ -58,7 +58,7 @@ async def test_silent_names_delay_no_other_lookup(silence: SilentResolver) -> No
 
 
 async def test_more_names_than_may_be_under_way_are_refused_at_once(silence: SilentResolver) -> None:
-    silent = await begun(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS)])
+    silent = await start_lookups(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS)])
 
     with pytest.raises(OSError, match="name lookups are running already"):
         await safe_http_client.resolve("127.0.0.1", 443)
@@ -69,7 +69,7 @@ async def test_more_names_than_may_be_under_way_are_refused_at_once(silence: Sil
 
 
 async def test_anyone_who_stops_waiting_does_not_begin_another_lookup_of_the_name(silence: SilentResolver) -> None:
-    (first,) = await begun(silence, ["a.silent"])
+    (first,) = await start_lookups(silence, ["a.silent"])
     first.cancel()
     second = asyncio.create_task(safe_http_client.resolve("a.silent", 443))
     done, _ = await asyncio.wait([second], timeout=0.1)

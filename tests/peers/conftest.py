@@ -50,4 +50,4 @@ async def _peer(url: str, tokens: dict[str, str], newest: str) -> RunningService
         answer = await client.get("/api/commands", headers=office.headers(agent))
         ids = [each["id"] for each in answer.json()["commands"]]
         tools = [each.replace(".", "__") for each in ids if is_tool(*each.split("."))]
-        return RunningService(f"{url}/mcp", tokens[agent], (await office.first("lead"))["id"], tools, newest)
+        return RunningService(f"{url}/mcp", tokens[agent], (await office.first_record("lead"))["id"], tools, newest)

@@ -216,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[IdentityProvider]:
+def serve_provider() -> Iterator[IdentityProvider]:
     """A provider on a free port of this machine, until the block ends or it is stopped."""
     handler = type("Handler", (_Handler,), {})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

@@ -69,11 +69,11 @@ def _install(npm: str, project: Path, folder: Path) -> None:
     for name in COPIED:
         shutil.copy(project / name, folder)
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [npm, "ci"], cwd=folder, capture_output=True, text=True, timeout=600, check=False, env=environment()
         )
     except subprocess.TimeoutExpired:
         pytest.skip("npm did not install the packages within 10 minutes")
-    if done.returncode:
-        pytest.skip(f"npm cannot install the packages here: {done.stderr.strip()[-300:]}")
+    if result.returncode:
+        pytest.skip(f"npm cannot install the packages here: {result.stderr.strip()[-300:]}")
     (folder / "installed").touch()

@@ -78,7 +78,7 @@ class Receiver:
             writer.write(f"HTTP/1.1 {status} Told\r\n{location}Content-Length: 5\r\n\r\nHostile".encode())
             await writer.drain()
 
-    async def heard(self, count: int) -> None:
+    async def wait_for_messages(self, count: int) -> None:
         """Wait until this count of messages has arrived, a minute at most."""
         async with asyncio.timeout(60), self.arrived:
             await self.arrived.wait_for(lambda: len(self.messages) >= count)

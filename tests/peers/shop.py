@@ -86,7 +86,7 @@ class RunningStore:
         """The API's address."""
         return f"{self.root}/api/v1"
 
-    def known(self, **more: str) -> dict[str, str]:
+    def known_to_client(self, **more: str) -> dict[str, str]:
         """What a client knows before it starts."""
         return {
             "root": self.root,
@@ -104,7 +104,7 @@ class RunningStore:
     def person(self) -> Iterator[PersonBrowser]:
         """A new person with a browser."""
         email = f"{uuid.uuid4().hex}@example.com"
-        told(self.data, "person", "create", email, "--password-stdin", stdin=PASSWORD)
+        command_output(self.data, "person", "create", email, "--password-stdin", stdin=PASSWORD)
         with httpx.Client() as http:
             yield PersonBrowser(email, http)
 
@@ -114,19 +114,21 @@ class RunningStore:
 
 
 @contextmanager
-def opened(data: Path) -> Iterator[RunningStore]:
+def open_shop(data: Path) -> Iterator[RunningStore]:
     """The store and the provider, until the block ends."""
-    with identity_provider.serving() as provider, served(data, settings=SETTINGS) as running:
-        told(data, "org", "create", "north", "--name", "North")
+    with identity_provider.serve_provider() as provider, served(data, settings=SETTINGS) as running:
+        command_output(data, "org", "create", "north", "--name", "North")
         trusted = ("--jwks-uri", provider.jwks_uri, "--name", identity_provider.NAME)
-        told(data, "issuers", "add", provider.issuer, *trusted)
-        made = told(data, "client", "create", "north", "--name", "App", "--scope", SCOPES, "--redirect-uri", BACK)
+        command_output(data, "issuers", "add", provider.issuer, *trusted)
+        made = command_output(
+            data, "client", "create", "north", "--name", "App", "--scope", SCOPES, "--redirect-uri", BACK
+        )
         yield RunningStore(running.url, data, made["client_id"], made["client_secret"], provider)
 
 
-def told(data: Path, *words: str, stdin: str = "") -> dict[str, Any]:
+def command_output(data: Path, *words: str, stdin: str = "") -> dict[str, Any]:
     """The output of an operator's command."""
-    done = subprocess.run(
+    result = subprocess.run(
         [*COMMAND, *words, "--data", data, "--json"],
         env=environment(**SETTINGS),
         input=stdin,
@@ -135,5 +137,5 @@ def told(data: Path, *words: str, stdin: str = "") -> dict[str, Any]:
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)

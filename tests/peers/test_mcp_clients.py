@@ -44,9 +44,9 @@ def check(peer: RunningService, done: "subprocess.CompletedProcess[str]", revisi
 def test_a_client_in_python_works(peer: RunningService, script: str, mode: str, revision: str | None) -> None:
     command = [sys.executable, str(PROJECT / script), peer.url, peer.token, peer.lead, mode]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment())
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment())
 
-    check(peer, done, revision)
+    check(peer, result, revision)
 
 
 @pytest.mark.parametrize(

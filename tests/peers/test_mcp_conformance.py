@@ -11,7 +11,7 @@ import pytest
 from tests.peers.node import PROJECT, Node
 from tests.records.conftest import SeededOffice
 from tests.servers.countersign import SOURCE
-from tests.servers.process import answers, free_port, serving
+from tests.servers.process import answers, free_port, run_until_ready
 
 STABLE = ("node_modules/@modelcontextprotocol/conformance/dist/index.js", "server")
 OF_2026 = ("node_modules/conformance-2026/dist/index.js", "server")
@@ -25,7 +25,7 @@ def started(log: Path, *arguments: str) -> Iterator[str]:
     kind, *rest = arguments
     script = str(PROJECT / "conformance_server.py")
     path = f"PYTHONPATH={SOURCE}:{SOURCE.parent}"
-    with serving(
+    with run_until_ready(
         ["env", path, sys.executable, script, kind, str(port), *rest], is_ready=lambda: answers(port), log=log
     ):
         yield f"http://127.0.0.1:{port}/mcp"

@@ -19,13 +19,13 @@ def test_the_official_client_works_at_the_store(tmp_path: Path, mode: str, is_20
     variables = {"COUNTERSIGN_MCP_2026": is_2026, "COUNTERSIGN_RESERVE_MIB": "0"}
     with served(tmp_path / "data", service="distribution", settings=variables) as running:
         command = [sys.executable, str(PROJECT / "store_official_sdk.py"), f"{running.url}/mcp", mode]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment())
+        result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment())
 
-    assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout)
-    assert seen["revision"] == revision
-    assert {"list_products", "get_product", "run_batch"} <= set(seen["tools"])
-    assert seen["got"] == {"items": [], "next_cursor": None}
-    assert seen["refused"][0] is True
+    assert result.returncode == 0, result.stderr
+    output = json.loads(result.stdout)
+    assert output["revision"] == revision
+    assert {"list_products", "get_product", "run_batch"} <= set(output["tools"])
+    assert output["got"] == {"items": [], "next_cursor": None}
+    assert output["refused"][0] is True
     # The server answers HTTP 401, which this client without credentials reports as an error of its own.
-    assert seen["unknown"][0] == -32603
+    assert output["unknown"][0] == -32603

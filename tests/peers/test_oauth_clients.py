@@ -31,7 +31,7 @@ FROM_A_REFUSAL = (
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStore]:
     """The store that these tests share."""
-    with shops.opened(tmp_path_factory.mktemp("shop") / "data") as running:
+    with shops.open_shop(tmp_path_factory.mktemp("shop") / "data") as running:
         yield running
 
 
@@ -71,7 +71,7 @@ def seen_by(
         watch = Timer(TIMEOUT_S, client.kill)
         watch.start()
         try:
-            said = answered(client, person)
+            said = client_results(client, person)
             _, errors = client.communicate()
         finally:
             watch.cancel()
@@ -80,7 +80,7 @@ def seen_by(
     return said
 
 
-def answered(client: "subprocess.Popen[str]", person: PersonBrowser | None) -> Any:
+def client_results(client: "subprocess.Popen[str]", person: PersonBrowser | None) -> Any:
     """Open each address that the client prints, until it prints its results; None when it never does."""
     assert client.stdin is not None
     assert client.stdout is not None
@@ -115,7 +115,7 @@ def check(shop: RunningStore, person: PersonBrowser, seen: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("script", ["authlib_requests.py", "authlib_httpx.py"])
 def test_authlib_gets_in_and_out(shop: RunningStore, person: PersonBrowser, script: str) -> None:
-    seen = in_python(script, shop.known(), person)
+    seen = in_python(script, shop.known_to_client(), person)
 
     check(shop, person, seen)
     assert seen["iss"] == [shop.root]
@@ -123,7 +123,7 @@ def test_authlib_gets_in_and_out(shop: RunningStore, person: PersonBrowser, scri
 
 def test_requests_oauthlib_gets_in(shop: RunningStore, person: PersonBrowser) -> None:
     # Its documented switch for addresses without TLS.
-    seen = in_python("requests_oauthlib_client.py", shop.known(), person, OAUTHLIB_INSECURE_TRANSPORT="1")
+    seen = in_python("requests_oauthlib_client.py", shop.known_to_client(), person, OAUTHLIB_INSECURE_TRANSPORT="1")
 
     for name in (*WAYS, "code"):
         assert seen[name]["expires_in"] == 86_400
@@ -133,7 +133,7 @@ def test_requests_oauthlib_gets_in(shop: RunningStore, person: PersonBrowser) ->
 def test_oauth4webapi_gets_in_and_out_and_believes_the_tokens(
     shop: RunningStore, person: PersonBrowser, oauth_node: Node
 ) -> None:
-    seen = seen_by([oauth_node.program, "oauth4webapi.mjs"], shop.known(), person, folder=oauth_node.folder)
+    seen = seen_by([oauth_node.program, "oauth4webapi.mjs"], shop.known_to_client(), person, folder=oauth_node.folder)
 
     check(shop, person, seen)
     for name in (*WAYS, "code"):
@@ -143,7 +143,7 @@ def test_oauth4webapi_gets_in_and_out_and_believes_the_tokens(
 
 
 def test_openid_client_gets_in_and_out(shop: RunningStore, person: PersonBrowser, oauth_node: Node) -> None:
-    seen = seen_by([oauth_node.program, "openid_client.mjs"], shop.known(), person, folder=oauth_node.folder)
+    seen = seen_by([oauth_node.program, "openid_client.mjs"], shop.known_to_client(), person, folder=oauth_node.folder)
 
     check(shop, person, seen)
     assert seen["supportsPKCE"] is True
@@ -154,7 +154,7 @@ def test_openid_client_gets_in_and_out(shop: RunningStore, person: PersonBrowser
 def test_the_mcp_sdk_finds_its_way_from_a_refusal(
     shop: RunningStore, person: PersonBrowser, grant: str, way: str
 ) -> None:
-    known = shop.known(grant=grant, way=way, revoke=f"{shop.root}/auth/revoke")
+    known = shop.known_to_client(grant=grant, way=way, revoke=f"{shop.root}/auth/revoke")
 
     seen = in_python("mcp_provider.py", known, person)
 
@@ -168,7 +168,7 @@ def test_the_mcp_sdk_finds_its_way_from_a_refusal(
 def test_the_mcp_sdk_registers_itself_and_finds_its_way_from_a_refusal(
     shop: RunningStore, person: PersonBrowser, way: str
 ) -> None:
-    known = shop.known(grant="registration", way=way, client_id="", client_secret="")
+    known = shop.known_to_client(grant="registration", way=way, client_id="", client_secret="")
 
     seen = in_python("mcp_provider.py", known, person)
 
@@ -177,7 +177,7 @@ def test_the_mcp_sdk_registers_itself_and_finds_its_way_from_a_refusal(
     assert person.pages == ["sign-in", "consent"]
 
 
-def asserted(shop: RunningStore) -> tuple[str, str]:
+def new_assertion(shop: RunningStore) -> tuple[str, str]:
     """A new person at the identity provider, and an assertion about them for the shop's client."""
     subject = f"user-{uuid.uuid4().hex}"
     email = f"{subject}@example.com"
@@ -188,9 +188,9 @@ def asserted(shop: RunningStore) -> tuple[str, str]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_mcp_sdk_presents_an_assertion_and_an_event_ends_its_token(shop: RunningStore, way: str) -> None:
-    subject, assertion = asserted(shop)
+    subject, assertion = new_assertion(shop)
 
-    seen = in_python("mcp_provider.py", shop.known(grant="assertion", way=way, assertion=assertion))
+    seen = in_python("mcp_provider.py", shop.known_to_client(grant="assertion", way=way, assertion=assertion))
 
     token = seen["token"]["access_token"]
     assert seen["status"] == 200
@@ -202,11 +202,11 @@ def test_the_mcp_sdk_presents_an_assertion_and_an_event_ends_its_token(shop: Run
 
 
 def test_authlib_presents_an_assertion_and_an_event_ends_its_token(shop: RunningStore) -> None:
-    subject, assertion = asserted(shop)
-    other, kept = asserted(shop)
+    subject, assertion = new_assertion(shop)
+    other, kept = new_assertion(shop)
 
-    seen = in_python("authlib_assertion.py", shop.known(assertion=assertion))
-    untouched = in_python("authlib_assertion.py", shop.known(assertion=kept))
+    seen = in_python("authlib_assertion.py", shop.known_to_client(assertion=assertion))
+    untouched = in_python("authlib_assertion.py", shop.known_to_client(assertion=kept))
 
     assert seen["status"] == 200
     assert shop.provider.push(shop.root, shop.provider.event(shop.root, subject)).status_code == 202

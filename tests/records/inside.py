@@ -32,7 +32,7 @@ from countersign.settings import Settings
 
 
 @asynccontextmanager
-async def opened(
+async def open_service(
     url: str,
     folder: Path,
     *models: type[Model],
@@ -103,7 +103,7 @@ class InProcessService:
         standing = Rights(user_id, "person", roles, frozenset(), grants)
         return self._caller(standing, ScopeLimit(("*",)), label, await self.domain(user_id, label))
 
-    async def issued(self, person: Caller, label: str = "scout") -> str:
+    async def issue_agent_token(self, person: Caller, label: str = "scout") -> str:
         """Issue a bearer token for an agent of a member, and return the id of its record."""
         records = self.service.records
         async with records.database.transaction() as transaction:

@@ -68,8 +68,8 @@ class Office:
             await self.value("root", "grant.create", role=role["id"], **grant)
         link = (await self.value("root", "user.invite", id=user["id"]))["link"]
         form = {"token": link.partition("token=")[2], "password": "a long password"}
-        done = await self.http.post("/setup", data=form)
-        assert done.status_code == 200, done.text
+        response = await self.http.post("/setup", data=form)
+        assert response.status_code == 200, response.text
         answer = await self.http.post("/api/auth/login", json={"username": name, "password": form["password"]})
         self.tokens[name] = answer.json()["token"]
         return cast("str", user["id"])
@@ -94,7 +94,7 @@ class Office:
         assert answer.status_code == 200, answer.text
         return cast("list[str]", answer.json()["denied"])
 
-    async def refused(self, who: str, command: str, /, **body: object) -> str:
+    async def refusal_of(self, who: str, command: str, /, **body: object) -> str:
         """Run a command that must be refused, and return the reason."""
         answer = await self.call(who, command, body)
         assert answer.status_code == 400, f"{command} {body}: {answer.status_code} {answer.text}"
@@ -111,7 +111,7 @@ class Office:
         """Approve a plan."""
         return await self.post(who, f"/api/approve/{plan_id}", body)
 
-    async def first(self, model: str, who: str = "root", **equal: object) -> dict[str, Any]:
+    async def first_record(self, model: str, who: str = "root", **equal: object) -> dict[str, Any]:
         """Return the first record with these values, as the caller sees it."""
         conditions = [{"field": name, "op": "eq", "value": each} for name, each in equal.items()]
         rows = await self.value(who, f"{model}.list", filter=conditions, limit=1)

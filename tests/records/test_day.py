@@ -65,12 +65,12 @@ async def _worked(office: Office, agent: str, lead: dict[str, Any]) -> None:
     token = lead["contact_email"]
     written = await office.value(agent, "lead.update", id=lead["id"], notes=f"Write to {token} on Monday.")
     assert written["notes"].startswith("NOTES_")
-    seen = await office.value("alice", "lead.get", id=lead["id"])
-    assert seen["notes"] == f"Write to {seen['contact_email']} on Monday."
+    seen_lead = await office.value("alice", "lead.get", id=lead["id"])
+    assert seen_lead["notes"] == f"Write to {seen_lead['contact_email']} on Monday."
 
-    said = await office.refused(agent, "lead.update", id=lead["id"], title=f"Ask {token}")
-    assert said == "token not allowed in lead.title"
-    assert (await office.value("alice", "lead.get", id=lead["id"]))["title"] == seen["title"]
+    reason = await office.refusal_of(agent, "lead.update", id=lead["id"], title=f"Ask {token}")
+    assert reason == "token not allowed in lead.title"
+    assert (await office.value("alice", "lead.get", id=lead["id"]))["title"] == seen_lead["title"]
 
 
 async def _proposed(office: Office, agent: str, lead: dict[str, Any]) -> str:
@@ -91,10 +91,10 @@ async def _approved(office: Office, plan_id: str, lead: dict[str, Any]) -> None:
     before = {change["field"]: change["before"] for change in plan["diff"]}
     assert before["contact_email"] == clear["contact_email"]
 
-    approved = await office.approve("alice", plan_id, digest=plan["digest"])
-    assert approved.status_code == 200, approved.text
-    assert approved.json()["value"]["state"] == "executed"
-    assert await office.refused("alice", "lead.get", id=lead["id"]) == "no such record"
+    approval = await office.approve("alice", plan_id, digest=plan["digest"])
+    assert approval.status_code == 200, approval.text
+    assert approval.json()["value"]["state"] == "executed"
+    assert await office.refusal_of("alice", "lead.get", id=lead["id"]) == "no such record"
 
     story = await office.value("root", "audit_entry.list", filter=[{"field": "plan_id", "op": "eq", "value": plan_id}])
     assert "lead.delete" in [each["command"] for each in story]

@@ -44,8 +44,8 @@ async def _day(office: Office, url: str, year: str) -> None:
     async with asyncio.timeout(LIMIT_S):
         plan = await _proposed(office, process)
         before = await office.value("alice", "lead.get", id=plan["target"]["id"])
-        approved = await office.approve("alice", plan["id"], digest=plan["digest"])
-        assert approved.json()["value"]["state"] == "executed", approved.text
+        approval = await office.approve("alice", plan["id"], digest=plan["digest"])
+        assert approval.json()["value"]["state"] == "executed", approval.text
         output, errors = await process.communicate()
     printed = output.decode()
     assert process.returncode == 0, errors.decode()
@@ -60,9 +60,9 @@ async def _day(office: Office, url: str, year: str) -> None:
 async def _proposed(office: Office, process: asyncio.subprocess.Process) -> dict[str, Any]:
     """Return the agent's plan as soon as it exists."""
     while process.returncode is None:
-        found = await office.value("alice", "plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
-        if found:
-            return found[0]
+        plans = await office.value("alice", "plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
+        if plans:
+            return plans[0]
         await asyncio.sleep(0.1)
     _, errors = await process.communicate()
     raise AssertionError(f"the agent ended early: {errors.decode()}")
@@ -77,7 +77,7 @@ async def _worked(office: Office, printed: str, deleted: dict[str, Any]) -> None
     assert lead["notes"] == f"Write to {lead['contact_email']} on Monday."
     assert "EMAIL" not in lead["title"]
     assert lead["contact_email"] == deleted["contact_email"]
-    assert await office.refused("alice", "lead.get", id=deleted["id"]) == "no such record"
+    assert await office.refusal_of("alice", "lead.get", id=deleted["id"]) == "no such record"
 
     about = [{"field": "record_id", "op": "eq", "value": worked}, {"field": "agent", "op": "eq", "value": "mailbot"}]
     story = await office.value("root", "audit_entry.list", filter=about)

@@ -32,8 +32,8 @@ async def test_a_text_too_long_for_an_index_is_refused_without_a_server_error(of
     else:
         assert answer.status_code == 400
         assert "too long to be indexed" in answer.json()["error"]
-        found = await office.value("alice", "lead.list", filter=[{"field": "title", "op": "eq", "value": title}])
-        assert found == []
+        leads = await office.value("alice", "lead.list", filter=[{"field": "title", "op": "eq", "value": title}])
+        assert leads == []
 
 
 async def test_a_page_of_texts_that_are_too_long_together_is_refused_and_a_smaller_one_answered(
@@ -57,6 +57,6 @@ async def test_a_list_without_limit_may_be_of_any_length(office: Office, monkeyp
     for _ in range(3):
         await office.value("alice", "lead.create", title="Long", notes="x" * 500_000)
 
-    found = await office.value("alice", "lead.list", filter=[{"field": "title", "op": "eq", "value": "Long"}])
+    leads = await office.value("alice", "lead.list", filter=[{"field": "title", "op": "eq", "value": "Long"}])
 
-    assert [len(each["notes"]) for each in found] == [500_000] * 3
+    assert [len(each["notes"]) for each in leads] == [500_000] * 3

@@ -111,7 +111,7 @@ ACCOUNT = "DE89370400440532013000"
 @pytest.fixture
 async def office(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service whose module registers the kinds."""
-    async with inside.opened(database_url, tmp_path, Shift, kinds=KINDS) as opened:
+    async with inside.open_service(database_url, tmp_path, Shift, kinds=KINDS) as opened:
         yield opened
 
 

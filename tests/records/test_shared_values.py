@@ -29,7 +29,7 @@ class Slip(Model):
 @pytest.fixture
 async def shop(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service with these models."""
-    async with inside.opened(database_url, tmp_path, Deal, Slip) as opened:
+    async with inside.open_service(database_url, tmp_path, Deal, Slip) as opened:
         yield opened
 
 

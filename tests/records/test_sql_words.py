@@ -33,7 +33,7 @@ class Values(Model, shown_as="id"):
 
 
 async def test_every_command_works_on_them(database_url: str, tmp_path: Path) -> None:
-    async with inside.opened(database_url, tmp_path, Order, Values) as service:
+    async with inside.open_service(database_url, tmp_path, Order, Values) as service:
         root = await service.member()
         first = await service.value(root, "order", "create", group="a", where=1, desc="Ada", user=root.user_id)
         second = await service.value(root, "order", "create", group="b", where=2, references=first["id"])
@@ -62,7 +62,7 @@ async def test_every_command_works_on_them(database_url: str, tmp_path: Path) ->
 async def test_records_named_by_key_words_are_grouped_exported_imported_and_deleted(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with inside.opened(database_url, tmp_path, Order, Values) as service:
+    async with inside.open_service(database_url, tmp_path, Order, Values) as service:
         root = await service.member()
         made = await service.value(root, "order", "create", group="a", user=root.user_id)
         await service.value(root, "order", "create", group="b", references=made["id"])
@@ -82,7 +82,7 @@ async def test_records_named_by_key_words_are_grouped_exported_imported_and_dele
 
 
 async def test_an_agent_sees_tokens_in_them(database_url: str, tmp_path: Path) -> None:
-    async with inside.opened(database_url, tmp_path, Order, Values) as service:
+    async with inside.open_service(database_url, tmp_path, Order, Values) as service:
         made = await service.value(service.administrator(), "order", "create", group="a", desc="Ada")
         agent = await service.agent("scout")
 

@@ -52,7 +52,7 @@ class Coin(Model):
 @pytest.fixture
 async def safe(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without coins, once on SQLite and once on PostgreSQL."""
-    async with inside.opened(database_url, tmp_path, Box, Purse, Coin) as opened:
+    async with inside.open_service(database_url, tmp_path, Box, Purse, Coin) as opened:
         yield opened
 
 
@@ -111,11 +111,11 @@ async def test_sums_on_the_way_to_a_small_total_overflow_in_neither_database(saf
 
 
 async def test_payments_of_the_largest_amount_are_refused_with_the_total_that_they_would_exceed(office: Office) -> None:
-    invoice = await office.first("invoice", state="posted", paid_minor=0)
+    invoice = await office.first_record("invoice", state="posted", paid_minor=0)
     await office.value("carol", "payment.create", invoice=invoice["id"], amount_minor=LARGEST)
     for who in ("carol", await office.agent("carol", "*")):
-        said = await office.refused(who, "payment.create", invoice=invoice["id"], amount_minor=LARGEST)
-        assert said.startswith("invoice.paid_minor would lie outside")
+        reason = await office.refusal_of(who, "payment.create", invoice=invoice["id"], amount_minor=LARGEST)
+        assert reason.startswith("invoice.paid_minor would lie outside")
     rows = f"invoice,amount_minor\n{invoice['id']},{LARGEST}\n"
     imported = await office.value("carol", "payment.import", csv=rows)
     assert "invoice.paid_minor" in imported["errors"][0]["error"]

@@ -15,7 +15,7 @@ from tests.records.office import ROOT_URL as OFFICE_URL
 from tests.records.office import Office
 from tests.records.office import settings as office_settings
 from tests.servers.countersign import MASTER_KEY
-from tests.store.conftest import ROOT_URL, begun
+from tests.store.conftest import ROOT_URL, create_data_directory
 from tests.store.world import World
 
 __all__ = ["office", "sqlite_office", "world"]
@@ -26,7 +26,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     """A store with the organisation `north`."""
     rates = {name: 1_000_000 for name in ("rate_anonymous", "rate_person", "rate_token")}
     settings = Settings(data=str(tmp_path / "data"), master_key=MASTER_KEY, reserve_mib=0, **rates)
-    begun(Path(settings.data))
+    create_data_directory(Path(settings.data))
     async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:

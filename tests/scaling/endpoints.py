@@ -79,7 +79,7 @@ def commands(document: Mapping[str, Any]) -> list[AcceptedText]:
     for path, item in document["paths"].items():
         for method, operation in item.items():
             for content in operation.get("requestBody", {}).get("content", {}).values():
-                schema = resolved(document, content["schema"])
+                schema = resolve_reference(document, content["schema"])
                 found += [
                     AcceptedText(method.upper(), path, place, False, length or 8 << 20, length is not None)
                     for place, length in dict(_members(document, schema, "", 0)).items()
@@ -87,7 +87,7 @@ def commands(document: Mapping[str, Any]) -> list[AcceptedText]:
     return found
 
 
-def resolved(document: Mapping[str, Any], schema: Any) -> dict[str, Any]:
+def resolve_reference(document: Mapping[str, Any], schema: Any) -> dict[str, Any]:
     """The schema, or what its reference points to."""
     while "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
@@ -95,7 +95,7 @@ def resolved(document: Mapping[str, Any], schema: Any) -> dict[str, Any]:
 
 
 def _members(document: Mapping[str, Any], schema: Any, place: str, depth: int) -> Iterator[tuple[str, int | None]]:
-    schema = resolved(document, schema)
+    schema = resolve_reference(document, schema)
     kinds = schema.get("type")
     kinds = kinds if isinstance(kinds, list) else [kinds]
     if ("string" in kinds and "enum" not in schema) or schema in ({}, True):

@@ -102,14 +102,14 @@ def _tar(entries: Callable[[int], list[_Entry]], packed: str = "") -> Callable[[
     """Tar files whose count of entries is the size; an entry has a name, a link target and bytes."""
 
     def make(size: int) -> io.BytesIO:
-        held = io.BytesIO()
-        with tarfile.open(fileobj=held, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        held_stream = io.BytesIO()
+        with tarfile.open(fileobj=held_stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
             for name, target, data in entries(size):
                 info = tarfile.TarInfo(name)
                 info.type = tarfile.REGTYPE if target is None else tarfile.LNKTYPE
                 info.linkname, info.size = target or "", len(data)
                 archive.addfile(info, io.BytesIO(data))
-        data = held.getvalue()
+        data = held_stream.getvalue()
         return io.BytesIO(
             gzip.compress(data, 1) if packed == "gz" else lzma.compress(data, preset=0) if packed else data
         )
@@ -134,12 +134,12 @@ def _globals(size: int) -> io.BytesIO:
 
 
 def _digits(size: int, key: str = "comment") -> io.BytesIO:
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w", format=tarfile.PAX_FORMAT) as archive:
+    held_stream = io.BytesIO()
+    with tarfile.open(fileobj=held_stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
         info = tarfile.TarInfo("f")
         info.pax_headers = {key: "1" * size}
         archive.addfile(info)
-    return io.BytesIO(held.getvalue())
+    return io.BytesIO(held_stream.getvalue())
 
 
 def _pax(size: int) -> io.BytesIO:
@@ -150,12 +150,12 @@ def _pax(size: int) -> io.BytesIO:
 
 
 def _zip(size: int) -> io.BytesIO:
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
+    held_stream = io.BytesIO()
+    with zipfile.ZipFile(held_stream, "w") as archive:
         for number in range(size):
             archive.writestr(f"f{number}", b"")
-    held.seek(0)
-    return held
+    held_stream.seek(0)
+    return held_stream
 
 
 def _bill(count: int) -> bytes:

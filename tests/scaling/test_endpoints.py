@@ -28,7 +28,7 @@ _numbers = count(1)
 Call = Callable[[str], Awaitable[object]]
 
 
-async def measured(call: Call, make: Callable[[int], str], longest: int) -> CostGrowth:
+async def measure_growth(call: Call, make: Callable[[int], str], longest: int) -> CostGrowth:
     """The CPU time of this process for a request with a quarter, half and all of the longest text."""
     last = await _cost(call, make(longest), 1)
     if last < FLOOR_S:
@@ -59,7 +59,7 @@ async def superlinear(
         for kind in kinds:
             # The test's client sends addresses of 64 KiB at most, in which a character takes up to nine bytes.
             most = min(text.limit, longest, 6_000 if text.is_parameter else longest)
-            grown = await measured(of(text), TEXTS[kind], most)
+            grown = await measure_growth(of(text), TEXTS[kind], most)
             if not grown.is_linear:
                 wrong.append(f"{text.method} {text.path} {text.place}, {kind}: {grown}")
     return wrong
@@ -104,7 +104,7 @@ def _example(examples: Examples, text: AcceptedText) -> dict[str, Any]:
 async def test_commands_of_records_take_linear_time(office: Office, longest: int, kinds: list[str]) -> None:
     document = (await office.http.get("/api/openapi.json", headers=office.headers("root"))).json()
     texts = endpoints.commands(document)
-    lead = (await office.first("lead"))["id"]
+    lead = (await office.first_record("lead"))["id"]
 
     def of(text: AcceptedText) -> Call:
         async def call(sent: str) -> object:
@@ -127,7 +127,7 @@ async def test_an_agents_long_text_of_tokens_takes_linear_time(office: Office) -
         return await office.call(agent, "lead.update", {"id": note["id"], "notes": sent})
 
     for kind in ("tokens", "near tokens", "combining marks"):
-        grown = await measured(call, TEXTS[kind], 100_000)
+        grown = await measure_growth(call, TEXTS[kind], 100_000)
         assert grown.is_linear, f"{kind}: {grown}"
 
 

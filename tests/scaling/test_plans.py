@@ -26,9 +26,9 @@ async def _cost_of_approving(office: Office, agent: str, rows: int, times: int =
         plan = await office.proposed(agent, "lead.import", csv=csv)
         gc.collect()
         begun = time.process_time()
-        done = await office.approve("alice", plan)
+        approval = await office.approve("alice", plan)
         least = min(least, time.process_time() - begun)
-        assert done.status_code == 200
+        assert approval.status_code == 200
     return least
 
 
@@ -43,7 +43,7 @@ async def test_approving_an_import_takes_linear_time(office: Office, longest: in
 
 async def _cost_of_holding(place: Path, values: int) -> float:
     """The CPU time of a transaction that adds `values` values to a vault that has as many already."""
-    async with inside.opened(f"sqlite:///{place}/vault.db", place) as opened:
+    async with inside.open_service(f"sqlite:///{place}/vault.db", place) as opened:
         vault, database = opened.service.engine.vault, opened.service.records.database
         async with database.transaction() as transaction:
             for _ in range(values):

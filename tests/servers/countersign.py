@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tests.servers.fork_server import is_forking
 from tests.servers.memory import memory_folder
-from tests.servers.process import answers, free_port, serving
+from tests.servers.process import answers, free_port, run_until_ready
 
 SOURCE = Path(__file__).parents[2] / "src"
 MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
@@ -51,8 +51,8 @@ class Running(NamedTuple):
     def token(self, email: str) -> str:
         """Issue a bearer token for the person, with all rights of the person."""
         command = [*COMMAND, "token", "issue", email, "--data", self.data, "--json"]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
-        token = json.loads(done.stdout)["access_token"]
+        result = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+        token = json.loads(result.stdout)["access_token"]
         assert isinstance(token, str)
         return token
 
@@ -90,9 +90,9 @@ def move_to_postgres(data: Path, settings: Mapping[str, str]) -> None:
     credentials = {
         name: value for name, value in settings.items() if name.startswith(("AWS_", "COUNTERSIGN_MASTER_KEY"))
     }
-    done = subprocess.run(command, env=environment(**credentials), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
+    result = subprocess.run(command, env=environment(**credentials), capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(result.stderr)
 
 
 @contextmanager
@@ -131,7 +131,7 @@ def served(
     # Tests count the demonstration records, which DEMO_ACTIVITY would add to.
     defaults = {"PYTHONPATH": str(SOURCE), "COUNTERSIGN_JOB_WORKERS": "0", "COUNTERSIGN_DEMO_ACTIVITY": "false"}
     variables = {**defaults, **quotas, **(settings or {})}
-    with serving(
+    with run_until_ready(
         ["env", *(f"{name}={value}" for name, value in variables.items()), *command],
         is_ready=lambda: answers(port) and "Stop with ctrl-C" in log.read_text(),
         log=log,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from tests.servers.process import installed, serving
+from tests.servers.process import installed_program, run_until_ready
 
 LISTENING = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 KEYS = {"Enter": "\ue007", "Tab": "\ue004", "Escape": "\ue00c", "End": "\ue010", "ArrowDown": "\ue015"}
@@ -43,7 +43,7 @@ PREFERENCES: Mapping[str, object] = {
 @pytest.fixture(scope="session")
 def firefox() -> Path:
     """Return the path of Firefox, or skip the test if Firefox cannot be installed."""
-    return installed("firefox-esr", "firefox-esr")
+    return installed_program("firefox-esr", "firefox-esr")
 
 
 class Page:
@@ -127,7 +127,7 @@ async def launched(firefox: Path, profile: Path) -> AsyncGenerator[Page]:
     (profile / "user.js").write_text("\n".join(lines))
     log = profile.with_name(profile.name + ".log")
     command = ["env", f"HOME={profile}", "MOZ_HEADLESS=1", firefox, "--remote-debugging-port", "0", "--no-remote"]
-    with serving(
+    with run_until_ready(
         [*command, "--profile", profile, "about:blank"],
         is_ready=lambda: LISTENING.search(log.read_text(errors="replace")) is not None,
         log=log,

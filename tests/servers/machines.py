@@ -21,7 +21,7 @@ import pytest
 
 from tests.servers import relay
 from tests.servers.countersign import COMMAND, SOURCE
-from tests.servers.process import free_port, serving
+from tests.servers.process import free_port, run_until_ready
 
 RELAY = (sys.executable, str(Path(__file__).with_name("relay.py")))
 FIRST_START_S = 240
@@ -65,7 +65,7 @@ class Machine:
         for name in (self.name, self.hub):
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
-    def cut(self) -> None:
+    def cut_cable(self) -> None:
         """Cut the cable. The machine notices at once that it has no connection."""
         self._inside("link", "set", "back", "down")
 
@@ -89,9 +89,9 @@ class Machine:
 
 
 def _ip(*words: str) -> None:
-    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise CannotSeparate(f"ip {' '.join(words)}: {done.stderr.strip()}")
+    result = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise CannotSeparate(f"ip {' '.join(words)}: {result.stderr.strip()}")
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def node(machine: Machine, data: Path, settings: Mapping[str, str], *options: st
     command = machine.command(*COMMAND, "serve", "--data", data, *options, settings=settings)
     with ExitStack() as stack:
         is_ready = partial(_contains, log, "Stop with ctrl-C")
-        stack.enter_context(serving(command, is_ready=is_ready, log=log, within_s=FIRST_START_S))
+        stack.enter_context(run_until_ready(command, is_ready=is_ready, log=log, within_s=FIRST_START_S))
         inner_ports = {"distribution": 8480, "records": 8080}
         pairs = [f"127.0.0.1:{ports[name]}=127.0.0.1:{port}" for name, port in inner_ports.items()]
         _start_relay(stack, machine, "--connect", machine.name, *pairs)
@@ -135,7 +135,7 @@ def node(machine: Machine, data: Path, settings: Mapping[str, str], *options: st
 def _start_relay(stack: ExitStack, machine: Machine, *words: str) -> None:
     log = Path(tempfile.gettempdir()) / f"{machine.name}-{next(_numbers)}.log"
     stack.callback(log.unlink, missing_ok=True)
-    stack.enter_context(serving([*RELAY, *words], is_ready=partial(_contains, log, relay.READY), log=log))
+    stack.enter_context(run_until_ready([*RELAY, *words], is_ready=partial(_contains, log, relay.READY), log=log))
 
 
 def _contains(log: Path, words: str) -> bool:

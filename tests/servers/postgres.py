@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from tests.servers.memory import memory_folder
-from tests.servers.process import free_port, installed, plain_user, serving, user_group
+from tests.servers.process import free_port, installed_program, plain_user, run_until_ready, user_group
 
 
 class PostgresFactory(Protocol):
@@ -41,10 +41,10 @@ class Cluster(NamedTuple):
         command = [self.programs / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", self.url(database)]
         for statement in statements:
             command += ["-c", statement]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(done.stderr)
-        return done.stdout
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise RuntimeError(result.stderr)
+        return result.stdout
 
     def create(self, name: str, template: str = "template0") -> str:
         """Create a database, empty or as a copy of the template, and return its address. The template must have no
@@ -78,7 +78,7 @@ def _folders() -> list[Path]:
 
 
 def _programs() -> Path:
-    folder = installed("initdb", "postgresql", _folders()).resolve().parent
+    folder = installed_program("initdb", "postgresql", _folders()).resolve().parent
     command = [folder / "postgres", "--version"]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     version = re.search(r"(\d+)", output)
@@ -124,7 +124,7 @@ def postgres_cluster() -> Iterator[Cluster]:
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         ready = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(cluster.port)]
-        with serving(
+        with run_until_ready(
             command,
             is_ready=lambda: subprocess.run(ready, check=False).returncode == 0,
             log=folder / "log",

@@ -63,7 +63,7 @@ def plain_user() -> str | None:
     return "postgres" if "postgres" in known else "nobody"
 
 
-def installed(program: str, package: str, folders: Sequence[Path] = ()) -> Path:
+def installed_program(program: str, package: str, folders: Sequence[Path] = ()) -> Path:
     """Return the path of the program. If it is missing and this process is root, install its Debian package. If it is
     still missing, skip the test."""
     found = _find(program, folders)
@@ -88,7 +88,7 @@ def _find(program: str, folders: Sequence[Path]) -> Path | None:
 
 
 @contextmanager
-def serving(
+def run_until_ready(
     command: Sequence[str | Path],
     *,
     is_ready: Callable[[], bool],

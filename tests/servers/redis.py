@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.process import answers, free_port, installed, serving
+from tests.servers.process import answers, free_port, installed_program, run_until_ready
 
 
 @pytest.fixture(scope="session")
 def redis_port() -> Iterator[int]:
     """Run a Redis server that stores nothing on disk, and return its loopback port."""
-    program = installed("redis-server", "redis-server")
+    program = installed_program("redis-server", "redis-server")
     folder = Path(tempfile.mkdtemp(prefix="countersign-redis-"))
     port = free_port()
     settings = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
     try:
-        with serving(
+        with run_until_ready(
             [program, *settings, "--dir", folder],
             is_ready=lambda: answers(port),
             log=folder / "log",

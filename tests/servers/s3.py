@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.servers.process import answers, free_port, serving
+from tests.servers.process import answers, free_port, run_until_ready
 
 
 class Bucket(NamedTuple):
@@ -27,7 +27,7 @@ def s3_endpoint() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="countersign-s3-"))
     port = free_port()
     try:
-        with serving(
+        with run_until_ready(
             [sys.executable, "-P", "-W", "ignore", Path(__file__).with_name("s3_service.py"), str(port)],
             is_ready=lambda: answers(port),
             log=folder / "log",

@@ -112,20 +112,20 @@ def test_a_forked_process_sees_the_mounts_of_its_starter(tmp_path: Path) -> None
 def test_an_error_that_no_code_handles_is_shown(tmp_path: Path) -> None:
     command, variables = module(tmp_path, "1 / 0\n")
 
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
 
-    assert done.returncode == 1
-    assert "ZeroDivisionError" in done.stderr
+    assert result.returncode == 1
+    assert "ZeroDivisionError" in result.stderr
 
 
 def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     command, variables = module(tmp_path, "print('lost')\n")
 
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, env=variables, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        result = subprocess.run(command, env=variables, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
 
-    assert done.returncode == 120
-    assert "No space left" in done.stderr
+    assert result.returncode == 120
+    assert "No space left" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 def test_a_process_with_an_unsupported_option_is_not_forked(tmp_path: Path, options: dict[str, int]) -> None:
     command, variables = module(tmp_path, IS_FORKED)
 
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, **options)
+    result = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, **options)
 
-    assert done.stdout == f"{not options}\n"
+    assert result.stdout == f"{not options}\n"
 
 
 def test_a_process_with_settings_read_at_the_start_of_python_is_not_forked(
@@ -147,8 +147,8 @@ def test_a_process_with_settings_read_at_the_start_of_python_is_not_forked(
     command, variables = module(tmp_path, IS_FORKED)
 
     def forked(**changed: str) -> bool:
-        done = subprocess.run(command, env={**variables, **changed}, capture_output=True, text=True, check=True)
-        return done.stdout == "True\n"
+        result = subprocess.run(command, env={**variables, **changed}, capture_output=True, text=True, check=True)
+        return result.stdout == "True\n"
 
     # The forking process does not see the following change.
     assert forked()
@@ -161,9 +161,9 @@ def test_a_process_with_settings_read_at_the_start_of_python_is_not_forked(
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_starts_by_itself(name: str) -> None:
     with without_forking() if name in FIRST_OF_MODULE.values() else nullcontext():
-        done = subprocess.run(
+        result = subprocess.run(
             [*COMMAND, name, "--help"], env=environment(), capture_output=True, text=True, check=False
         )
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"Usage: countersign {name} ")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"Usage: countersign {name} ")

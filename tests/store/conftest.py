@@ -77,7 +77,7 @@ async def migrate(url: str) -> None:
     await database.close()
 
 
-def begun(data: Path) -> None:
+def create_data_directory(data: Path) -> None:
     """Create the data directory of an SQLite store with its tables."""
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = data / lifespan.DATABASE_FILE
@@ -96,7 +96,7 @@ def original(
     database = f"{name}_{os.getpid()}"
     url = "" if cluster is None else cluster.create(database, migrated(cluster))
     if not url:
-        begun(data)
+        create_data_directory(data)
     with ThreadPoolExecutor(1) as thread:
         # The test may run in an event loop, so the coroutine runs in another thread.
         prepared = thread.submit(asyncio.run, prepare(settings_of(data, url))).result()
@@ -104,12 +104,12 @@ def original(
 
 
 @cache
-def filled(fixture: str, cluster: Cluster | None) -> OriginalStore:
+def filled_store(fixture: str, cluster: Cluster | None) -> OriginalStore:
     """Return a store with the content that the fixture names."""
-    return original(fixture, cluster, partial(fill, filling=FILLED[fixture]))[0]
+    return original(fixture, cluster, partial(fill_store, filling=FILLED[fixture]))[0]
 
 
-async def fill(wanted: Settings, filling: Callable[[Store], Awaitable[object]]) -> None:
+async def fill_store(wanted: Settings, filling: Callable[[Store], Awaitable[object]]) -> None:
     """Fill an empty store."""
     async with distribution.open_store(wanted, ROOT_URL, is_loopback=True) as opened:
         assert await filling(opened)
@@ -125,7 +125,7 @@ def postgres_url(request: pytest.FixtureRequest, new_postgres_url: PostgresFacto
     """The address of a PostgreSQL database for this test with the store's tables, filled if a fixture says so."""
     filling = filling_of(request)
     return new_postgres_url(
-        migrated(postgres_cluster) if filling is None else filled(filling, postgres_cluster).database
+        migrated(postgres_cluster) if filling is None else filled_store(filling, postgres_cluster).database
     )
 
 
@@ -159,9 +159,9 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
     filling = filling_of(request)
     if filling is not None:
         cluster = request.getfixturevalue("postgres_cluster") if settings.database_url else None
-        shutil.copytree(filled(filling, cluster).data, data, ignore=shutil.ignore_patterns("counters.*"))
+        shutil.copytree(filled_store(filling, cluster).data, data, ignore=shutil.ignore_patterns("counters.*"))
     elif not settings.database_url:
-        begun(data)
+        create_data_directory(data)
     async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as opened:
         yield opened
 
@@ -205,7 +205,7 @@ def lock_waits(store: Store, monkeypatch: pytest.MonkeyPatch) -> LockWaits:
 @pytest.fixture
 def provider() -> Iterator[IdentityProvider]:
     """An identity provider, which is not trusted yet."""
-    with identity_provider.serving() as running:
+    with identity_provider.serve_provider() as running:
         yield running
 
 

@@ -52,7 +52,7 @@ class Shop(NamedTuple):
         headers = {} if content_range is None else {"Content-Range": content_range}
         return await self.world.http.put(address, content=data, headers=headers)
 
-    async def received(self, address: str) -> list[list[int]]:
+    async def received_ranges(self, address: str) -> list[list[int]]:
         """Return what the store has received."""
         answer = await self.world.http.get(address)
         assert answer.status_code == 200, answer.text

@@ -145,23 +145,23 @@ async def test_the_demonstration_is_the_same_everywhere(demo_world: World, setti
         await demo.seed(store)
         twin = distribution.create(store)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(twin), base_url=ROOT_URL) as http:
-            theirs = await http.get("/api/v1/catalog", params={"limit": 60})
+            foreign_response = await http.get("/api/v1/catalog", params={"limit": 60})
 
     ours = await demo_world.call("GET", "/catalog", params={"limit": 60})
 
-    assert ours.json()["products"] == theirs.json()["products"]
+    assert ours.json()["products"] == foreign_response.json()["products"]
 
 
 async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_world: World) -> None:
     await player.add_activity(demo_world.store)
     token = await player_token(demo_world)
 
-    owned = (await demo_world.call("GET", "/library", token=token, params={"limit": 100})).json()
+    owned_body = (await demo_world.call("GET", "/library", token=token, params={"limit": 100})).json()
     kept = (await demo_world.call("GET", "/me/collections", token=token)).json()["items"]
     follows = (await demo_world.call("GET", "/me/follows", token=token)).json()["items"]
 
-    assert {each["slug"] for each in owned if each["update"]} == {"neon-abbey", "marginalia", "gantry"}
-    assert [each["slug"] for each in owned if each["hidden"]] == ["fathom"]
+    assert {each["slug"] for each in owned_body if each["update"]} == {"neon-abbey", "marginalia", "gantry"}
+    assert [each["slug"] for each in owned_body if each["hidden"]] == ["fathom"]
     assert {each["name"]: each["count"] for each in kept} == {
         name: len(slugs) for name, slugs in player.COLLECTIONS.items()
     }
@@ -196,8 +196,8 @@ async def test_jobs_sign_the_newest_build_of_a_product(demo_world: World, tmp_pa
     assert await signed_builds.request_builds(demo_world.store) == 3
     await run_jobs(demo_world, tmp_path)
 
-    signed = (await demo_world.call("GET", channel)).json()
-    said = msgspec.json.decode(b64decode(signed["statement"]["payload"]))
+    signed_body = (await demo_world.call("GET", channel)).json()
+    said = msgspec.json.decode(b64decode(signed_body["statement"]["payload"]))
     assert before.json()["code"] == "nothing_built"
     assert (said["product"], said["version"]) == ("aurora-freight", "1.4.0")
     assert set(said["builds"]) == set(product["platforms"])

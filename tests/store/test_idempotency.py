@@ -18,25 +18,25 @@ async def owner(world: World) -> str:
     return await world.person("owner@north.example", north="owner")
 
 
-def fresh() -> dict[str, str]:
+def new_key() -> dict[str, str]:
     """Return a new key."""
     return {"Idempotency-Key": str(uuid.uuid4())}
 
 
 async def test_a_repeated_call_gets_the_first_answer_and_does_nothing(world: World, owner: str) -> None:
-    key = fresh()
+    key = new_key()
 
     first = await world.call("POST", "/products", owner, json=PRODUCT, headers=key)
-    again = await world.call("POST", "/products", owner, json=PRODUCT, headers=key)
+    second_response = await world.call("POST", "/products", owner, json=PRODUCT, headers=key)
     without = await world.call("POST", "/products", owner, json=PRODUCT)
 
     assert (first.status_code, first.json(), first.headers["location"]) == (
-        again.status_code,
-        again.json(),
-        again.headers["location"],
+        second_response.status_code,
+        second_response.json(),
+        second_response.headers["location"],
     )
     assert "idempotency-replayed" not in first.headers
-    assert again.headers["idempotency-replayed"] == "true"
+    assert second_response.headers["idempotency-replayed"] == "true"
     assert without.json()["code"] == "slug_taken"
 
 
@@ -50,43 +50,43 @@ async def test_a_key_may_be_in_quotes_and_in_capitals(world: World, owner: str) 
 
 
 async def test_a_key_with_another_body_is_refused(world: World, owner: str) -> None:
-    key = fresh()
+    key = new_key()
     await world.call("POST", "/products", owner, json=PRODUCT, headers=key)
 
-    other = await world.call("POST", "/products", owner, json={**PRODUCT, "slug": "other"}, headers=key)
+    other_response = await world.call("POST", "/products", owner, json={**PRODUCT, "slug": "other"}, headers=key)
 
-    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+    assert (other_response.status_code, other_response.json()["code"]) == (422, "idempotency_key_reused")
     assert (await world.call("GET", "/products/other", owner)).status_code == 404
 
 
 async def test_a_key_belongs_to_its_caller_its_method_and_its_path(world: World, owner: str) -> None:
-    key = fresh()
+    key = new_key()
     south = await world.person("owner@south.example", south="owner")
     await world.call("POST", "/products", owner, json=PRODUCT, headers=key)
 
-    other = await world.call("POST", "/products", south, json={**PRODUCT, "slug": "souths"}, headers=key)
-    elsewhere = await world.call("PUT", "/products/made", owner, json=PRODUCT, headers=key)
+    other_response = await world.call("POST", "/products", south, json={**PRODUCT, "slug": "souths"}, headers=key)
+    foreign_response = await world.call("PUT", "/products/made", owner, json=PRODUCT, headers=key)
 
-    assert other.status_code == 201
-    assert elsewhere.status_code == 200
-    assert "idempotency-replayed" not in other.headers
-    assert "idempotency-replayed" not in elsewhere.headers
+    assert other_response.status_code == 201
+    assert foreign_response.status_code == 200
+    assert "idempotency-replayed" not in other_response.headers
+    assert "idempotency-replayed" not in foreign_response.headers
 
 
 async def test_a_refusal_is_an_answer_too(world: World, owner: str) -> None:
-    key = fresh()
-    refused = await world.call(
+    key = new_key()
+    refused_response = await world.call(
         "POST", "/products/made/releases", owner, json={"version": "1", "channel": "beta"}, headers=key
     )
     await world.call("POST", "/products", owner, json=PRODUCT)
 
-    again = await world.call(
+    second_response = await world.call(
         "POST", "/products/made/releases", owner, json={"version": "1", "channel": "beta"}, headers=key
     )
 
-    assert refused.status_code == again.status_code == 404
-    assert refused.json() == again.json()
-    assert again.headers["idempotency-replayed"] == "true"
+    assert refused_response.status_code == second_response.status_code == 404
+    assert refused_response.json() == second_response.json()
+    assert second_response.headers["idempotency-replayed"] == "true"
 
 
 async def test_a_limit_is_not_remembered(world: World, owner: str) -> None:
@@ -95,32 +95,32 @@ async def test_a_limit_is_not_remembered(world: World, owner: str) -> None:
     person = await world.person("a@example.com")
     for number in range(10):
         await world.call("POST", "/redeem", person, json={"code": f"WRONG-{number}"})
-    key = fresh()
+    key = new_key()
 
-    limited = await world.call("POST", "/redeem", person, json={"code": "WRONG"}, headers=key)
+    limited_response = await world.call("POST", "/redeem", person, json={"code": "WRONG"}, headers=key)
     with clock.fixed(clock.later(clock.now(), seconds=700)):
-        later = await world.call("POST", "/redeem", person, json={"code": "WRONG"}, headers=key)
-        right = await world.call("POST", "/redeem", person, json={"code": code["codes"][0]}, headers=fresh())
+        later_response = await world.call("POST", "/redeem", person, json={"code": "WRONG"}, headers=key)
+        right = await world.call("POST", "/redeem", person, json={"code": code["codes"][0]}, headers=new_key())
 
-    assert limited.status_code == 429
-    assert (later.status_code, later.headers.get("idempotency-replayed")) == (404, None)
+    assert limited_response.status_code == 429
+    assert (later_response.status_code, later_response.headers.get("idempotency-replayed")) == (404, None)
     assert right.status_code == 200
 
 
 async def test_a_key_is_forgotten_after_a_day(world: World, owner: str) -> None:
-    key = fresh()
+    key = new_key()
     await world.call("POST", "/products", owner, json=PRODUCT, headers=key)
 
     with clock.fixed(clock.later(clock.now(), seconds=24 * 3600 + 1)):
         token = await world.person_token("owner@north.example", "read:products write:products")
-        late = await world.call("POST", "/products", token, json=PRODUCT, headers=key)
+        late_response = await world.call("POST", "/products", token, json=PRODUCT, headers=key)
 
-    assert late.json()["code"] == "slug_taken"
+    assert late_response.json()["code"] == "slug_taken"
 
 
 async def test_of_many_calls_at_once_with_one_key_one_does_it(world: World, owner: str) -> None:
     for number in range(20):
-        key = fresh()
+        key = new_key()
         body = {**PRODUCT, "slug": f"made-{number}"}
         answers = await asyncio.gather(
             *(world.call("POST", "/products", owner, json=body, headers=key) for _ in range(8))
@@ -129,19 +129,19 @@ async def test_of_many_calls_at_once_with_one_key_one_does_it(world: World, owne
         assert {answer.status_code for answer in answers} <= {201, 409}
         assert {answer.json()["code"] for answer in answers if answer.status_code == 409} <= {"idempotency_in_progress"}
         assert all(answer.headers["retry-after"] for answer in answers if answer.status_code == 409)
-        made = {answer.json()["id"] for answer in answers if answer.status_code == 201}
-        assert len(made) == 1
+        ids = {answer.json()["id"] for answer in answers if answer.status_code == 201}
+        assert len(ids) == 1
 
 
 async def test_an_answer_with_a_secret_is_kept_sealed(world: World, owner: str) -> None:
-    key = fresh()
+    key = new_key()
     body = {"name": "ci", "scopes": ["read:products"]}
-    made = await world.call("POST", "/org/clients", owner, json=body, headers=key)
-    again = await world.call("POST", "/org/clients", owner, json=body, headers=key)
+    created_response = await world.call("POST", "/org/clients", owner, json=body, headers=key)
+    second_response = await world.call("POST", "/org/clients", owner, json=body, headers=key)
     rows = await world.store.database.fetch("SELECT body, headers FROM idempotency")
 
-    secret = made.json()["client_secret"]
-    assert again.json()["client_secret"] == secret
+    secret = created_response.json()["client_secret"]
+    assert second_response.json()["client_secret"] == secret
     assert all(secret.encode() not in bytes(stored) for stored, _ in rows)
     assert key["Idempotency-Key"] not in str(rows)
 

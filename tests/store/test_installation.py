@@ -27,7 +27,7 @@ from countersign.store.context import Store
 from countersign.store.releases import blob_gc
 from tests.servers.postgres import PostgresFactory
 from tests.servers.s3 import Bucket
-from tests.store.conftest import ROOT_URL, begun
+from tests.store.conftest import ROOT_URL, create_data_directory
 from tests.store.files import PUBLISHER, Shop, open_shop, pattern, sha256_of
 from tests.store.world import ALL_SCOPES, World
 
@@ -55,7 +55,7 @@ class ClosedInstallation:
         """The blob store."""
         return lifespan.open_blob_store(self.settings)
 
-    async def stored(self) -> set[str]:
+    async def blob_names(self) -> set[str]:
         """Return everything in the blob store, sealed or staged."""
         sealed = {each.sha256 async for each in self.files.sealed()}
         return sealed | {each.upload async for each in self.files.staged()}
@@ -96,12 +96,12 @@ def installation(
     new: PostgresFactory | None = request.getfixturevalue("new_postgres_url") if settings.database_url else None
     monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
     if not settings.database_url:
-        begun(Path(settings.data))
+        create_data_directory(Path(settings.data))
     return ClosedInstallation(settings, lambda template: new(template) if new else "")
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncGenerator[Store]:
+async def open_like_serve(settings: Settings) -> AsyncGenerator[Store]:
     """Open the store of the settings like `serve` does."""
     async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
         yield store
@@ -110,7 +110,7 @@ async def opened(settings: Settings) -> AsyncGenerator[Store]:
 @asynccontextmanager
 async def shop_at(installation: ClosedInstallation) -> AsyncGenerator[Shop]:
     """Return a shop on the installation, which is created the first time."""
-    async with opened(installation.settings) as store:
+    async with open_like_serve(installation.settings) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             world = World(store, client)
@@ -142,14 +142,14 @@ async def go_on(installation: ClosedInstallation) -> None:
 async def refusal(installation: ClosedInstallation) -> InstallationMismatch:
     """Return the reason why the installation is refused."""
     with pytest.raises(InstallationMismatch) as refused:
-        async with opened(installation.settings):
+        async with open_like_serve(installation.settings):
             pytest.fail("it was opened")
     return refused.value
 
 
 async def test_an_empty_database_beside_the_files_of_another_is_refused(installation: ClosedInstallation) -> None:
     own = await begin(installation)
-    before = await installation.stored()
+    before = await installation.blob_names()
     wrong = installation.emptied()
 
     refused = await refusal(wrong)
@@ -157,7 +157,7 @@ async def test_an_empty_database_beside_the_files_of_another_is_refused(installa
     assert own in refused.detail
     assert "installation adopt" in refused.remedy
     assert "has no id" in refused.detail
-    assert await installation.stored() == before != set()
+    assert await installation.blob_names() == before != set()
 
 
 async def test_no_tables_are_made_in_a_database_that_is_refused(installation: ClosedInstallation) -> None:
@@ -180,7 +180,7 @@ async def test_the_database_of_another_installation_is_refused_with_both_ids(
     if installation.settings.database_url:
         other = other.emptied()
     theirs = await begin(replace(other, product_id=""))
-    before = await installation.stored()
+    before = await installation.blob_names()
 
     if installation.settings.database_url:
         wrong = replace(installation.settings, database_url=other.settings.database_url)
@@ -193,14 +193,14 @@ async def test_the_database_of_another_installation_is_refused_with_both_ids(
     assert own in refused.detail
     assert theirs in refused.detail
     assert str(installation.folder) in refused.detail
-    assert await installation.stored() == before
+    assert await installation.blob_names() == before
 
 
 async def test_a_second_installation_on_the_same_place_for_files_is_refused(
     installation: ClosedInstallation, tmp_path: Path
 ) -> None:
     own = await begin(installation)
-    before = await installation.stored()
+    before = await installation.blob_names()
     second = replace(installation, settings=replace(installation.settings, data=str(tmp_path / "second")))
     if installation.settings.database_url:
         second = second.emptied()
@@ -210,7 +210,7 @@ async def test_a_second_installation_on_the_same_place_for_files_is_refused(
             pytest.fail("it was opened")
 
     assert own in refused.value.detail
-    assert await installation.stored() == before
+    assert await installation.blob_names() == before
 
 
 async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it_does_not_know(
@@ -219,13 +219,13 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
     await begin(installation)
     older = installation.copied()
     await go_on(installation)
-    before = await installation.stored()
+    before = await installation.blob_names()
     older.put_back()
 
-    async with opened(older.settings) as store:
+    async with open_like_serve(older.settings) as store:
         stopped = (await blob_gc.collect(store)).stopped
         assert "older state" in stopped
-        assert await installation.stored() == before
+        assert await installation.blob_names() == before
         report = await blob_gc.report(store.database)
         assert report is not None
         assert "installation adopt" in report.stopped
@@ -238,7 +238,7 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
     assert report is not None
     assert (after.blobs, after.stopped) == (0, "")
     assert (report.files, report.unknown, report.unknown_bytes) == (2, 1, len(NEW))
-    assert {sha256_of(OLD), sha256_of(NEW)} <= await installation.stored()
+    assert {sha256_of(OLD), sha256_of(NEW)} <= await installation.blob_names()
 
 
 async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installation: ClosedInstallation) -> None:
@@ -252,7 +252,7 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
         copy = replace(copy, settings=replace(copy.settings, data=str(folder)))
     files = installation.files
 
-    async with opened(installation.settings) as one, opened_with(copy.settings, files) as two:
+    async with open_like_serve(installation.settings) as one, opened_with(copy.settings, files) as two:
         first, second, third = [await blob_gc.collect(each) for each in (one, two, one)]
 
     assert (first.stopped, third.stopped) == ("", "")
@@ -264,7 +264,7 @@ async def opened_with(settings: Settings, files: BlobStore) -> AsyncGenerator[St
     """Open a store that uses these files instead of those in its settings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lifespan, "open_blob_store", lambda _: files)
-        async with opened(settings) as store:
+        async with open_like_serve(settings) as store:
             yield store
 
 
@@ -275,7 +275,7 @@ async def test_an_installation_of_the_version_before_gets_an_id_once(installatio
     ids_made = set[str]()
 
     async def start() -> None:
-        async with opened(installation.settings) as store:
+        async with open_like_serve(installation.settings) as store:
             ids_made.update(own for own, _ in await store.database.fetch(installation_id.STORED))
 
     await asyncio.gather(*(start() for _ in range(3)))
@@ -290,7 +290,7 @@ async def test_an_installation_of_the_version_before_gets_an_id_once(installatio
 
 async def forget(installation: ClosedInstallation) -> None:
     """Remove the id everywhere, as in an installation of the previous version."""
-    async with opened(installation.settings) as store, store.database.transaction() as transaction:
+    async with open_like_serve(installation.settings) as store, store.database.transaction() as transaction:
         await installation_id.forget(transaction)
     (installation.folder / installation_id.FILE_NAME).unlink()
     if not installation.settings.blobs_url:
@@ -313,20 +313,20 @@ async def test_an_empty_database_beside_files_of_the_version_before_is_refused(
     await begin(installation)
     await forget(installation)
     (installation.folder / migration_marker.FILE_NAME).unlink(missing_ok=True)
-    before = await installation.stored()
+    before = await installation.blob_names()
 
     refused = await refusal(installation.emptied())
 
     assert "has files" in refused.detail
     assert "refers to none" in refused.detail
-    assert await installation.stored() == before
+    assert await installation.blob_names() == before
 
 
 async def test_a_database_whose_files_are_elsewhere_is_refused(installation: ClosedInstallation) -> None:
     await begin(installation)
     await forget(installation)
 
-    for sha256 in await installation.stored():
+    for sha256 in await installation.blob_names():
         await installation.files.delete(sha256)
     refused = await refusal(installation)
 
@@ -353,12 +353,12 @@ async def test_a_start_that_was_cut_off_at_any_place_continues(installation: Clo
     path = installation.folder / installation_id.FILE_NAME
     path.write_text(json.dumps({"id": first, "is_settled": False}))
 
-    async with opened(installation.settings) as store:
+    async with open_like_serve(installation.settings) as store:
         assert await store.database.fetch("SELECT id FROM installation") == [(first,)]
     assert json.loads(path.read_text()) == {"id": first, "is_settled": True, "services": ["distribution"]}
 
     path.unlink()
-    async with opened(installation.settings):
+    async with open_like_serve(installation.settings):
         assert json.loads(path.read_text())["id"] == first
 
 
@@ -372,7 +372,7 @@ async def test_the_collector_stops_where_the_blob_store_becomes_anothers(install
         collected = await blob_gc.collect(shop.store)
 
         assert "another" in collected.stopped
-        assert sha256_of(OLD) in await installation.stored()
+        assert sha256_of(OLD) in await installation.blob_names()
 
 
 TABLE = {

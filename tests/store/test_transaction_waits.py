@@ -63,7 +63,7 @@ async def test_a_wait_before_a_transaction_and_a_turn_of_the_loop_inside_are_non
 
     monkeypatch.setattr(library, "grant", polite)
     guess = await world.call("POST", "/redeem", owner, json={"code": "WRONG"})
-    redeemed = await world.call("POST", "/redeem", owner, json={"code": code})
+    redeemed_response = await world.call("POST", "/redeem", owner, json={"code": code})
 
-    assert (guess.status_code, redeemed.status_code) == (404, 200)
+    assert (guess.status_code, redeemed_response.status_code) == (404, 200)
     assert not transaction_waits.found

@@ -74,7 +74,7 @@ class World:
         async with self.store.database.transaction() as transaction:
             await library.grant(transaction, f"person:{person.id}", product_ids, "test", clock.now())
 
-    async def refreshed(self, product_id: str) -> None:
+    async def refresh_entry(self, product_id: str) -> None:
         """Update the catalog entry of a product."""
         async with self.store.database.transaction() as transaction:
             await projection.refresh(transaction, product_id)

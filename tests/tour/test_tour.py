@@ -46,9 +46,9 @@ def countersign(store: Running, *arguments: str | Path, token: str) -> str:
     """Run a client command, and return its output."""
     variables = environment(COUNTERSIGN_SERVER=store.url, COUNTERSIGN_TOKEN=token, HOME=str(store.data.parent))
     command = [*COMMAND, *map(str, arguments)]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    result = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def client_token(store: Running) -> str:
@@ -92,10 +92,10 @@ def test_a_customer_gets_the_build_of_a_publisher(store: Running, wheel: Path, t
     assert httpx.get(address, headers=mine).json()["code"] == "not_entitled"
 
     # The customer redeems a code, and owns it.
-    redeemed = httpx.post(f"{base}/redeem", json={"code": "demo0-licen-se000-00002"}, headers=mine).json()
+    redeemed_body = httpx.post(f"{base}/redeem", json={"code": "demo0-licen-se000-00002"}, headers=mine).json()
     library = httpx.get(f"{base}/library", headers=mine).json()
-    assert redeemed["success"] is True
-    assert library[0]["id"] == redeemed["product_id"]
+    assert redeemed_body["success"] is True
+    assert library[0]["id"] == redeemed_body["product_id"]
 
     # The download is cut in the middle and continues at that offset.
     half = cut_download(address, mine, wheel.stat().st_size // 2)

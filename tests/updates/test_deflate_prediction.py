@@ -37,7 +37,7 @@ def gnu(data: bytes, level: int = 6) -> bytes:
     return subprocess.run(["gzip", "-n", f"-{level}"], input=data, capture_output=True, check=True).stdout
 
 
-def unfolded(data: bytes) -> archives.DecompressedFile:
+def recompress_checked(data: bytes) -> archives.DecompressedFile:
     """The unfolded data; the reverse is checked too."""
     found = archives.decompress(data, InflateBudget())
     if found.recipe:
@@ -49,14 +49,14 @@ def unfolded(data: bytes) -> archives.DecompressedFile:
 def test_a_file_packed_by_gnu_gzip_is_unpacked(level: int) -> None:
     packed = gnu(TEXT, level)
 
-    found = unfolded(packed)
+    found = recompress_checked(packed)
 
     assert TEXT in found.content
     assert len(found.recipe) < len(packed) // 50
 
 
 def test_a_file_packed_by_node_is_unpacked() -> None:
-    found = unfolded(NODE)
+    found = recompress_checked(NODE)
 
     assert TEXT in found.content
     assert len(found.recipe) < len(NODE) // 40
@@ -68,7 +68,7 @@ def test_a_file_packed_by_the_installed_node_is_unpacked() -> None:
     script = "process.stdout.write(require('zlib').gzipSync(require('fs').readFileSync(0)))"
     packed = subprocess.run(["node", "-e", script], input=TEXT, capture_output=True, check=True).stdout
 
-    assert TEXT in unfolded(packed).content
+    assert TEXT in recompress_checked(packed).content
 
 
 @pytest.mark.parametrize("tool", ["gzip", "node"])

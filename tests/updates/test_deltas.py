@@ -34,7 +34,7 @@ def side(files: Files) -> BuildFiles:
     return BuildFiles(listed, lambda file: files[file.path])
 
 
-def made(old: Files, new: Files, group_bytes: int = make.GROUP_BYTES) -> list[DeltaBlob]:
+def make_deltas(old: Files, new: Files, group_bytes: int = make.GROUP_BYTES) -> list[DeltaBlob]:
     """The deltas."""
     return list(make.make(side(old), side(new), group_bytes))
 
@@ -92,7 +92,7 @@ def test_random_trees_are_made_exactly(seed: int, group_bytes: int) -> None:
     old = tree(chance)
     new = tree(chance, old)
 
-    found = applied(made(old, new, group_bytes), old, new)
+    found = applied(make_deltas(old, new, group_bytes), old, new)
 
     assert found == {path: data for path, data in new.items() if path in found}
     if group_bytes == make.GROUP_BYTES and any(old.values()):
@@ -104,7 +104,7 @@ def test_a_file_of_few_bytes_is_changed_exactly(length: int) -> None:
     old = {"a": b"0123456789abcdef"[:length]}
     new = {"a": old["a"][::-1] + b"!"}
 
-    assert applied(made(old, new), old, new) == new
+    assert applied(make_deltas(old, new), old, new) == new
 
 
 def test_old_files_of_fewer_bytes_than_a_dictionary_has_are_refused() -> None:
@@ -116,7 +116,7 @@ def test_a_changed_byte_in_a_big_file_costs_next_to_nothing() -> None:
     data = random.Random(1).randbytes(MIB)
     changed = data[:500_000] + b"x" + data[500_001:]
 
-    (delta,) = made({"a": data}, {"a": changed})
+    (delta,) = make_deltas({"a": data}, {"a": changed})
 
     assert len(delta.blob) < 60
 
@@ -126,7 +126,7 @@ def test_an_archive_as_shipped_costs_little_more_than_what_changed_in_it() -> No
     old = zipped(members)
     new = zipped({**members, "m7": members["m7"].replace(b"bottles", b"BOTTLES", 3)})
 
-    (delta,) = made({"app.zip": old}, {"app.zip": new})
+    (delta,) = make_deltas({"app.zip": old}, {"app.zip": new})
 
     assert applied([delta], {"app.zip": old}, {"app.zip": new}) == {"app.zip": new}
     assert len(delta.blob) < 400
@@ -136,13 +136,13 @@ def test_archives_in_archives_that_hold_next_to_nothing_are_made_exactly() -> No
     """A client refuses data that unfolds to more than files of that size can hold."""
     old, new = ({"a.gz": gzip.compress(gzip.compress(bytes(size), mtime=0), mtime=0)} for size in (4 << 20, 5 << 20))
 
-    assert applied(made(old, new), old, new) == new
+    assert applied(make_deltas(old, new), old, new) == new
 
 
 def test_a_delta_finds_content_moved_to_another_file() -> None:
     data = random.Random(2).randbytes(MIB)
 
-    deltas = made({"one": data, "two": b"2"}, {"three/renamed": data[1000:], "two": b"2"})
+    deltas = make_deltas({"one": data, "two": b"2"}, {"three/renamed": data[1000:], "two": b"2"})
 
     assert sum(len(delta.blob) for delta in deltas) < 100
 
@@ -153,7 +153,7 @@ def test_contents_beyond_the_group_are_searched_in_parts() -> None:
     moved = [assets[30], *assets[:12], edited(assets[12], chance), chance.randbytes(9000), *assets[13:30], *assets[31:]]
     old, new = {"pack": b"".join(assets)}, {"pack": b"".join(moved)}
 
-    deltas = made(old, new, 4 * MIB)
+    deltas = make_deltas(old, new, 4 * MIB)
 
     assert applied(deltas, old, new) == new
     assert sum(len(delta.blob) for delta in deltas) < 9000 + 5000
@@ -176,7 +176,7 @@ def test_covers_found_in_parts_are_covers(seed: int) -> None:
 
 def test_files_are_written_and_the_wrong_ones_are_named(tmp_path: Path) -> None:
     old, new = {"a": TEXT, "b": TEXT[:999]}, {"a": TEXT + b"!", "b": TEXT[:99] + b"!"}
-    (delta,) = made(old, new)
+    (delta,) = make_deltas(old, new)
     for path, data in old.items():
         (tmp_path / path).write_bytes(data)
     targets = [
@@ -195,7 +195,7 @@ def test_a_zlib_that_writes_other_bytes_makes_a_wrong_file_and_no_error(monkeypa
     from countersign.updates.recompress import zlib_settings
 
     old, new = {"a.zip": zipped({"m": TEXT})}, {"a.zip": zipped({"m": TEXT + b"!"})}
-    (delta,) = made(old, new)
+    (delta,) = make_deltas(old, new)
     monkeypatch.setattr(
         zlib_settings, "SETTINGS", tuple(zlib_settings.DeflateSettings(1, 8) for _ in zlib_settings.SETTINGS)
     )
@@ -211,7 +211,7 @@ def test_a_zlib_that_writes_other_bytes_makes_a_wrong_file_and_no_error(monkeypa
 
 @pytest.mark.parametrize("other", [b"", TEXT[1:], TEXT + b"more"], ids=["empty", "shorter", "longer"])
 def test_a_delta_for_other_old_files_is_refused(other: bytes) -> None:
-    (delta,) = made({"a": TEXT}, {"a": TEXT + b"!"})
+    (delta,) = make_deltas({"a": TEXT}, {"a": TEXT + b"!"})
 
     with pytest.raises(DeltaRefused):
         [b"".join(pieces) for pieces in contents(delta.blob, [MemoryPiece(other)], [len(TEXT) + 1])]
@@ -273,4 +273,4 @@ def test_nothing_matches_nothing() -> None:
 
 _OLD: Files = {"a.zip": zipped({"m": TEXT[:3000]}), "b": TEXT[:2000], "c.tar": tarred({"x": TEXT[:100]})}
 _NEW: Files = {"a.zip": zipped({"m": TEXT[:2900]}), "b": TEXT[:1500] + b"!" + TEXT[1500:]}
-_BLOB = made(_OLD, _NEW)[0].blob
+_BLOB = make_deltas(_OLD, _NEW)[0].blob

@@ -319,13 +319,13 @@ def test_the_store_is_informed_of_an_installation_or_update_once_and_of_nothing_
 
 def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None:
     contents = {f"src/{number}.txt": f"number {number}\n".encode() * 50 for number in range(200)}
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
+    packed_stream = io.BytesIO()
+    with tarfile.open(fileobj=packed_stream, mode="w") as archive:
         for path, data in contents.items():
             entry = tarfile.TarInfo(path)
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
-    shelf = BuildServer(build("1.0", contents, artifact=lzma.compress(packed.getvalue())))
+    shelf = BuildServer(build("1.0", contents, artifact=lzma.compress(packed_stream.getvalue())))
 
     report = pull(tmp_path / "app", shelf)
 

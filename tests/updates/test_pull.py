@@ -40,15 +40,15 @@ class ProductPublisher:
             (source / path).write_bytes(data)
         (source / "bin/tool").chmod(0o755)
         options = ("--version", version, "--platform", "linux", "--publish", "--json", "--server", self.server.url)
-        done = subprocess.run(
+        result = subprocess.run(
             [*COMMAND, "push", source, self.product, *options],
             env=environment(COUNTERSIGN_TOKEN=self.token, XDG_CACHE_HOME=str(folder / "cache")),
             capture_output=True,
             text=True,
             check=False,
         )
-        assert done.returncode == Exit.OK, done.stderr
-        artifact = json.loads(done.stdout)["artifact_id"]
+        assert result.returncode == Exit.OK, result.stderr
+        artifact = json.loads(result.stdout)["artifact_id"]
         payload = {"type": "build.process", "payload": {"artifact_id": artifact}}
         self.client.post("/jobs", json=payload).raise_for_status()
         self.settle()

@@ -31,7 +31,9 @@ def statement(
     return ChannelStatement(org, "id", "orbit", channel, "1.2.0", {"linux": "0" * 64}, counter, ISSUED, expires)
 
 
-def shown(chain: list[SigningKey], said: ChannelStatement | None = None, by: SigningKey | None = None) -> ChannelState:
+def channel_state(
+    chain: list[SigningKey], said: ChannelStatement | None = None, by: SigningKey | None = None
+) -> ChannelState:
     signed = trust.sign_statement(said or statement(), by or chain[-1])
     return ChannelState(signed, chain[0].public, rotations(chain))
 
@@ -45,7 +47,7 @@ def believed(
 def test_the_first_key_is_trusted_and_returned_for_pinning() -> None:
     chain = keys(1)
 
-    found, key = trust.verify_channel("north", "stable", shown(chain), pinned=None, seen=0, now=NOW)
+    found, key = trust.verify_channel("north", "stable", channel_state(chain), pinned=None, seen=0, now=NOW)
 
     assert found.version == "1.2.0"
     assert key == chain[0].public
@@ -55,12 +57,12 @@ def test_the_first_key_is_trusted_and_returned_for_pinning() -> None:
 def test_anyone_who_pinned_any_key_of_the_chain_walks_to_the_newest(at: int) -> None:
     chain = keys(4)
 
-    assert believed(shown(chain), chain[at].public).counter == 5
+    assert believed(channel_state(chain), chain[at].public).counter == 5
 
 
 def test_a_chain_that_does_not_pass_the_pinned_key_is_refused() -> None:
     with pytest.raises(KeyChanged):
-        believed(shown(keys(3)), keys(1)[0].public)
+        believed(channel_state(keys(3)), keys(1)[0].public)
 
 
 def test_a_rotation_by_another_key_is_refused() -> None:
@@ -84,7 +86,7 @@ def test_a_key_that_was_succeeded_signs_no_more() -> None:
     chain = keys(2)
 
     with pytest.raises(SignatureRefused):
-        believed(shown(chain, by=chain[0]), chain[0].public)
+        believed(channel_state(chain, by=chain[0]), chain[0].public)
 
 
 def test_a_key_under_another_keys_name_is_refused() -> None:
@@ -102,12 +104,12 @@ def test_a_key_under_another_keys_name_is_refused() -> None:
 @pytest.mark.parametrize("said", [statement(org="south"), statement(channel="beta")], ids=["organisation", "channel"])
 def test_a_statement_about_something_else_is_refused(said: ChannelStatement) -> None:
     with pytest.raises(SignatureRefused):
-        believed(shown(keys(1), said))
+        believed(channel_state(keys(1), said))
 
 
 def test_a_changed_statement_is_refused() -> None:
     chain = keys(1)
-    state = shown(chain)
+    state = channel_state(chain)
     other = trust.sign_statement(statement(counter=9), keys(1)[0])
     changed = msgspec.structs.replace(state.statement, payload=other.payload)
 
@@ -130,15 +132,15 @@ def test_a_manifest_does_not_pass_for_a_statement() -> None:
 def test_an_older_counter_than_was_seen_is_refused() -> None:
     chain = keys(1)
 
-    assert believed(shown(chain), seen=5).counter == 5
+    assert believed(channel_state(chain), seen=5).counter == 5
     with pytest.raises(RolledBack):
-        believed(shown(chain), seen=6)
+        believed(channel_state(chain), seen=6)
 
 
 def test_an_expired_statement_is_refused() -> None:
     chain = keys(1)
     expires = clock.from_datetime(datetime(2026, 12, 4, tzinfo=UTC))
 
-    assert believed(shown(chain), now=Instant(expires - 1)).counter == 5
+    assert believed(channel_state(chain), now=Instant(expires - 1)).counter == 5
     with pytest.raises(StaleStatement):
-        believed(shown(chain), now=expires)
+        believed(channel_state(chain), now=expires)

@@ -43,7 +43,7 @@ def tarred(contents: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def unfolded(data: bytes) -> archives.DecompressedFile:
+def recompress_checked(data: bytes) -> archives.DecompressedFile:
     """Unfolded with a budget of its own; the reverse is checked too."""
     found = archives.decompress(data, InflateBudget())
     if found.recipe:
@@ -53,7 +53,7 @@ def unfolded(data: bytes) -> archives.DecompressedFile:
 
 @pytest.mark.parametrize("level", range(1, 10))
 def test_the_entries_of_a_zip_are_unpacked(level: int) -> None:
-    found = unfolded(zipped({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
+    found = recompress_checked(zipped({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
 
     assert TEXT in found.content
     assert TEXT[::-1] in found.content
@@ -72,7 +72,7 @@ def test_the_entries_of_a_zip_are_unpacked(level: int) -> None:
     ids=["gzip", "two-gzips", "zip-in-tar", "gzip-in-tar-in-gzip", "zip-in-zip", "zip-stored-in-zip"],
 )
 def test_archives_in_archives_are_unpacked(data: bytes) -> None:
-    assert TEXT in unfolded(data).content
+    assert TEXT in recompress_checked(data).content
 
 
 def test_no_more_than_three_levels_are_opened() -> None:
@@ -80,7 +80,7 @@ def test_no_more_than_three_levels_are_opened() -> None:
     for _ in range(MAX_LEVELS + 1):
         data = gzip.compress(data, mtime=0)
 
-    found = unfolded(data)
+    found = recompress_checked(data)
 
     assert found.recipe
     assert TEXT not in found.content
@@ -94,7 +94,7 @@ def test_archives_of_other_tools_that_use_zlib_are_unpacked(tmp_path: Path, tool
     command = ["jar", "cf"] if tool == "jar" else ["bsdtar", "--format", "zip", "-cf"]
     subprocess.run([*command, tmp_path / "out.zip", "-C", tmp_path, "text"], check=True, capture_output=True)
 
-    assert TEXT in unfolded((tmp_path / "out.zip").read_bytes()).content
+    assert TEXT in recompress_checked((tmp_path / "out.zip").read_bytes()).content
 
 
 @pytest.mark.parametrize("settings_", SETTINGS, ids=str)
@@ -128,7 +128,7 @@ def test_a_stream_of_an_unknown_compressor_stays_as_it_is() -> None:
     ]
     data = gzip.compress(b"", mtime=0)[:10] + b"".join(pieces) + compressor.flush() + bytes(8)
 
-    found = unfolded(data)
+    found = recompress_checked(data)
 
     assert found == (data, b"")
     assert TEXT[:70_000] in b"".join(archives.reference(data, InflateBudget())), "as a reference it needs no way back"
@@ -186,7 +186,7 @@ def test_a_recipe_of_a_stranger_is_refused_or_gives_something_small(recipe: byte
 
 def test_a_recipe_never_makes_more_than_was_announced() -> None:
     data = zipped({"a": TEXT})
-    found = unfolded(data)
+    found = recompress_checked(data)
 
     with pytest.raises(Malformed):
         archives.recompress(found.content, found.recipe, len(data) // 2)

@@ -33,10 +33,10 @@ PASSWORD = "countersign-demo"
 def run(source: Path, *arguments: str | Path, **settings: str) -> str:
     """Run a command of that version, and return its output."""
     variables = environment(PYTHONPATH=str(source), **settings)
-    done = subprocess.run([*COMMAND, *arguments], env=variables, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{arguments}: {done.stderr}")
-    return done.stdout
+    result = subprocess.run([*COMMAND, *arguments], env=variables, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"{arguments}: {result.stderr}")
+    return result.stdout
 
 
 def publish(source: Path, folder: Path, url: str) -> None:
@@ -111,8 +111,8 @@ def products(url: str) -> list[str]:
 def library(source: Path, data: Path, url: str) -> list[str]:
     """The product of every entitlement of the player."""
     token = run(source, "token", "issue", PLAYER, "--scope", "read:library", "--data", data).strip()
-    printed = run(source, "--server", url, "library", COUNTERSIGN_TOKEN=token)
-    return sorted(line.split("\t")[0].rpartition("/")[2] for line in printed.splitlines())
+    printed_result = run(source, "--server", url, "library", COUNTERSIGN_TOKEN=token)
+    return sorted(line.split("\t")[0].rpartition("/")[2] for line in printed_result.splitlines())
 
 
 def leads(url: str) -> list[list[str]]:
@@ -121,7 +121,7 @@ def leads(url: str) -> list[list[str]]:
     return sorted([each["id"], each["title"], each["stage"]] for each in rows)
 
 
-def fill(source: Path, data: Path, folder: Path) -> Mapping[str, object]:
+def fill_installation(source: Path, data: Path, folder: Path) -> Mapping[str, object]:
     """Serve the demonstration, use it as its users, stop it, and return the last answers."""
     settings = {"PYTHONPATH": str(source), "COUNTERSIGN_JOB_WORKERS": "1"}
     with served(data, "--demo", service="both", settings=settings, copies_demonstration=False) as running:
@@ -170,7 +170,7 @@ def main() -> None:
         data.mkdir()
         (data / "master.key").write_text(MASTER_KEY)
         (data / "master.key").chmod(0o600)
-        members = {"expected.json": json.dumps(fill(source, data, Path(folder)), indent=1).encode()}
+        members = {"expected.json": json.dumps(fill_installation(source, data, Path(folder)), indent=1).encode()}
         before = pack(data, {})
         if len(sys.argv) > 3:
             members["postgres.sql"] = postgres_dump(source, data, sys.argv[3])

@@ -40,10 +40,10 @@ def test_every_page_is_known_to_the_server_and_to_the_browser(entry: str) -> Non
 
 def test_no_page_of_the_store_takes_an_address_of_the_api() -> None:
     told = json.loads((pages.SOURCES / "store/paths.json").read_text())
-    taken = {each.path for each in (*ROUTES, *documents.routes(ROUTES)) if each.at_root and each.method == "GET"}
+    paths = {each.path for each in (*ROUTES, *documents.routes(ROUTES)) if each.at_root and each.method == "GET"}
 
     # A request that does not accept HTML gets the service's own answer at the root.
-    assert set(told) & taken == {"/"}
+    assert set(told) & paths == {"/"}
 
 
 def test_the_pages_are_built_again_when_their_sources_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

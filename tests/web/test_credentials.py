@@ -73,10 +73,10 @@ async def test_names_of_this_machine_are_no_names_of_a_public_service(echo: Echo
     headers = {"Cookie": f"__Host-countersign={SESSION}", "Origin": "https://localhost"}
     async with browsing(echo, store_entry(PUBLIC), PUBLIC) as http:
         answer = await http.get("/api/v1/library", headers=headers)
-        own = await http.get("/api/v1/library", headers={**headers, "Origin": "https://store.example"})
+        own_response = await http.get("/api/v1/library", headers={**headers, "Origin": "https://store.example"})
 
     assert "authorization" not in answer.json()["headers"]
-    assert own.json()["headers"]["authorization"] == f"Bearer {BEARER}"
+    assert own_response.json()["headers"]["authorization"] == f"Bearer {BEARER}"
 
 
 async def test_credentials_that_were_sent_are_left_alone(echo: EchoService) -> None:
@@ -164,13 +164,13 @@ async def test_a_cookie_that_is_no_session_is_not_passed_on(echo: EchoService, v
 
 async def test_only_own_pages_learn_whether_a_person_is_signed_in(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
-        ours = await http.get("/session", headers=with_session(Sec_Fetch_Site="same-origin"))
-        theirs = await http.get("/session", headers=with_session(Sec_Fetch_Site="cross-site"))
+        own_response = await http.get("/session", headers=with_session(Sec_Fetch_Site="same-origin"))
+        foreign_response = await http.get("/session", headers=with_session(Sec_Fetch_Site="cross-site"))
 
-    assert set(ours.json()) == {"signed_in", "mark"}
-    assert (ours.json()["signed_in"], theirs.json()["signed_in"]) == (True, False)
-    assert ours.headers["cache-control"] == "no-store"
-    assert BEARER not in ours.text
+    assert set(own_response.json()) == {"signed_in", "mark"}
+    assert (own_response.json()["signed_in"], foreign_response.json()["signed_in"]) == (True, False)
+    assert own_response.headers["cache-control"] == "no-store"
+    assert BEARER not in own_response.text
 
 
 @pytest.mark.parametrize("home", [HERE, PUBLIC])
@@ -181,7 +181,9 @@ async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: Ech
         cookie = answer.headers["set-cookie"]
         name, _, value = cookie.partition(";")[0].partition("=")
         called = await http.get("/api/meta", headers={"Cookie": f"{name}={value}", **OURS})
-        foreign = await http.get("/api/meta", headers={"Cookie": f"{name}={value}", "Sec-Fetch-Site": "same-site"})
+        foreign_response = await http.get(
+            "/api/meta", headers={"Cookie": f"{name}={value}", "Sec-Fetch-Site": "same-site"}
+        )
 
     assert answer.status_code == 204
     assert not answer.content
@@ -189,20 +191,20 @@ async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: Ech
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
     assert ("Secure" in cookie.split("; ")) == home.is_secure
     assert called.json()["headers"]["authorization"] == f"Bearer {value}"
-    assert "authorization" not in foreign.json()["headers"]
+    assert "authorization" not in foreign_response.json()["headers"]
 
 
 async def test_a_request_from_another_persons_page_is_anonymous(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
-        told = (await http.get("/session", headers=with_session(**OURS))).json()
+        body = (await http.get("/session", headers=with_session(**OURS))).json()
         nobody = (await http.get("/session", headers=OURS)).json()
-        marks = {"own": told["mark"], "another's": "0" * 32, "nobody's": nobody["mark"], "none": ""}
+        marks = {"own": body["mark"], "another's": "0" * 32, "nobody's": nobody["mark"], "none": ""}
         answers = {
             name: await http.get("/api/v1/library", headers=with_session(**OURS, X_Session_Mark=mark))
             for name, mark in marks.items()
         }
 
-    assert SESSION not in told["mark"]
-    assert told["mark"] != nobody["mark"]
+    assert SESSION not in body["mark"]
+    assert body["mark"] != nobody["mark"]
     acted = {name: "authorization" in answer.json()["headers"] for name, answer in answers.items()}
     assert acted == {"own": True, "another's": False, "nobody's": False, "none": True}

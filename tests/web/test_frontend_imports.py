@@ -9,7 +9,7 @@ FRONTEND = Path(__file__).resolve().parents[2] / "frontend"
 IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?\bfrom\s+"(\.[^"]+)";|^import\s+"(\.[^"]+)";""", re.MULTILINE)
 
 
-def imported(file: Path) -> set[Path]:
+def imported_files(file: Path) -> set[Path]:
     """The files of the frontend that a file imports."""
     named = [a or b for a, b in IMPORT.findall(file.read_text())]
     bases = [os.path.normpath(file.parent / name) for name in named]
@@ -22,7 +22,7 @@ def test_no_file_imports_itself_through_others() -> None:
         for path in FRONTEND.rglob("*.ts*")
         if path.suffix in (".ts", ".tsx") and "node_modules" not in path.parts and not path.name.endswith(".d.ts")
     ]
-    graph = {file: imported(file) for file in files}
+    graph = {file: imported_files(file) for file in files}
 
     order = list(TopologicalSorter(graph).static_order())
 

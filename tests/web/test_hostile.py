@@ -62,10 +62,10 @@ async def test_a_sibling_site_cannot_slip_in_a_cookie_past_its_prefix(
 async def test_no_cache_on_the_way_keeps_what_the_cookie_opened(echo: EchoService) -> None:
     # A cache stores no answer to a request with Authorization (RFC 9111 §3.5), but it never saw that header.
     async with browsing(echo, store_entry(HERE)) as http:
-        mine = await http.get("/api/v1/codes", headers=SIGNED_IN)
+        own_response = await http.get("/api/v1/codes", headers=SIGNED_IN)
         anyones = await http.get("/api/v1/codes")
 
-    assert mine.headers["cache-control"] == "no-store"
+    assert own_response.headers["cache-control"] == "no-store"
     assert "cache-control" not in anyones.headers
 
 

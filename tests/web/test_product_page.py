@@ -13,9 +13,9 @@ PERSON = {"Accept": "text/html"}
 
 
 def data_of(page: str, kind: str) -> dict[str, object]:
-    found = re.search(rf'<script type="{re.escape(kind)}"[^>]*>(.*?)</script>', page)
-    assert found is not None
-    return json.loads(found[1])
+    match = re.search(rf'<script type="{re.escape(kind)}"[^>]*>(.*?)</script>', page)
+    assert match is not None
+    return json.loads(match[1])
 
 
 def test_a_product_is_readable_without_a_script(demo: Running, built: None) -> None:
@@ -43,9 +43,9 @@ def test_the_first_sentence_of_the_summary_is_below_the_title_and_the_others_abo
 
 
 def property_of(page: str, name: str) -> str:
-    found = re.search(rf'<meta property="{re.escape(name)}" content="([^"]*)">', page)
-    assert found is not None, name
-    return html.unescape(found[1])
+    match = re.search(rf'<meta property="{re.escape(name)}" content="([^"]*)">', page)
+    assert match is not None, name
+    return html.unescape(match[1])
 
 
 def test_link_previews_show_the_title_a_sentence_and_a_picture(demo: Running, built: None) -> None:

@@ -43,9 +43,9 @@ async def test_signing_out_ends_the_session_and_its_cookie(echo: EchoService) ->
     cookie = {"Cookie": "countersign-work=cst_" + "b" * 40}
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.post("/signout", headers={**OURS, **cookie})
-        again = await http.post("/signout", headers=OURS)
+        second_response = await http.post("/signout", headers=OURS)
 
-    assert answer.status_code == again.status_code == 204
+    assert answer.status_code == second_response.status_code == 204
     assert "Max-Age=0" in answer.headers["set-cookie"]
     assert echo.asked == ["POST /api/session/revoke"]
 

@@ -31,13 +31,13 @@ async def test_a_page_comes_in_the_language_and_colours_that_were_chosen(echo: E
     async with browsing(echo, work_entry(HERE)) as http:
         plain = await http.get("/", headers={**PERSON, "Accept-Language": "fr, de;q=0.8"})
         cookie = 'countersign-language=en; countersign-theme=dark; "odd'
-        chosen = await http.get("/", headers={**PERSON, "Accept-Language": "de", "Cookie": cookie})
-        forged = await http.get("/", headers={**PERSON, "Cookie": 'countersign-theme="><script>'})
+        chosen_response = await http.get("/", headers={**PERSON, "Accept-Language": "de", "Cookie": cookie})
+        forged_response = await http.get("/", headers={**PERSON, "Cookie": 'countersign-theme="><script>'})
 
     assert '<html lang="de">' in plain.text
     assert '<script defer src="/assets/messages-work-de-1.js"></script><script type="module"' in plain.text
-    assert '<html lang="en" data-theme="dark">' in chosen.text
-    assert '<html lang="en">' in forged.text
+    assert '<html lang="en" data-theme="dark">' in chosen_response.text
+    assert '<html lang="en">' in forged_response.text
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/json, */*;q=0.8", "*/*;q=0", "image/png"])
@@ -89,11 +89,11 @@ async def test_a_refusal_of_what_is_no_api_is_a_page_to_a_browser(echo: EchoServ
 async def test_a_browser_gets_a_not_found_page_at_an_unknown_address(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         person = await http.get("/nowhere", headers=PERSON)
-        apart = await http.get("/sandbox/nowhere", headers=PERSON)
+        apart_response = await http.get("/sandbox/nowhere", headers=PERSON)
 
-    assert person.status_code == apart.status_code == 404
+    assert person.status_code == apart_response.status_code == 404
     assert person.headers["content-type"].startswith("text/html")
-    assert apart.headers["content-type"] == "application/json"
+    assert apart_response.headers["content-type"] == "application/json"
 
 
 async def test_a_file_is_kept_for_ever_and_packed_for_who_takes_it(echo: EchoService) -> None:
@@ -122,12 +122,12 @@ async def test_a_page_preloads_the_font_of_its_first_text(echo: EchoService) -> 
 async def test_the_font_has_an_address_that_stays_for_pages_of_the_services(echo: EchoService) -> None:
     files = {**FILES, "assets/geist-latin-wght-normal-1.woff2": b"glyphs"}
     async with browsing(echo, store_entry(HERE), files=files) as http:
-        found = await http.get("/assets/geist.woff2")
+        response = await http.get("/assets/geist.woff2")
     async with browsing(echo, store_entry(HERE)) as http:
         unbuilt = await http.get("/assets/geist.woff2")
 
-    assert found.content == b"glyphs"
-    assert "immutable" not in found.headers["cache-control"]
+    assert response.content == b"glyphs"
+    assert "immutable" not in response.headers["cache-control"]
     assert unbuilt.status_code == 404
 
 

@@ -92,12 +92,12 @@ def test_german_texts_of_several_words_are_translated() -> None:
 def test_the_sources_have_no_text_outside_of_the_catalogues() -> None:
     if not pages.has_node() or not (pages.SOURCES / "node_modules/typescript").is_dir():
         pytest.skip("no Node with the packages of the pages here (make setup)")
-    done = subprocess.run(
+    result = subprocess.run(
         ["node", "lint.mjs"], cwd=pages.SOURCES, env=pages.environment(), capture_output=True, text=True, check=False
     )
 
-    assert not done.stderr
-    assert done.returncode == 0
+    assert not result.stderr
+    assert result.returncode == 0
 
 
 TRANSLATED = ("translate", "t", "field", "readonly_field", "form_page", "message_page", "redirect_page", "page")

@@ -30,7 +30,7 @@ from countersign.declare import (
 from countersign.declare.module import Names
 from countersign.declare.rules import conditions, grants, models, presentations, workflows
 from countersign.declare.rules import modules as module_rules
-from tests.declare.planting import BrokenModules, broken, model, nursery
+from tests.declare.planting import BrokenModules, model, models_case, nursery
 
 
 def plant(*guards: Where, **options: object) -> type[Model]:
@@ -59,13 +59,13 @@ def moved(move: Move) -> type[Model]:
 
 def locked(remedy: str, *wrong: Where) -> BrokenModules:
     """A wrong condition of a lock."""
-    return broken(conditions.locks_fit, "plant.locked", remedy, plant(locked=wrong))
+    return models_case(conditions.locks_fit, "plant.locked", remedy, plant(locked=wrong))
 
 
 def ruled(place: str, remedy: str, **options: object) -> BrokenModules:
     """A wrong rule, or a wrong condition on the record of `locked_with`."""
     rule = conditions.rules_fit if place == "rules" else conditions.locks_fit
-    return broken(rule, f"plant.{place}", remedy, plant(**options))
+    return models_case(rule, f"plant.{place}", remedy, plant(**options))
 
 
 def setting(remedy: str, wrong: Setting) -> BrokenModules:
@@ -84,7 +84,7 @@ def granted(
     """A wrong grant on a valid model."""
     grant = Grant(model="plant", commands=commands, clear=clear, masked=masked, write=write, rows=rows)
     place = "module nursery: role gardener"
-    return broken(grants.grants_fit, place, remedy, plant(), roles=(Role("gardener", grant),))
+    return models_case(grants.grants_fit, place, remedy, plant(), roles=(Role("gardener", grant),))
 
 
 def measure(fn: str, of: str) -> Measure:
@@ -94,7 +94,7 @@ def measure(fn: str, of: str) -> Measure:
 
 def viewed(remedy: str, *views: ListView) -> BrokenModules:
     """Wrong views of a list."""
-    return broken(presentations.views_fit, "plant.views", remedy, plant(views=views))
+    return models_case(presentations.views_fit, "plant.views", remedy, plant(views=views))
 
 
 def risk(level: str) -> Risk:
@@ -113,23 +113,31 @@ SOIL = Module("soil", version="1.0.0", models=(model("Bed", {"title": Text()}),)
 ON_BED = Role("gardener", Grant(model="bed"))
 
 CASES: list[BrokenModules] = [
-    broken(models.options_are_known, "plant.shown", "correct it to one of name", plant(shown="title")),
-    broken(models.commands_are_known, "plant.commands", "name some of get", plant(commands=("get", "fetch"))),
-    broken(models.commands_are_known, "plant.commands", "take one out", plant(commands=("get", "get"))),
-    broken(models.shown_as_names_a_field, "plant.shown_as", "name a field of plant", plant(shown_as="name")),
-    broken(presentations.titles_are_fields, "plant.title_field", "name a field", plant(title_field="name")),
-    broken(presentations.titles_are_fields, "plant.subtitle_fields", "name fields", plant(subtitle_fields=("name",))),
-    broken(presentations.titles_are_fields, "plant.subtitle_fields", "at most", plant(subtitle_fields=("title",) * 4)),
-    broken(presentations.titles_are_fields, "plant.icon", "write it like", plant(icon="Box!")),
-    broken(presentations.titles_are_fields, "plant.group", "rename it", plant(group="My plants")),
-    broken(presentations.measures_fit, "plant.measures", "use one of", plant(measures=(measure("max", "height"),))),
-    broken(presentations.measures_fit, "plant.measures", "correct the", plant(measures=(Measure("sum"),))),
-    broken(presentations.measures_fit, "plant.measures", "name a Number", plant(measures=(Measure("sum", "title"),))),
-    broken(presentations.measures_fit, "plant.measures", "name a Date", plant(measures=(Measure(date="title"),))),
-    broken(presentations.measures_fit, "plant.measures", "when and among", plant(measures=(Measure("share"),))),
-    broken(presentations.measures_fit, "plant.measures", "take it out", plant(measures=(Measure(among=WRONG),))),
-    broken(presentations.measures_fit, "plant.measures", "no such field", plant(measures=(Measure(when=WRONG),))),
-    broken(presentations.measures_fit, "plant.measures", "no TODAY", plant(measures=(Measure(when=NOW),))),
+    models_case(models.options_are_known, "plant.shown", "correct it to one of name", plant(shown="title")),
+    models_case(models.commands_are_known, "plant.commands", "name some of get", plant(commands=("get", "fetch"))),
+    models_case(models.commands_are_known, "plant.commands", "take one out", plant(commands=("get", "get"))),
+    models_case(models.shown_as_names_a_field, "plant.shown_as", "name a field of plant", plant(shown_as="name")),
+    models_case(presentations.titles_are_fields, "plant.title_field", "name a field", plant(title_field="name")),
+    models_case(
+        presentations.titles_are_fields, "plant.subtitle_fields", "name fields", plant(subtitle_fields=("name",))
+    ),
+    models_case(
+        presentations.titles_are_fields, "plant.subtitle_fields", "at most", plant(subtitle_fields=("title",) * 4)
+    ),
+    models_case(presentations.titles_are_fields, "plant.icon", "write it like", plant(icon="Box!")),
+    models_case(presentations.titles_are_fields, "plant.group", "rename it", plant(group="My plants")),
+    models_case(
+        presentations.measures_fit, "plant.measures", "use one of", plant(measures=(measure("max", "height"),))
+    ),
+    models_case(presentations.measures_fit, "plant.measures", "correct the", plant(measures=(Measure("sum"),))),
+    models_case(
+        presentations.measures_fit, "plant.measures", "name a Number", plant(measures=(Measure("sum", "title"),))
+    ),
+    models_case(presentations.measures_fit, "plant.measures", "name a Date", plant(measures=(Measure(date="title"),))),
+    models_case(presentations.measures_fit, "plant.measures", "when and among", plant(measures=(Measure("share"),))),
+    models_case(presentations.measures_fit, "plant.measures", "take it out", plant(measures=(Measure(among=WRONG),))),
+    models_case(presentations.measures_fit, "plant.measures", "no such field", plant(measures=(Measure(when=WRONG),))),
+    models_case(presentations.measures_fit, "plant.measures", "no TODAY", plant(measures=(Measure(when=NOW),))),
     viewed("rename it", ListView("All of it", "All of it")),
     viewed("rename it", ListView("all", "All")),
     viewed("rename one", ListView("tall", "Tall"), ListView("tall", "Tall")),
@@ -139,15 +147,21 @@ CASES: list[BrokenModules] = [
     viewed("take it out", ListView("tall", "Tall", filter=(where("height", eq=CALLER),))),
     viewed("can be ordered by", ListView("tall", "Tall", order=("-colour",))),
     viewed("at most", ListView("tall", "Tall", order=("height",) * 6)),
-    broken(presentations.tones_are_known, "plant.state", "use one of info", toned("pink")),
-    broken(presentations.risks_fit, "plant.risks", "use one of low", plant(risks=(risk("severe"),))),
-    broken(presentations.risks_fit, "plant.risks", "rename it", plant(risks=(Risk("high", "It is risky"),))),
-    broken(presentations.risks_fit, "plant.risks", "no such command", plant(risks=(Risk("low", "a", ("water",)),))),
-    broken(presentations.risks_fit, "plant.risks", "no such field", plant(risks=(Risk("low", "a", fields=("b",)),))),
-    broken(presentations.risks_fit, "plant.risks", "correct it", plant(risks=(Risk("low", "a", when=WRONG),))),
-    broken(presentations.risks_fit, "plant.grow", "use low", moved(Move("seed", to="grown", risk=cast("Any", "no")))),
-    broken(models.locked_with_names_a_ref, "plant.locked_with", "name the ref", plant(locked_with="title")),
-    broken(models.locked_with_names_a_ref, "plant.locked_with", "name the ref", plant(locked_with="bed")),
+    models_case(presentations.tones_are_known, "plant.state", "use one of info", toned("pink")),
+    models_case(presentations.risks_fit, "plant.risks", "use one of low", plant(risks=(risk("severe"),))),
+    models_case(presentations.risks_fit, "plant.risks", "rename it", plant(risks=(Risk("high", "It is risky"),))),
+    models_case(
+        presentations.risks_fit, "plant.risks", "no such command", plant(risks=(Risk("low", "a", ("water",)),))
+    ),
+    models_case(
+        presentations.risks_fit, "plant.risks", "no such field", plant(risks=(Risk("low", "a", fields=("b",)),))
+    ),
+    models_case(presentations.risks_fit, "plant.risks", "correct it", plant(risks=(Risk("low", "a", when=WRONG),))),
+    models_case(
+        presentations.risks_fit, "plant.grow", "use low", moved(Move("seed", to="grown", risk=cast("Any", "no")))
+    ),
+    models_case(models.locked_with_names_a_ref, "plant.locked_with", "name the ref", plant(locked_with="title")),
+    models_case(models.locked_with_names_a_ref, "plant.locked_with", "name the ref", plant(locked_with="bed")),
     locked("correct it", where("colour", eq="red")),
     locked("correct it", where("id", eq="0" * 24)),
     locked("use one of them", where("height", contains="1")),
@@ -160,41 +174,49 @@ CASES: list[BrokenModules] = [
     locked("use eq", where("sown", in_=[TODAY])),
     locked("take it out", where("height", eq=TODAY)),
     locked("take it out", where("gardener", eq=CALLER)),
-    broken(
+    models_case(
         workflows.workflow_field_is_a_select,
         "plant.stage",
         "correct its name",
         model("Plant", {"title": Text(), "workflow": Workflow("stage")}),
     ),
-    broken(
+    models_case(
         workflows.workflow_field_is_a_select,
         "plant.title",
         "correct its name",
         model("Plant", {"title": Text(), "workflow": Workflow("title")}),
     ),
-    broken(
+    models_case(
         workflows.workflow_field_is_a_select,
         "plant.state",
         "take the default out",
         model("Plant", {"state": Select("seed", "grown", default="grown"), "workflow": Workflow("state")}),
     ),
-    broken(workflows.moves_between_options, "plant.grow", "name some", moved(Move(to="grown"))),
-    broken(workflows.moves_between_options, "plant.grow", "use one of seed", moved(Move("sead", to="grown"))),
-    broken(workflows.moves_between_options, "plant.grow", "use one of seed", moved(Move("seed", to="tree"))),
-    broken(workflows.inputs_settable, "plant.grow", "or declare the field", moved(Move("seed", inputs=("size",)))),
-    broken(workflows.inputs_settable, "plant.grow", "take it out", moved(Move("seed", inputs=("state",)))),
-    broken(workflows.inputs_settable, "plant.grow", "let an effect", moved(Move("seed", inputs=("sown",)))),
-    broken(workflows.inputs_settable, "plant.grow", "fits the field", moved(Move("seed", optional={"sown": "x"}))),
-    broken(workflows.guards_fit, "plant.grow", "correct it", plant(where("colour", eq="red"))),
-    broken(workflows.guards_fit, "plant.grow", "correct it", plant(where("height", gt="1"))),
-    broken(workflows.guards_fit, "plant.grow", "use one of them", plant(where("gardener", gt="1"))),
-    broken(workflows.action_effects_fit, "plant.grow", "that may be empty", moved(Move("seed", clears=("colour",)))),
-    broken(workflows.action_effects_fit, "plant.grow", "that may be empty", moved(Move("seed", clears=("state",)))),
-    broken(workflows.action_effects_fit, "plant.grow", "exactly one ref", moved(Move("seed", needs_records=("user",)))),
-    broken(workflows.reads_fit, "plant.grow", "a ref of plant leads to", moved(Move("seed", reads=("plot",)))),
-    broken(workflows.action_rules_fit, "plant.grow", "ref.field", moved(Move("seed", rules=(where("x.y", eq=1),)))),
-    broken(workflows.reads_fit, "plant.reads", "a ref of plant leads to", plant(reads=("plot",))),
-    broken(
+    models_case(workflows.moves_between_options, "plant.grow", "name some", moved(Move(to="grown"))),
+    models_case(workflows.moves_between_options, "plant.grow", "use one of seed", moved(Move("sead", to="grown"))),
+    models_case(workflows.moves_between_options, "plant.grow", "use one of seed", moved(Move("seed", to="tree"))),
+    models_case(workflows.inputs_settable, "plant.grow", "or declare the field", moved(Move("seed", inputs=("size",)))),
+    models_case(workflows.inputs_settable, "plant.grow", "take it out", moved(Move("seed", inputs=("state",)))),
+    models_case(workflows.inputs_settable, "plant.grow", "let an effect", moved(Move("seed", inputs=("sown",)))),
+    models_case(workflows.inputs_settable, "plant.grow", "fits the field", moved(Move("seed", optional={"sown": "x"}))),
+    models_case(workflows.guards_fit, "plant.grow", "correct it", plant(where("colour", eq="red"))),
+    models_case(workflows.guards_fit, "plant.grow", "correct it", plant(where("height", gt="1"))),
+    models_case(workflows.guards_fit, "plant.grow", "use one of them", plant(where("gardener", gt="1"))),
+    models_case(
+        workflows.action_effects_fit, "plant.grow", "that may be empty", moved(Move("seed", clears=("colour",)))
+    ),
+    models_case(
+        workflows.action_effects_fit, "plant.grow", "that may be empty", moved(Move("seed", clears=("state",)))
+    ),
+    models_case(
+        workflows.action_effects_fit, "plant.grow", "exactly one ref", moved(Move("seed", needs_records=("user",)))
+    ),
+    models_case(workflows.reads_fit, "plant.grow", "a ref of plant leads to", moved(Move("seed", reads=("plot",)))),
+    models_case(
+        workflows.action_rules_fit, "plant.grow", "ref.field", moved(Move("seed", rules=(where("x.y", eq=1),)))
+    ),
+    models_case(workflows.reads_fit, "plant.reads", "a ref of plant leads to", plant(reads=("plot",))),
+    models_case(
         conditions.approvals_fit,
         "plant.title",
         "no such field",
@@ -207,25 +229,25 @@ CASES: list[BrokenModules] = [
     ruled("rules", "correct it", rules=(where("height", ne="0"),)),
     ruled("locked_while", "name that ref", locked_while=(where("title", eq="x"),)),
     ruled("locked_while", "correct it", locked_with="gardener", locked_while=(where("colour", eq="x"),)),
-    broken(
+    models_case(
         models.needs_approval_names_commands,
         "plant.needs_approval",
         "name create or update",
         model("Plant", {"title": Text()}, needs_approval=("delete",)),
     ),
-    broken(
+    models_case(
         conditions.unique_with_names_a_ref,
         "plant.title",
         "name a ref",
         model("Plant", {"title": Text(unique_with="height"), "height": Number()}),
     ),
-    broken(
+    models_case(
         conditions.unique_with_names_a_ref,
         "plant.title",
         "name a field of the record",
         model("Plant", {"title": Text(unique_with="gardener", shared_by="size"), "gardener": Ref("user")}),
     ),
-    broken(
+    models_case(
         conditions.unique_with_names_a_ref,
         "plant.title",
         "neither computed nor a total",
@@ -241,15 +263,17 @@ CASES: list[BrokenModules] = [
     setting("rename it", Setting("soil.kind", ("a",))),
     setting("correct them", Setting("nursery.kind", ())),
     setting("correct them", Setting("nursery.kind", ("a", "a"))),
-    broken(grants.roles_named, "module nursery: role Gardener", "rename it", plant(), roles=(Role("Gardener"),)),
-    broken(
+    models_case(grants.roles_named, "module nursery: role Gardener", "rename it", plant(), roles=(Role("Gardener"),)),
+    models_case(
         grants.roles_named,
         "module nursery: role gardener",
         "name some of base.unmask",
         plant(),
         roles=(Role("gardener", rights=("base.fly",)),),
     ),
-    broken(grants.granted_models_exist, "module nursery: role gardener", "correct the name", plant(), roles=(ON_BED,)),
+    models_case(
+        grants.granted_models_exist, "module nursery: role gardener", "correct the name", plant(), roles=(ON_BED,)
+    ),
     BrokenModules(
         grants.granted_models_exist,
         (nursery(plant(), roles=(ON_BED,)), SOIL),

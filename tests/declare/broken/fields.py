@@ -22,7 +22,7 @@ from countersign.declare import (
 )
 from countersign.declare.fields.kinds import OnDelete
 from countersign.declare.rules import computed_fields, fields
-from tests.declare.planting import BrokenModules, broken, field, model, nursery
+from tests.declare.planting import BrokenModules, field, model, models_case, nursery
 
 
 def doubled(title: str) -> str:
@@ -83,7 +83,7 @@ CASES: list[BrokenModules] = [
     field(fields.options_plain_words, "take one out", Select("tall", "small", "tall")),
     field(fields.options_plain_words, "rename it", Select("tall", "")),
     field(fields.options_plain_words, "rename it", Select("it's tall")),
-    broken(
+    models_case(
         fields.options_plain_words,
         "plant.height",
         "rename it",
@@ -118,7 +118,7 @@ CASES: list[BrokenModules] = [
     ),
     field(fields.on_delete_possible, "refuse or cascade", Ref("user", required=True, on_delete="clear")),
     field(fields.refs_fill_fields, "name a field of plant and one of user", Ref("user", fills={"title": "size"})),
-    broken(
+    models_case(
         fields.refs_fill_fields,
         "plant.gardener",
         "one kind other than ref",
@@ -139,7 +139,7 @@ CASES: list[BrokenModules] = [
     field(computed_fields.sources_are_fields, "name parameters after fields", Text(computed=first)),
     field(computed_fields.sources_are_fields, "name the fields", Text(computed=nothing)),
     field(computed_fields.sources_are_fields, "plain parameter", Text(computed=by_keyword)),
-    broken(
+    models_case(
         computed_fields.sources_are_fields,
         "bed.area",
         "take one out",
@@ -148,29 +148,29 @@ CASES: list[BrokenModules] = [
     ),
     field(computed_fields.total_sources_valid, "write model.field", Number(sum_of="leaf.size")),
     field(computed_fields.total_sources_valid, "write model.field", Number(sum_of="plant")),
-    broken(computed_fields.total_sources_valid, "bed.area", "correct it", BED, model("Plant", {"area": Number()})),
-    broken(
+    models_case(computed_fields.total_sources_valid, "bed.area", "correct it", BED, model("Plant", {"area": Number()})),
+    models_case(
         computed_fields.total_sources_valid,
         "bed.area",
         "correct it",
         BED,
         model("Plant", {"area": Number(), "bed": Ref("bed"), "second": Ref("bed")}),
     ),
-    broken(
+    models_case(
         computed_fields.total_sources_valid,
         "bed.area",
         "correct its kind",
         BED,
         model("Plant", {"area": Text(), "bed": Ref("bed")}),
     ),
-    broken(
+    models_case(
         computed_fields.totals_neither_personal_nor_unique,
         "bed.area",
         "take that out",
         model("Bed", {"area": Number(sum_of="plant.area", unique=True)}),
         model("Plant", {"area": Number(), "bed": Ref("bed")}),
     ),
-    broken(
+    models_case(
         computed_fields.totals_neither_personal_nor_unique,
         "bed.shown",
         "take that out",
@@ -178,32 +178,32 @@ CASES: list[BrokenModules] = [
         model("Plant", {"area": Number(), "bed": Ref("bed")}),
     ),
     field(computed_fields.declassified_fields_derived, "grant it", Text(declassify=True)),
-    broken(
+    models_case(
         computed_fields.computed_fields_acyclic,
         "plant.a",
         "break the circle",
         model("Plant", {"a": Number(computed=of_b), "b": Number(computed=of_a)}),
     ),
-    broken(
+    models_case(
         computed_fields.computed_fields_acyclic,
         "plant.a",
         "break the circle",
         model("Plant", {"a": Number(sum_of="plant.b"), "b": Number(computed=of_a), "parent": Ref("plant")}),
     ),
-    broken(
+    models_case(
         computed_fields.derived_fields_as_secret_as_sources,
         "plant.shown",
         "make it personal too",
         showing(Text(personal="PERSON")),
     ),
-    broken(
+    models_case(
         computed_fields.derived_fields_as_secret_as_sources,
         "plant.shown",
         "restrict it",
         showing(Text(restricted=("owner",))),
         roles=GARDENER,
     ),
-    broken(
+    models_case(
         computed_fields.derived_fields_as_secret_as_sources,
         "plant.shown",
         "restrict it",
@@ -216,7 +216,7 @@ CASES: list[BrokenModules] = [
         ),
         roles=GARDENER,
     ),
-    broken(
+    models_case(
         computed_fields.derived_fields_as_secret_as_sources,
         "bed.area",
         "restrict it",

@@ -68,7 +68,7 @@ def registering(*several: type[Field]) -> Module:
     return nursery(model("Plant", {"title": Text()}), kinds=several)
 
 
-def broken(rule: Rule, remedy: str, *several: type[Field]) -> BrokenModules:
+def kinds_case(rule: Rule, remedy: str, *several: type[Field]) -> BrokenModules:
     """A case of one module that registers these kinds."""
     return BrokenModules(rule, (registering(*several),), "module nursery", remedy)
 
@@ -77,14 +77,14 @@ GROWN = model("Tree", {"title": Text(), "height": Height()})
 FOREIGN = (registering(Height), Module("forest", version="1.0.0", models=(GROWN,)))
 
 CASES: list[BrokenModules] = [
-    broken(kinds.kinds_are_fields, "not a class derived from Field", cast("type[Field]", Text())),
-    broken(kinds.kinds_are_fields, "lacks read, schema", Unfinished),
-    broken(kinds.kinds_named, "lower-case letters", Shouting),
-    broken(kinds.kinds_named, "rename it", Height, SameName),
-    broken(kinds.kinds_named, "rename it", Text),
-    broken(kinds.kinds_fit_columns, "must be one of TEXT, BIGINT", Float),
-    broken(kinds.kinds_fit_columns, "take out contains", Contained),
-    broken(kinds.kinds_fit_columns, "derive it from Text", Masked),
+    kinds_case(kinds.kinds_are_fields, "not a class derived from Field", cast("type[Field]", Text())),
+    kinds_case(kinds.kinds_are_fields, "lacks read, schema", Unfinished),
+    kinds_case(kinds.kinds_named, "lower-case letters", Shouting),
+    kinds_case(kinds.kinds_named, "rename it", Height, SameName),
+    kinds_case(kinds.kinds_named, "rename it", Text),
+    kinds_case(kinds.kinds_fit_columns, "must be one of TEXT, BIGINT", Float),
+    kinds_case(kinds.kinds_fit_columns, "take out contains", Contained),
+    kinds_case(kinds.kinds_fit_columns, "derive it from Text", Masked),
     BrokenModules(kinds.kinds_are_registered, (nursery(GROWN),), "tree.height", "add it to kinds"),
     BrokenModules(kinds.kinds_are_registered, FOREIGN, "tree.height", "add 'nursery' to needs"),
 ]

@@ -2,7 +2,7 @@
 
 from countersign.declare import Model, Module, Move, Select, Text, Workflow
 from countersign.declare.rules import fields, modules, workflows
-from tests.declare.planting import BrokenModules, broken, model, nursery
+from tests.declare.planting import BrokenModules, model, models_case, nursery
 
 SHARED = Text()
 TITLE = "title"
@@ -19,7 +19,7 @@ class Bed(Model):
     title = Text()
 
 
-class HeatedBed(Bed):
+class Hotbed(Bed):
     """A heated bed, whose author believes that fields are inherited."""
 
     degrees = Text()
@@ -43,40 +43,40 @@ CASES: list[BrokenModules] = [
         "module nursery",
         "move what both use",
     ),
-    broken(modules.models_named, "Plant", "rename the class", model("P", {TITLE: Text()}, name="Plant")),
-    broken(modules.models_named, "plant__bed", "rename the class", model("P", {TITLE: Text()}, name="plant__bed")),
-    broken(modules.models_named, "p" * 41, "40 at most", model("P", {TITLE: Text()}, name="p" * 41)),
-    broken(modules.models_named, "auth", "rename it", titled("Auth")),
-    broken(modules.models_named, "password", "rename it", titled("Password")),
-    broken(modules.models_named, "sqlite_plant", "rename it", titled("SqlitePlant")),
-    broken(modules.fields_named, "plant.Height", "rename it", model("Plant", {"Height": Text()})),
-    broken(modules.fields_named, "plant.height__folded", "rename it", model("Plant", {"height__folded": Text()})),
-    broken(modules.fields_named, "plant.größe", "rename it", model("Plant", {"größe": Text()})),
-    broken(modules.fields_named, "plant.id", "rename it", model("Plant", {"id": Text()})),
-    broken(modules.fields_named, "plant.revision", "rename it", model("Plant", {"revision": Text()})),
-    broken(modules.fields_named, "plant.changed", "rename it", model("Plant", {"changed": Text()})),
-    broken(modules.fields_named, "plant.xmin", "rename it", model("Plant", {"xmin": Text()})),
-    broken(
+    models_case(modules.models_named, "Plant", "rename the class", model("P", {TITLE: Text()}, name="Plant")),
+    models_case(modules.models_named, "plant__bed", "rename the class", model("P", {TITLE: Text()}, name="plant__bed")),
+    models_case(modules.models_named, "p" * 41, "40 at most", model("P", {TITLE: Text()}, name="p" * 41)),
+    models_case(modules.models_named, "auth", "rename it", titled("Auth")),
+    models_case(modules.models_named, "password", "rename it", titled("Password")),
+    models_case(modules.models_named, "sqlite_plant", "rename it", titled("SqlitePlant")),
+    models_case(modules.fields_named, "plant.Height", "rename it", model("Plant", {"Height": Text()})),
+    models_case(modules.fields_named, "plant.height__folded", "rename it", model("Plant", {"height__folded": Text()})),
+    models_case(modules.fields_named, "plant.größe", "rename it", model("Plant", {"größe": Text()})),
+    models_case(modules.fields_named, "plant.id", "rename it", model("Plant", {"id": Text()})),
+    models_case(modules.fields_named, "plant.revision", "rename it", model("Plant", {"revision": Text()})),
+    models_case(modules.fields_named, "plant.changed", "rename it", model("Plant", {"changed": Text()})),
+    models_case(modules.fields_named, "plant.xmin", "rename it", model("Plant", {"xmin": Text()})),
+    models_case(
         modules.fields_named,
         "plant.height",
         "by a call of its own",
         model("Plant", {"height": SHARED, "width": SHARED}),
     ),
-    broken(
+    models_case(
         modules.former_names_free,
         "plant.height",
         "leave it out",
         model("Plant", {"height": Text(former_name="size"), "size": Text()}),
     ),
-    broken(
+    models_case(
         modules.former_names_free,
         "plant.height",
         "leave it out",
         model("Plant", {"height": Text(former_name="size"), "width": Text(former_name="size")}),
     ),
-    broken(modules.actions_named, "plant.update", "rename the action", acting(update=Move("seed", to="grown"))),
-    broken(modules.actions_named, "plant.Grow", "rename it", acting(Grow=Move("seed", to="grown"))),
-    broken(
+    models_case(modules.actions_named, "plant.update", "rename the action", acting(update=Move("seed", to="grown"))),
+    models_case(modules.actions_named, "plant.Grow", "rename it", acting(Grow=Move("seed", to="grown"))),
+    models_case(
         modules.actions_named,
         f"{'p' * 40}.{'g' * 30}",
         "shorten it",
@@ -86,9 +86,9 @@ CASES: list[BrokenModules] = [
             name="p" * 40,
         ),
     ),
-    broken(fields.fields_present, "plant", "declare one", model("Plant", {})),
-    broken(fields.fields_present, "hotbed", "derive it from Model", HeatedBed),
-    broken(
+    models_case(fields.fields_present, "plant", "declare one", model("Plant", {})),
+    models_case(fields.fields_present, "hotbed", "derive it from Model", Hotbed),
+    models_case(
         workflows.one_workflow,
         "plant",
         "make them one",

@@ -327,10 +327,10 @@ async def test_a_blob_can_be_had_as_a_file(blobs: BlobStore, tmp_path: Path) -> 
 async def test_the_marker_is_made_once_and_replaced_on_request(blobs: BlobStore) -> None:
     assert await blobs.marker() is None
 
-    made = await asyncio.gather(*(blobs.mark(b"%d" % number, is_new=True) for number in range(5)))
+    results = await asyncio.gather(*(blobs.mark(b"%d" % number, is_new=True) for number in range(5)))
 
-    assert made.count(True) == 1
-    assert await blobs.marker() == b"%d" % made.index(True)
+    assert results.count(True) == 1
+    assert await blobs.marker() == b"%d" % results.index(True)
     assert await blobs.mark(b"next", is_new=False)
     assert await blobs.marker() == b"next"
     assert [each async for each in blobs.sealed()] == []

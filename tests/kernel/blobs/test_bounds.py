@@ -22,7 +22,7 @@ def content(size: int) -> bytes:
     return hashlib.shake_256(size.to_bytes(4)).digest(size)
 
 
-def taken(root: Path) -> int:
+def total_size(root: Path) -> int:
     """Return the total size of all files."""
     return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
 
@@ -36,7 +36,7 @@ def admits(quota: DiskQuota, count: int) -> bool:
         return False
 
 
-async def sealed(blobs: LocalBlobs, name: str, data: bytes) -> str:
+async def seal(blobs: LocalBlobs, name: str, data: bytes) -> str:
     """Seal a blob with the data."""
     part = await blobs.stage(name, 0, arriving(data))
     digest = await blobs.seal(name, [part], len(data), None)
@@ -46,12 +46,12 @@ async def sealed(blobs: LocalBlobs, name: str, data: bytes) -> str:
 
 async def test_a_blob_that_exceeds_the_quota_is_refused_and_not_stored(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
-    kept = await sealed(blobs, "kept", content(3 * MIB))
+    kept = await seal(blobs, "kept", content(3 * MIB))
 
     with pytest.raises(StorageFull):
         await blobs.stage("up", 0, arriving(content(2 * MIB)))
 
-    assert taken(tmp_path) == 3 * MIB
+    assert total_size(tmp_path) == 3 * MIB
     assert await blobs.size(kept) == 3 * MIB
 
 
@@ -63,7 +63,7 @@ async def test_many_at_once_do_not_take_more_than_the_bound(tmp_path: Path) -> N
     )
 
     refused = [each for each in outcomes if isinstance(each, StorageFull)]
-    assert taken(tmp_path) <= MOST
+    assert total_size(tmp_path) <= MOST
     assert 0 < len(refused) < 12
     assert not [each for each in outcomes if isinstance(each, Exception) and each not in refused]
 
@@ -107,27 +107,27 @@ async def test_parts_that_are_put_together_count_too(tmp_path: Path) -> None:
     with pytest.raises(StorageFull):
         await blobs.seal("up", parts, 3 * MIB, None)
 
-    assert taken(tmp_path) == 3 * MIB
+    assert total_size(tmp_path) == 3 * MIB
 
 
 async def test_room_that_was_given_back_is_there_again(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
-    first = await sealed(blobs, "first", content(3 * MIB))
+    first = await seal(blobs, "first", content(3 * MIB))
 
     await blobs.delete(first)
 
-    assert await sealed(blobs, "second", content(3 * MIB))
+    assert await seal(blobs, "second", content(3 * MIB))
 
 
 async def test_blobs_of_the_underlying_store_are_read_and_never_changed(tmp_path: Path) -> None:
     below = LocalBlobs(tmp_path / "below", reserve_bytes=0)
-    shared, data = await sealed(below, "shared", content(1_000)), content(1_000)
+    shared, data = await seal(below, "shared", content(1_000)), content(1_000)
     above = LocalBlobs(tmp_path / "above", reserve_bytes=0, beneath=tmp_path / "below")
-    own = await sealed(above, "own", b"own")
+    own = await seal(above, "own", b"own")
 
     read = b"".join([piece async for piece in above.read(shared, 0, 1_000)])
     path = await above.file(shared, tmp_path)
-    again = await sealed(above, "again", data)
+    again = await seal(above, "again", data)
     await above.delete(shared)
 
     assert read == data

@@ -188,7 +188,7 @@ async def test_a_reader_that_stops_early_leaves_no_file_open(tmp_path: Path) -> 
 
     # The event loop closes abandoned generators in separate tasks, with a thread for each file.
     async with asyncio.timeout(60):
-        while len(open_files.below(tmp_path)) > 1:
+        while len(open_files.open_files_below(tmp_path)) > 1:
             await asyncio.sleep(0.01)
 
 

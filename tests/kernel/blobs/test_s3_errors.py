@@ -17,7 +17,7 @@ import pytest
 from countersign.kernel.blobs import s3_client
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.errors import Refused, Unavailable
-from tests.servers.process import answers, free_port, serving
+from tests.servers.process import answers, free_port, run_until_ready
 
 POLICY = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*"}]}'
 
@@ -37,7 +37,7 @@ def guarded() -> Iterator[GuardedS3]:
     port = free_port()
     command = [sys.executable, "-W", "ignore", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     try:
-        with serving(command, is_ready=lambda: answers(port), log=folder / "log"):
+        with run_until_ready(command, is_ready=lambda: answers(port), log=folder / "log"):
             endpoint = f"http://127.0.0.1:{port}"
             scope = "Credential=any/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=any"
             said = {"Authorization": f"AWS4-HMAC-SHA256 {scope}"}
@@ -57,9 +57,9 @@ def guarded() -> Iterator[GuardedS3]:
 
 
 def _member(document: str, name: str) -> str:
-    found = re.search(f"<{name}>([^<]+)<", document)
-    assert found
-    return found[1]
+    match = re.search(f"<{name}>([^<]+)<", document)
+    assert match
+    return match[1]
 
 
 @pytest.fixture
@@ -97,15 +97,15 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wr0ng")
 
 
-async def told(endpoint: str, name: str = "there") -> str:
+async def operator_note(endpoint: str, name: str = "there") -> str:
     """Check the bucket, and return the note for the operator. The caller must not see it."""
     store = open_blobs(f"s3://{name}?endpoint={endpoint}&region=us-east-1&allow_http=true", Path())
     with pytest.raises(Unavailable) as caught:
         await store.check()
-    return noted(caught.value)
+    return note_of(caught.value)
 
 
-def noted(refused: Refused) -> str:
+def note_of(refused: Refused) -> str:
     """Return the note of a refusal. The text for callers must only say that they may try again."""
     assert (refused.detail, refused.remedy) == ("The bucket of the blobs cannot be used now.", Unavailable.resolution)
     (note,) = refused.__notes__
@@ -116,11 +116,11 @@ def noted(refused: Refused) -> str:
 async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_distinguished(
     guarded: GuardedS3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nobody = await told(guarded.endpoint)
+    nobody = await operator_note(guarded.endpoint)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", guarded.key)
-    somebody = await told(guarded.endpoint)
+    somebody = await operator_note(guarded.endpoint)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", guarded.secret)
-    reader = await told(guarded.endpoint)
+    reader = await operator_note(guarded.endpoint)
 
     assert "access key that its server does not know" in nobody
     assert "AWS_ACCESS_KEY_ID" in nobody
@@ -131,13 +131,13 @@ async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_distinguish
 
 
 async def test_a_missing_bucket_is_reported_and_not_taken_for_a_missing_blob(s3_endpoint: str) -> None:
-    missing = await told(s3_endpoint, "nowhere")
+    missing = await operator_note(s3_endpoint, "nowhere")
     address = f"s3://nowhere?endpoint={s3_endpoint}&region=us-east-1&allow_http=true"
 
     with pytest.raises(Unavailable) as sealing:
         await open_blobs(address, Path()).seal("up", [], 0, None)
 
-    assert missing == noted(sealing.value)
+    assert missing == note_of(sealing.value)
     assert missing.startswith("It does not exist.")
     assert "COUNTERSIGN_BLOBS_URL" in missing
 
@@ -159,7 +159,7 @@ async def test_a_service_that_refuses_is_reported_with_its_reason(
     endpoint, refusal = answered
     refusal.append((status, code))
 
-    said = await told(endpoint)
+    said = await operator_note(endpoint)
 
     assert why in said
     assert remedy in said
@@ -168,9 +168,9 @@ async def test_a_service_that_refuses_is_reported_with_its_reason(
 async def test_an_endpoint_that_cannot_be_reached_is_reported_with_its_reason(
     answered: tuple[str, list[tuple[int, str]]],
 ) -> None:
-    silent = await told(f"http://127.0.0.1:{free_port()}")
-    unknown = noted(s3_client.refusal(Exception('error sending request: ConnectError("dns error")')))
-    plain = await told(answered[0].replace("http:", "https:"))
+    silent = await operator_note(f"http://127.0.0.1:{free_port()}")
+    unknown = note_of(s3_client.refusal(Exception('error sending request: ConnectError("dns error")')))
+    plain = await operator_note(answered[0].replace("http:", "https:"))
 
     assert "refuses connections" in silent
     assert "does not resolve" in unknown
@@ -192,5 +192,5 @@ async def test_an_answer_that_breaks_off_is_no_endpoint_of_another_kind() -> Non
             async for _ in blobs.read("0" * 64, 0, 9000):
                 pass
 
-    assert "aborted its response" in noted(caught.value)
-    assert "COUNTERSIGN_BLOBS_URL" not in noted(caught.value)
+    assert "aborted its response" in note_of(caught.value)
+    assert "COUNTERSIGN_BLOBS_URL" not in note_of(caught.value)

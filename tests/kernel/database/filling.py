@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from countersign.kernel.database.sqlite import SqliteDatabase
-from tests.kernel.database.writing import opened, put
+from tests.kernel.database.writing import open_file, put
 
 SIZE = 8 * 1024 * 1024
 
@@ -19,9 +19,9 @@ async def _kept(database: SqliteDatabase) -> list[int]:
     return [row[0] for row in await database.fetch("SELECT id FROM thing WHERE id > 0 ORDER BY id")]
 
 
-async def fill(folder: Path) -> dict[str, object]:
+async def fill_volume(folder: Path) -> dict[str, object]:
     """Fill the volume while 8 concurrent transactions write, free space, and write again."""
-    database = await opened(folder / "a.db")
+    database = await open_file(folder / "a.db")
     ballast = folder / "ballast"
     ballast.write_bytes(b"x" * (SIZE // 2))
     acknowledged: list[int] = []
@@ -35,14 +35,14 @@ async def fill(folder: Path) -> dict[str, object]:
         number += 8
     kept_while_full = await _kept(database)
     ballast.unlink()
-    later = await asyncio.gather(*(put(database, number + each, 1000) for each in range(1, 9)))
+    results = await asyncio.gather(*(put(database, number + each, 1000) for each in range(1, 9)))
     kept_after = await _kept(database)
     check = await database.fetch("PRAGMA integrity_check")
     await database.close()
     return {
         "acknowledged": acknowledged,
         "kept_while_full": kept_while_full,
-        "later": later,
+        "later": results,
         "kept_after": len(kept_after),
         "check": check[0][0],
     }
@@ -54,4 +54,4 @@ if __name__ == "__main__":
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         sys.stdout.write("no mount\n")
     else:
-        sys.stdout.write(json.dumps(asyncio.run(fill(place))) + "\n")
+        sys.stdout.write(json.dumps(asyncio.run(fill_volume(place))) + "\n")

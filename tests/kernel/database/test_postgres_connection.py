@@ -39,7 +39,7 @@ def strict(postgres_cluster: Cluster) -> Iterator[Cluster]:
     postgres_cluster.sql("SELECT pg_reload_conf()", "DROP DATABASE closed", *dropped)
 
 
-async def refused(url: str) -> Unavailable:
+async def connection_error(url: str) -> Unavailable:
     """Return the error of opening the database."""
     with pytest.raises(Unavailable) as caught:
         await open_database(url, schema="s")
@@ -62,7 +62,7 @@ async def refused(url: str) -> Unavailable:
 async def test_a_server_that_refuses_is_reported_with_its_reason(
     strict: Cluster, login: str, rest: str, why: str, remedy: str
 ) -> None:
-    told = await refused(f"postgresql://{login}@127.0.0.1:{strict.port}/{rest}")
+    told = await connection_error(f"postgresql://{login}@127.0.0.1:{strict.port}/{rest}")
 
     assert why in told.detail
     assert f"127.0.0.1:{strict.port}" in told.detail
@@ -73,7 +73,7 @@ async def test_a_server_that_refuses_is_reported_with_its_reason(
 async def test_a_port_where_no_server_listens_is_reported() -> None:
     port = free_port()
 
-    told = await refused(f"postgresql://me:wr0ng@127.0.0.1:{port}/app")
+    told = await connection_error(f"postgresql://me:wr0ng@127.0.0.1:{port}/app")
 
     assert "connection was refused" in told.detail
     assert f"127.0.0.1:{port}/app" in told.detail
@@ -86,7 +86,7 @@ async def test_a_port_where_something_else_listens_is_reported() -> None:
         answering = threading.Thread(target=answer_as_a_page, args=(listener,))
         answering.start()
 
-        told = await refused(f"postgresql://me:wr0ng@127.0.0.1:{listener.getsockname()[1]}/app")
+        told = await connection_error(f"postgresql://me:wr0ng@127.0.0.1:{listener.getsockname()[1]}/app")
 
         answering.join()
     assert "does not answer like PostgreSQL" in told.detail

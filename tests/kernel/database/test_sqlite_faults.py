@@ -33,9 +33,9 @@ def _kept(path: Path) -> set[int]:
     assert connection.pragma("integrity_check") == "ok"
     found = {row[0] for row in connection.execute("SELECT id FROM thing")}
     connection.close()
-    kept = {number for number in found if number > 0}
-    assert found == kept | {-number for number in kept}, "half a transaction"
-    return kept
+    numbers = {number for number in found if number > 0}
+    assert found == numbers | {-number for number in numbers}, "half a transaction"
+    return numbers
 
 
 def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
@@ -115,12 +115,12 @@ def test_on_a_full_volume_writes_are_refused_whole_and_work_again_when_there_is_
     if shutil.which("unshare") is None:
         pytest.skip("unshare is not on this machine: install util-linux to run this test")
     command = ["unshare", "-m", "--", *_command("filling", tmp_path)]
-    done = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, check=False)
-    if (done.returncode and "unshare" in done.stderr) or done.stdout == "no mount\n":
+    result = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, check=False)
+    if (result.returncode and "unshare" in result.stderr) or result.stdout == "no mount\n":
         pytest.skip("only root may mount a small volume")
 
-    assert done.returncode == 0, done.stderr
-    *lines, last = done.stdout.splitlines()
+    assert result.returncode == 0, result.stderr
+    *lines, last = result.stdout.splitlines()
     found = json.loads(last)
     refusals = {line.split()[1] for line in lines if line.startswith("-")}
     assert refusals == {"StorageFull"}
@@ -141,7 +141,7 @@ def test_after_a_sync_that_failed_nothing_more_is_acknowledged_until_a_restart(
     # One sync fails. A second attempt would report success although data is missing.
     fault = f"inject=fsync,fdatasync:error=EIO:when={failing_sync}"
     tracer = ["strace", "-f", "-qq", "-o", str(log), "-e", "trace=fsync,fdatasync", "-e", fault]
-    done = subprocess.run(
+    result = subprocess.run(
         [*tracer, *_command("writing", path, 1, 200)],
         env=ENVIRONMENT,
         cwd=ROOT,
@@ -149,12 +149,12 @@ def test_after_a_sync_that_failed_nothing_more_is_acknowledged_until_a_restart(
         text=True,
         check=False,
     )
-    if "ptrace" in done.stderr.lower() and "not permitted" in done.stderr:
+    if "ptrace" in result.stderr.lower() and "not permitted" in result.stderr:
         pytest.skip("this machine does not let strace trace")
 
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     assert re.search("EIO.*INJECTED", log.read_text())
-    lines = done.stdout.splitlines()
+    lines = result.stdout.splitlines()
     outcomes = [line for line in lines if line[0] in "+-"]
     first_refused = next(number for number, line in enumerate(outcomes) if line.startswith("-"))
     assert {line.split()[1] for line in outcomes[first_refused:]} == {"Unavailable"}
@@ -162,7 +162,7 @@ def test_after_a_sync_that_failed_nothing_more_is_acknowledged_until_a_restart(
     assert lines[-1] == f"={2 * len(_acknowledged(lines))}"
     assert _acknowledged(lines) <= _kept(path)
 
-    again = subprocess.run(
+    second_result = subprocess.run(
         _command("writing", path, 1001, 10), env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert len(_acknowledged(again.stdout.splitlines())) == 10
+    assert len(_acknowledged(second_result.stdout.splitlines())) == 10

@@ -38,7 +38,7 @@ async def put(database: SqliteDatabase, number: int, size: int) -> bool:
     return True
 
 
-async def opened(path: Path) -> SqliteDatabase:
+async def open_file(path: Path) -> SqliteDatabase:
     """Open the file with the table."""
     database = await open_sqlite(path, readers=1, reserve_bytes=0)
     async with database.transaction() as transaction:
@@ -48,7 +48,7 @@ async def opened(path: Path) -> SqliteDatabase:
 
 async def write(path: Path, first: int, last: int) -> None:
     """Insert the numbers from the first up to the last, several at the same time. Then print the number of rows."""
-    database = await opened(path)
+    database = await open_file(path)
     say("ready")
     numbers = iter(range(first, last) if last > first else count(first))
 

@@ -39,7 +39,7 @@ class ServedProcess(NamedTuple):
         """Send a request on a new connection, and return the status and the body."""
         with self.connect() as connection:
             connection.sendall(request("GET", path, "Connection: close"))
-            return parsed(everything(connection))
+            return parsed(receive_all(connection))
 
     def worker(self) -> int:
         """Return the process that responds on a new connection."""
@@ -66,7 +66,7 @@ def start(log: Path, **wanted: object) -> "subprocess.Popen[str]":
 
 
 @contextmanager
-def served(folder: Path, **wanted: object) -> Iterator[ServedProcess]:
+def run_server(folder: Path, **wanted: object) -> Iterator[ServedProcess]:
     """Run a server with these options until the block ends."""
     log = folder / "log"
     with start(log, **wanted) as process:
@@ -88,7 +88,7 @@ def request(method: str, path: str, *headers: str) -> bytes:
     return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: test", *headers, "", ""]).encode()
 
 
-def everything(connection: socket.socket) -> bytes:
+def receive_all(connection: socket.socket) -> bytes:
     """Return everything that is received until the other end closes the connection. A reset counts as its end."""
     received = b""
     with suppress(ConnectionResetError):
@@ -134,7 +134,7 @@ def whole_answer(connection: socket.socket) -> bytes:
 def closed_after(connection: socket.socket) -> tuple[float, bytes]:
     """Return the seconds until the other end closes the connection, and the bytes that it sends before."""
     began_s = time.monotonic()
-    received = everything(connection)
+    received = receive_all(connection)
     return time.monotonic() - began_s, received
 
 

@@ -77,9 +77,9 @@ async def events(scope: dict[str, Any], send: Send) -> None:
 async def stream_until_gone(path: str, receive: Receive, send: Send) -> None:
     """Send a stream that ends when its client disconnects."""
     await body_size(receive)
-    gone = asyncio.create_task(body_size(receive))
+    removed_task = asyncio.create_task(body_size(receive))
     await send({"type": "http.response.start", "status": 200, "headers": []})
-    while not gone.done():
+    while not removed_task.done():
         await send({"type": "http.response.body", "body": b"still here\n", "more_body": True})
         await asyncio.sleep(0.02)
     GONE.append(path)

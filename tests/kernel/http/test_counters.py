@@ -340,12 +340,12 @@ def test_slots_that_fill_no_bucket_are_an_error(tmp_path: Path, slots: int) -> N
 
 async def test_closing_releases_every_file(tmp_path: Path) -> None:
     counters = SharedMemoryCounters(tmp_path)
-    before = open_files.below(tmp_path)
+    before = open_files.open_files_below(tmp_path)
 
     await counters.close()
 
     assert before
-    assert open_files.below(tmp_path) == []
+    assert open_files.open_files_below(tmp_path) == []
 
 
 def _run(program: str, *arguments: str) -> subprocess.Popen[str]:

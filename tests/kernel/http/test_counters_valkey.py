@@ -141,9 +141,9 @@ async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_as
     tmp_path: Path, warnings: list[str]
 ) -> None:
     port = process.free_port()
-    program = process.installed("redis-server", "redis-server")
+    program = process.installed_program("redis-server", "redis-server")
     log = tmp_path / "log"
-    with process.serving(
+    with process.run_until_ready(
         [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", tmp_path, "--pidfile", "pid"],
         is_ready=lambda: process.answers(port),
         log=log,

@@ -21,11 +21,11 @@ from tests.kernel.http.served import (
     PATIENCE_S,
     ServedProcess,
     closed_after,
-    everything,
     one_answer,
     parsed,
+    receive_all,
     request,
-    served,
+    run_server,
 )
 
 # A connection is closed within SWEEP_S (0.5 s) after its deadline. The rest of the time is an allowance for the
@@ -37,7 +37,7 @@ LATEST_S = 1.0 + 0.5 + 3.0
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedProcess]:
     """A server with short deadlines."""
-    with served(tmp_path_factory.mktemp("server"), deadlines=LIMITS) as running:
+    with run_server(tmp_path_factory.mktemp("server"), deadlines=LIMITS) as running:
         yield running
 
 
@@ -98,7 +98,7 @@ def test_an_idle_connection_is_closed_without_a_word(server: ServedProcess) -> N
 
 
 def test_an_idle_connection_can_be_used_again_before_its_time_is_over(tmp_path: Path) -> None:
-    with served(tmp_path, deadlines={**LIMITS, "idle_s": 5.0}) as server, server.connect() as connection:
+    with run_server(tmp_path, deadlines={**LIMITS, "idle_s": 5.0}) as server, server.connect() as connection:
         for _ in range(4):
             connection.sendall(request("GET", "/"))
             assert one_answer(connection)[0] == 200
@@ -139,7 +139,7 @@ def test_a_slow_body_above_the_least_rate_arrives(server: ServedProcess) -> None
         for _ in range(20):
             connection.sendall(b"a" * 4000)
             time.sleep(0.2)
-        status, body = parsed(everything(connection))
+        status, body = parsed(receive_all(connection))
 
     assert (status, body) == (200, b"80000")
 
@@ -149,7 +149,7 @@ def test_a_reader_who_takes_nothing_is_cut_off(server: ServedProcess) -> None:
         connection.sendall(request("GET", "/large"))
         # Nothing tells the client of the cut before it reads.
         time.sleep(5)
-        received = everything(connection)
+        received = receive_all(connection)
 
     assert len(received) < 64 << 20
 
@@ -163,7 +163,7 @@ def test_a_reader_who_takes_a_little_now_and_then_gets_everything(server: Served
         for _ in range(40):
             received += len(connection.recv(2 << 20))
             time.sleep(0.05)
-        received += len(everything(connection))
+        received += len(receive_all(connection))
 
     assert received > 64 << 20
 
@@ -239,7 +239,7 @@ def test_a_stream_longer_than_every_deadline_is_sent_completely(server: ServedPr
     with server.connect() as connection:
         began_s = time.monotonic()
         connection.sendall(request("GET", "/stream", "Connection: close"))
-        status, body = parsed(everything(connection))
+        status, body = parsed(receive_all(connection))
 
     assert status == 200
     assert body.count(b"event") == 15
@@ -258,7 +258,7 @@ def test_a_body_does_not_run_out_of_time_while_we_do_not_read(server: ServedProc
         if size == 4:
             assert connection.recv(1 << 10).startswith(b"HTTP/1.1 100 ")
         connection.sendall(bytes(size))
-        status, body = parsed(everything(connection))
+        status, body = parsed(receive_all(connection))
 
     assert (status, body) == (200, b"%d" % size)
 
@@ -278,7 +278,7 @@ def test_a_crowd_of_slow_clients_leaves_a_polite_one_served(server: ServedProces
         assert sorted(waits_s)[47] < 5
         began_s = time.monotonic()
         for connection in slow:
-            everything(connection)
+            receive_all(connection)
         assert time.monotonic() - began_s < 2 * LATEST_S
     assert server.get()[0] == 200
 
@@ -316,7 +316,7 @@ def test_garbage_is_answered_400_and_closed(server: ServedProcess, garbage: byte
 def test_a_body_whose_end_can_be_read_in_two_ways_is_refused(server: ServedProcess, twice: bytes) -> None:
     with server.connect() as connection:
         connection.sendall(twice)
-        said = everything(connection)
+        said = receive_all(connection)
 
     assert said.count(b"HTTP/1.1") == 1
     assert parsed(said)[0] == 400
@@ -327,7 +327,7 @@ def test_a_client_can_read_the_refusal_of_a_body_it_is_still_sending(server: Ser
     with server.connect() as connection:
         connection.sendall(request("POST", "/refused", f"Content-Length: {size}"))
         connection.sendall(bytes(size))
-        status, body = parsed(everything(connection))
+        status, body = parsed(receive_all(connection))
 
     assert (status, body) == (413, b"too large")
 

@@ -82,12 +82,12 @@ async def narrowed(call: Request[None, Anyone, OldQuery, Nothing]) -> Response:
     return response.json({"category": call.query.category})
 
 
-async def written(call: Request[None, Anyone, Nothing, OldBody]) -> Response:
+async def respond(call: Request[None, Anyone, Nothing, OldBody]) -> Response:
     """Respond with the body."""
     return response.json({"label": call.body.label})
 
 
-async def first() -> tuple[int, ...]:
+async def constant_versions() -> tuple[int, ...]:
     """Return versions that never change."""
     return (1,)
 
@@ -102,7 +102,7 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
         route("GET", "/cached", old, answers={200: dict}, deprecation=NOTICE, cached=True),
         route("GET", "/new", old, answers={200: dict}),
         route("GET", "/list", narrowed, query=OldQuery, answers={200: dict}, cached=True),
-        route("POST", "/things", written, body=OldBody, answers={200: dict}),
+        route("POST", "/things", respond, body=OldBody, answers={200: dict}),
         route("GET", "/answers", old, answers={200: OldAnswer}),
     )
     app = App(
@@ -111,7 +111,7 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
         database=database,
         authenticator=OpenGate(),
         limiter=RateLimiter(counters, {"anonymous": 9}),
-        versions=first,
+        versions=constant_versions,
         policy=Policy(problem_renderer("http://here"), "", "test"),
     )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
@@ -120,13 +120,13 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     await database.close()
 
 
-def at(year: int, month: int, day: int) -> clock.Instant:
+def midnight(year: int, month: int, day: int) -> clock.Instant:
     """Return midnight in UTC."""
     return clock.from_datetime(datetime(year, month, day, tzinfo=UTC))
 
 
 async def test_until_the_sunset_every_answer_announces_it(http: httpx.AsyncClient) -> None:
-    with clock.fixed(clock.Instant(at(2026, 4, 1) - 1)):
+    with clock.fixed(clock.Instant(midnight(2026, 4, 1) - 1)):
         answers = [
             await http.get("/old"),
             await http.get("/old", headers={"X-Fail": "yes"}),
@@ -137,44 +137,44 @@ async def test_until_the_sunset_every_answer_announces_it(http: httpx.AsyncClien
 
     assert [each.status_code for each in answers] == [200, 404, 200, 200, 304]
     for each in answers:
-        assert each.headers["deprecation"] == f"@{at(2026, 1, 1) // clock.SECOND}"
+        assert each.headers["deprecation"] == f"@{midnight(2026, 1, 1) // clock.SECOND}"
         assert each.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
         assert each.headers["link"] == '<https://docs.example/old>; rel="deprecation"'
 
 
 async def test_a_route_is_gone_after_its_sunset(http: httpx.AsyncClient) -> None:
-    with clock.fixed(at(2026, 4, 1)):
-        gone = await http.get("/old")
+    with clock.fixed(midnight(2026, 4, 1)):
+        removed_response = await http.get("/old")
         still = await http.get("/new")
 
-    assert (gone.status_code, gone.json()["code"]) == (410, "endpoint_gone")
-    assert "https://docs.example/old" in gone.json()["detail"]
+    assert (removed_response.status_code, removed_response.json()["code"]) == (410, "endpoint_gone")
+    assert "https://docs.example/old" in removed_response.json()["detail"]
     assert still.status_code == 200
     assert "deprecation" not in still.headers
 
 
 async def test_requests_to_a_removed_route_are_counted(http: httpx.AsyncClient) -> None:
-    with clock.fixed(at(2026, 5, 1)):
+    with clock.fixed(midnight(2026, 5, 1)):
         statuses = [(await http.get("/old")).status_code for _ in range(10)]
 
     assert statuses == [410] * 9 + [429]
 
 
 async def test_a_deprecated_parameter_is_announced_only_where_it_is_used(http: httpx.AsyncClient) -> None:
-    with clock.fixed(clock.Instant(at(2026, 4, 1) - 1)):
+    with clock.fixed(clock.Instant(midnight(2026, 4, 1) - 1)):
         used = [await http.get("/list?category=a") for _ in range(3)]
         unused = [await http.get("/list?kind=a") for _ in range(3)]
 
     for each in used:
         assert each.json() == {"category": "a"}
-        assert each.headers["deprecation"] == f"@{at(2026, 1, 1) // clock.SECOND}"
+        assert each.headers["deprecation"] == f"@{midnight(2026, 1, 1) // clock.SECOND}"
         assert each.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
         assert each.headers["link"] == '<https://docs.example/kind>; rel="deprecation"'
     assert not any("deprecation" in each.headers or "sunset" in each.headers for each in unused)
 
 
 async def test_after_its_sunset_a_parameter_is_gone_and_the_route_is_not(http: httpx.AsyncClient) -> None:
-    with clock.fixed(at(2026, 4, 1)):
+    with clock.fixed(midnight(2026, 4, 1)):
         gone, still = await http.get("/list?category=a"), await http.get("/list?kind=a")
 
     assert (gone.status_code, gone.json()["code"]) == (410, "parameter_gone")
@@ -185,9 +185,9 @@ async def test_after_its_sunset_a_parameter_is_gone_and_the_route_is_not(http: h
 
 async def test_a_deprecated_member_of_a_body_is_announced_until_it_is_gone(http: httpx.AsyncClient) -> None:
     old, new = {"name": "a", "label": "b"}, {"name": "a"}
-    with clock.fixed(clock.Instant(at(2026, 5, 1) - 1)):
+    with clock.fixed(clock.Instant(midnight(2026, 5, 1) - 1)):
         used, unused = await http.post("/things", json=old), await http.post("/things", json=new)
-    with clock.fixed(at(2026, 5, 1)):
+    with clock.fixed(midnight(2026, 5, 1)):
         gone, still = await http.post("/things", json=old), await http.post("/things", json=new)
 
     assert used.json() == {"label": "b"}
@@ -199,11 +199,11 @@ async def test_a_deprecated_member_of_a_body_is_announced_until_it_is_gone(http:
 
 
 async def test_a_deprecated_member_of_an_answer_is_announced_as_long_as_it_is_sent(http: httpx.AsyncClient) -> None:
-    for moment in (at(2026, 3, 31), at(2026, 6, 1)):
+    for moment in (midnight(2026, 3, 31), midnight(2026, 6, 1)):
         with clock.fixed(moment):
-            answered = await http.get("/answers")
-        assert answered.status_code == 200
-        assert answered.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
+            response = await http.get("/answers")
+        assert response.status_code == 200
+        assert response.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
 
 
 def test_a_deprecated_field_is_marked_in_its_schema() -> None:

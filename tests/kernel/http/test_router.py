@@ -27,16 +27,16 @@ async def handle(call: Request[None, RequestCaller, Nothing, Nothing]) -> Respon
     return no_content()
 
 
-def made(method: str, path: str, *, at_root: bool = False) -> Route[None]:
+def new_route(method: str, path: str, *, at_root: bool = False) -> Route[None]:
     return route(method, path, handle, answers={204: None}, at_root=at_root)
 
 
 ROUTES = (
-    made("GET", "/things"),
-    made("POST", "/things"),
-    made("GET", "/things/{id}"),
-    made("PUT", "/things/{id}/parts/{part}"),
-    made("GET", "/health", at_root=True),
+    new_route("GET", "/things"),
+    new_route("POST", "/things"),
+    new_route("GET", "/things/{id}"),
+    new_route("PUT", "/things/{id}/parts/{part}"),
+    new_route("GET", "/health", at_root=True),
 )
 ROUTER = Router(ROUTES, "/api")
 
@@ -115,9 +115,9 @@ def test_no_path_breaks_the_router(path: str) -> None:
 
 def test_the_same_endpoint_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="twice"):
-        Router((made("GET", "/a"), made("GET", "/a")), "")
+        Router((new_route("GET", "/a"), new_route("GET", "/a")), "")
     with pytest.raises(ValueError, match="called id"):
-        Router((made("GET", "/a/{id}"), made("GET", "/a/{name}/b")), "")
+        Router((new_route("GET", "/a/{id}"), new_route("GET", "/a/{name}/b")), "")
 
 
 def test_a_route_needs_words_for_people() -> None:
@@ -132,4 +132,4 @@ def test_a_form_may_be_smaller_than_another_body_unless_the_route_says_otherwise
     form = route("POST", "/a", handle, answers={204: None}, form=True)
     other = route("POST", "/a", handle, answers={204: None}, form=True, body_limit=MEBIBYTE)
 
-    assert (form.body_limit, other.body_limit, made("POST", "/a").body_limit) == (FORM_BYTES, MEBIBYTE, MEBIBYTE)
+    assert (form.body_limit, other.body_limit, new_route("POST", "/a").body_limit) == (FORM_BYTES, MEBIBYTE, MEBIBYTE)

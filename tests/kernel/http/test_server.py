@@ -13,12 +13,12 @@ from tests.kernel.http.served import (
     LONG_S,
     PATIENCE_S,
     ServedProcess,
-    everything,
     is_refused,
     one_answer,
     parsed,
+    receive_all,
     request,
-    served,
+    run_server,
     start,
     wait_until,
     whole_answer,
@@ -62,30 +62,30 @@ def is_answered(server: ServedProcess) -> bool:
     """Return whether a new connection gets a response."""
     with suppress(ConnectionError), server.connect() as connection:
         connection.sendall(request("GET", "/", "Connection: close"))
-        return everything(connection).startswith(b"HTTP/1.1 200")
+        return receive_all(connection).startswith(b"HTTP/1.1 200")
     return False
 
 
 def test_a_stop_lets_running_requests_end(tmp_path: Path) -> None:
-    with served(tmp_path) as server, server.connect() as connection:
+    with run_server(tmp_path) as server, server.connect() as connection:
         connection.sendall(request("GET", "/after/1.0"))
         assert server.get()[0] == 200
         server.process.terminate()
-        status, body = parsed(everything(connection))
+        status, body = parsed(receive_all(connection))
 
         assert (status, body) == (200, b"late")
         assert server.wait() == 0
 
 
 def test_no_request_that_was_sent_before_the_stop_fails(tmp_path: Path) -> None:
-    with served(tmp_path) as server:
+    with run_server(tmp_path) as server:
         connections = [server.connect() for _ in range(40)]
         for connection in connections:
             connection.sendall(request("GET", "/after/0.5"))
         # The response comes after the earlier requests on the same loop have started, so these are running.
         assert server.get("/after/0.1")[0] == 200
         server.process.terminate()
-        answers = [parsed(everything(connection)) for connection in connections]
+        answers = [parsed(receive_all(connection)) for connection in connections]
         for connection in connections:
             connection.close()
 
@@ -94,7 +94,7 @@ def test_no_request_that_was_sent_before_the_stop_fails(tmp_path: Path) -> None:
 
 
 def test_under_load_a_stop_breaks_no_answer_off(tmp_path: Path) -> None:
-    with served(tmp_path, grace_s=LONG_S) as server:
+    with run_server(tmp_path, grace_s=LONG_S) as server:
         load = KeepAliveClients(server, clients=16)
         while load.answered < 1000:
             time.sleep(0.01)
@@ -110,7 +110,7 @@ def test_under_load_a_stop_breaks_no_answer_off(tmp_path: Path) -> None:
 def test_idle_connections_do_not_delay_a_stop(tmp_path: Path) -> None:
     limits = {"header_s": LONG_S, "idle_s": LONG_S}
     with (
-        served(tmp_path, grace_s=LONG_S, deadlines=limits) as server,
+        run_server(tmp_path, grace_s=LONG_S, deadlines=limits) as server,
         server.connect() as silent,
         server.connect() as idle,
     ):
@@ -121,16 +121,16 @@ def test_idle_connections_do_not_delay_a_stop(tmp_path: Path) -> None:
 
         assert server.wait() == 0
         assert time.monotonic() - began_s < PATIENCE_S
-        assert everything(silent) == everything(idle) == b""
+        assert receive_all(silent) == receive_all(idle) == b""
 
 
 def test_a_request_longer_than_the_grace_time_is_cut_off_and_logged(tmp_path: Path) -> None:
-    with served(tmp_path, grace_s=0.5) as server, server.connect() as connection:
+    with run_server(tmp_path, grace_s=0.5) as server, server.connect() as connection:
         connection.sendall(request("GET", "/after/60"))
         assert server.get()[0] == 200
         began_s = time.monotonic()
         server.process.terminate()
-        said = everything(connection)
+        said = receive_all(connection)
 
         assert server.wait() == 0
         # The request itself would take twice as long.
@@ -141,7 +141,7 @@ def test_a_request_longer_than_the_grace_time_is_cut_off_and_logged(tmp_path: Pa
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_after_a_stop_has_begun_new_connections_are_refused_at_once(tmp_path: Path, workers: int) -> None:
-    with served(tmp_path, workers=workers, grace_s=LONG_S) as server, server.connect() as connection:
+    with run_server(tmp_path, workers=workers, grace_s=LONG_S) as server, server.connect() as connection:
         connection.sendall(request("GET", "/after/5.0"))
         assert server.get("/after/0.1")[0] == 200
         began_s = time.monotonic()
@@ -149,14 +149,14 @@ def test_after_a_stop_has_begun_new_connections_are_refused_at_once(tmp_path: Pa
         wait_until(lambda: is_refused(server))
         elapsed_s = time.monotonic() - began_s
 
-        assert parsed(everything(connection)) == (200, b"late")
+        assert parsed(receive_all(connection)) == (200, b"late")
         assert server.wait() == 0
     assert elapsed_s < 4
 
 
 def test_listeners_are_served_side_by_side_and_stopped_together(tmp_path: Path) -> None:
     with (
-        served(tmp_path, listeners=2, grace_s=4) as server,
+        run_server(tmp_path, listeners=2, grace_s=4) as server,
         server.connect(0) as first,
         server.connect(1) as second,
         server.connect(0) as endless,
@@ -171,21 +171,21 @@ def test_listeners_are_served_side_by_side_and_stopped_together(tmp_path: Path) 
         began_s = time.monotonic()
         server.process.terminate()
 
-        assert [parsed(everything(each)) for each in (first, second)] == [(200, b"late")] * 2
+        assert [parsed(receive_all(each)) for each in (first, second)] == [(200, b"late")] * 2
         assert server.wait() == 0
         # One after the other, they would take twice the time of one.
         assert time.monotonic() - began_s < 2 * 4
 
 
 def test_an_endless_stream_is_informed_of_the_stop_and_ends_whole(tmp_path: Path) -> None:
-    with served(tmp_path, grace_s=LONG_S) as server, server.connect() as connection:
+    with run_server(tmp_path, grace_s=LONG_S) as server, server.connect() as connection:
         connection.sendall(request("GET", "/events"))
         said = b""
         while b"hello" not in said:
             said += connection.recv(1 << 16)
         began_s = time.monotonic()
         server.process.terminate()
-        said += everything(connection)
+        said += receive_all(connection)
 
         assert server.wait() == 0
     assert said.endswith(b"reconnect\n\r\n0\r\n\r\n")
@@ -193,7 +193,7 @@ def test_an_endless_stream_is_informed_of_the_stop_and_ends_whole(tmp_path: Path
 
 
 def test_a_flood_of_connections_beyond_the_open_files_is_survived(tmp_path: Path) -> None:
-    with served(tmp_path, files=64) as server:
+    with run_server(tmp_path, files=64) as server:
         with ExitStack() as stack:
             for _ in range(200):
                 stack.enter_context(server.connect())
@@ -216,12 +216,12 @@ def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_port_can_be_used_again_at_once(tmp_path: Path) -> None:
-    with served(tmp_path) as server, server.connect() as connection:
+    with run_server(tmp_path) as server, server.connect() as connection:
         connection.sendall(request("GET", "/", "Connection: close"))
-        everything(connection)
+        receive_all(connection)
         server.process.send_signal(signal.SIGTERM)
         server.wait()
-    with served(tmp_path, port=server.port) as again:
+    with run_server(tmp_path, port=server.port) as again:
         assert again.get()[0] == 200
 
 

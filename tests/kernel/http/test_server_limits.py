@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.http.deadlines import MAX_HEADER_BYTES, MAX_HEADERS, MAX_PIPELINED
-from tests.kernel.http.served import ServedProcess, everything, one_answer, parsed, request, served, wait_until
+from tests.kernel.http.served import ServedProcess, one_answer, parsed, receive_all, request, run_server, wait_until
 from tests.servers.fork_server import without_forking
 
 LIMITS = {"header_s": 1.0, "idle_s": 1.0, "body_grace_s": 30.0}
@@ -25,7 +25,7 @@ POST = request("POST", "/size", "Content-Length: 60000") + bytes(60_000)
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedProcess]:
     """A server with short deadlines."""
     # The test measures the memory of this server.
-    with without_forking(), served(tmp_path_factory.mktemp("server"), deadlines=LIMITS) as running:
+    with without_forking(), run_server(tmp_path_factory.mktemp("server"), deadlines=LIMITS) as running:
         yield running
 
 
@@ -54,7 +54,7 @@ def test_a_header_over_its_limit_is_answered_431(server: ServedProcess, is_ended
     head = request("GET", "/", f"X-Long: {'a' * (80 << 10)}")
     with server.connect() as connection:
         connection.sendall(head if is_ended else head[:-4])
-        said = everything(connection)
+        said = receive_all(connection)
 
     assert parsed(said)[0] == 431
 
@@ -63,7 +63,7 @@ def test_a_header_over_its_limit_is_not_let_through_in_two_reads(server: ServedP
     head = request("GET", "/", f"X-Long: {'a' * (120 << 10)}")
     with server.connect() as connection:
         in_two_reads(connection, server, head[:60_000], head[60_000:])
-        said = everything(connection)
+        said = receive_all(connection)
 
     assert parsed(said)[0] == 431
 
@@ -73,7 +73,7 @@ def test_a_header_just_within_its_limit_is_taken(server: ServedProcess) -> None:
     head = request("GET", "/", "Connection: close", f"X-Long: {'a' * (MAX_HEADER_BYTES - 1 - without)}")
     with server.connect() as connection:
         connection.sendall(head)
-        said = everything(connection)
+        said = receive_all(connection)
 
     assert parsed(said)[0] == 200
 
@@ -83,7 +83,7 @@ def test_a_large_body_that_comes_with_the_end_of_its_header_is_taken(server: Ser
     head = request("POST", "/size", f"Content-Length: {size}", "Connection: close")
     with server.connect() as connection:
         in_two_reads(connection, server, head[:-1], head[-1:] + bytes(size))
-        status, body = parsed(everything(connection))
+        status, body = parsed(receive_all(connection))
 
     assert (status, body) == (200, b"%d" % size)
 
@@ -93,7 +93,7 @@ def test_a_header_of_too_many_lines_is_answered_431(server: ServedProcess, lines
     head = request("GET", "/", "Connection: close", *(f"X-{number}: a" for number in range(lines - 2)))
     with server.connect() as connection:
         connection.sendall(head)
-        said = everything(connection)
+        said = receive_all(connection)
 
     assert parsed(said)[0] == expected
 
@@ -127,7 +127,7 @@ def test_trailers_do_not_pass_for_headers(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("POST", "/headers", "Transfer-Encoding: chunked", "Connection: close"))
         connection.sendall(b"1\r\na\r\n0\r\nAuthorization: Bearer a\r\n\r\n")
-        status, names = parsed(everything(connection))
+        status, names = parsed(receive_all(connection))
 
     assert (status, names) == (200, b"host transfer-encoding connection")
 
@@ -178,7 +178,7 @@ def test_chunks_of_one_byte_are_a_body_like_any_other(server: ServedProcess) -> 
     with server.connect() as connection:
         connection.sendall(request("POST", "/size", "Transfer-Encoding: chunked", "Connection: close"))
         connection.sendall(b"1\r\na\r\n" * size + b"0\r\n\r\n")
-        status, body = parsed(everything(connection))
+        status, body = parsed(receive_all(connection))
 
     assert (status, body) == (200, b"%d" % size)
 
@@ -186,7 +186,7 @@ def test_chunks_of_one_byte_are_a_body_like_any_other(server: ServedProcess) -> 
 def test_a_slow_answer_to_a_request_sent_ahead_is_waited_for(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/") + request("GET", "/after/2.6", "Connection: close"))
-        said = everything(connection)
+        said = receive_all(connection)
 
     assert said.count(b"HTTP/1.1 200") == 2
     assert said.endswith(b"late")
@@ -197,7 +197,7 @@ def test_a_request_begun_ahead_does_not_break_into_the_answer_before_it(server: 
         connection.sendall(request("GET", "/after/2.6") + b"GET / HTTP/1.1\r\n")
         assert one_answer(connection) == (200, b"late")
         connection.sendall(b"Host: test\r\nConnection: close\r\n\r\n")
-        said = everything(connection)
+        said = receive_all(connection)
 
     assert said.count(b"HTTP/1.1") == 1
     assert parsed(said)[0] == 200
@@ -207,7 +207,7 @@ def test_a_header_that_began_behind_an_answer_has_its_deadline_after_it(server: 
     with server.connect() as connection:
         connection.sendall(request("GET", "/") + b"GET / HTTP/1.1\r\n")
         assert one_answer(connection)[0] == 200
-        said = everything(connection)
+        said = receive_all(connection)
 
     assert parsed(said)[0] == 408
 
@@ -216,7 +216,7 @@ def test_many_requests_sent_ahead_are_answered_in_order(server: ServedProcess) -
     with server.connect() as connection:
         requests = [request("POST", "/size", f"Content-Length: {number}") + bytes(number) for number in range(200)]
         connection.sendall(b"".join(requests) + request("GET", "/", "Connection: close"))
-        said = everything(connection)
+        said = receive_all(connection)
 
     bodies = [part.partition(b"\r\n\r\n")[2] for part in said.split(b"HTTP/1.1 200 OK\r\n")[1:]]
     assert bodies[:-1] == [b"%d" % number for number in range(200)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.http.served import ServedProcess, everything, parsed, request, served, start, wait_until
+from tests.kernel.http.served import ServedProcess, parsed, receive_all, request, run_server, start, wait_until
 from tests.servers.process import children, is_running
 
 WORKERS = 3
@@ -39,7 +39,7 @@ def has_all(server: ServedProcess) -> bool:
 
 
 def test_workers_share_one_port(folder: Path) -> None:
-    with served(folder, workers=WORKERS) as server:
+    with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         seen: set[int] = set()
 
@@ -48,7 +48,7 @@ def test_workers_share_one_port(folder: Path) -> None:
             held = [server.connect() for _ in range(12)]
             for connection in held:
                 connection.sendall(request("GET", "/", "Connection: close"))
-            seen.update(int(parsed(everything(connection))[1]) for connection in held)
+            seen.update(int(parsed(receive_all(connection))[1]) for connection in held)
             for connection in held:
                 connection.close()
             return len(seen) == WORKERS
@@ -58,7 +58,7 @@ def test_workers_share_one_port(folder: Path) -> None:
 
 
 def test_a_worker_that_is_killed_is_replaced(folder: Path) -> None:
-    with served(folder, workers=WORKERS) as server:
+    with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         before = workers(server)
         victim = server.worker()
@@ -71,7 +71,7 @@ def test_a_worker_that_is_killed_is_replaced(folder: Path) -> None:
 
 
 def test_while_a_worker_is_replaced_the_others_answer(folder: Path) -> None:
-    with served(folder, workers=WORKERS) as server:
+    with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         victims = sorted(workers(server))[:2]
         for victim in victims:
@@ -84,7 +84,7 @@ def test_while_a_worker_is_replaced_the_others_answer(folder: Path) -> None:
 
 
 def test_a_worker_that_dies_while_another_is_replaced_is_replaced_as_well(folder: Path) -> None:
-    with served(folder, workers=WORKERS) as server:
+    with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         first, second = sorted(workers(server))[:2]
         os.kill(first, signal.SIGKILL)
@@ -95,7 +95,7 @@ def test_a_worker_that_dies_while_another_is_replaced_is_replaced_as_well(folder
 
 
 def test_no_worker_survives_the_parent(folder: Path) -> None:
-    with served(folder, workers=WORKERS) as server:
+    with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         orphans = workers(server)
         server.process.kill()
@@ -105,7 +105,7 @@ def test_no_worker_survives_the_parent(folder: Path) -> None:
 
 
 def test_a_stop_lets_the_requests_of_every_worker_end(folder: Path) -> None:
-    with served(folder, workers=WORKERS) as server:
+    with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         connections = [server.connect() for _ in range(30)]
         for connection in connections:
@@ -113,7 +113,7 @@ def test_a_stop_lets_the_requests_of_every_worker_end(folder: Path) -> None:
         # Wait until all are accepted. A response of each worker after they were sent would not prove this.
         time.sleep(1)
         server.process.terminate()
-        answers = [parsed(everything(connection)) for connection in connections]
+        answers = [parsed(receive_all(connection)) for connection in connections]
         for connection in connections:
             connection.close()
 
@@ -122,7 +122,7 @@ def test_a_stop_lets_the_requests_of_every_worker_end(folder: Path) -> None:
 
 
 def test_a_stop_while_a_worker_is_being_replaced_ends_everything(folder: Path) -> None:
-    with served(folder, workers=WORKERS) as server:
+    with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         everyone = workers(server)
         os.kill(min(everyone), signal.SIGKILL)
@@ -155,7 +155,7 @@ STALLED = "a worker stalled and is killed"
 def test_a_worker_whose_loop_does_not_turn_is_replaced_with_its_stack_in_the_log(
     folder: Path, path: str, function: str
 ) -> None:
-    with served(folder, watchdog_s=1) as server, server.connect() as connection:
+    with run_server(folder, watchdog_s=1) as server, server.connect() as connection:
         before = server.worker()
         connection.sendall(request("GET", path))
         wait_until(lambda: not is_running(before))
@@ -167,14 +167,14 @@ def test_a_worker_whose_loop_does_not_turn_is_replaced_with_its_stack_in_the_log
 
 
 def test_a_program_that_hangs_stops_no_other_and_a_stop_ends_both_after_the_grace_time(folder: Path) -> None:
-    with served(folder, listeners=2, watchdog_s=0, grace_s=0.5) as server, server.connect(0) as connection:
+    with run_server(folder, listeners=2, watchdog_s=0, grace_s=0.5) as server, server.connect(0) as connection:
         everyone = workers(server)
         connection.sendall(request("GET", "/spin"))
         answers = 0
         while answers < 20:
             with server.connect(1) as other:
                 other.sendall(request("GET", "/", "Connection: close"))
-                answers += parsed(everything(other))[0] == 200
+                answers += parsed(receive_all(other))[0] == 200
         server.process.terminate()
 
         assert server.wait() == 0
@@ -186,7 +186,7 @@ def test_a_program_that_hangs_stops_no_other_and_a_stop_ends_both_after_the_grac
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(folder: Path, whole: bool) -> None:
-    with served(folder, watchdog_s=1) as server:
+    with run_server(folder, watchdog_s=1) as server:
         before = server.worker()
         stopped = [before, *([server.process.pid] if whole else [])]
         for pid in stopped:
@@ -203,7 +203,7 @@ def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(fold
 
 
 def test_a_worker_that_hangs_does_not_survive_the_parent(folder: Path) -> None:
-    with served(folder) as server, server.connect() as connection:
+    with run_server(folder) as server, server.connect() as connection:
         orphan = server.worker()
         connection.sendall(request("GET", "/spin"))
         server.process.kill()
@@ -213,7 +213,7 @@ def test_a_worker_that_hangs_does_not_survive_the_parent(folder: Path) -> None:
 
 
 def test_a_second_ctrl_c_ends_the_workers_at_once(folder: Path) -> None:
-    with served(folder, grace_s=60) as server, server.connect() as connection:
+    with run_server(folder, grace_s=60) as server, server.connect() as connection:
         everyone = workers(server)
         connection.sendall(request("GET", "/after/50"))
         assert server.get()[0] == 200
@@ -236,7 +236,7 @@ def accepts(server: ServedProcess) -> bool:
 
 def test_a_worker_that_cannot_start_again_is_tried_again_after_growing_pauses(folder: Path) -> None:
     broken = folder / "broken"
-    with served(folder, broken=str(broken)) as server:
+    with run_server(folder, broken=str(broken)) as server:
         broken.touch()
         os.kill(server.worker(), signal.SIGKILL)
         wait_until(lambda: len(logged(server, "a worker failed")) == 3)

@@ -46,7 +46,7 @@ class CallCounter:
             raise Unavailable("the database is away")
         return False
 
-    async def until(self, count: int) -> None:
+    async def wait_for(self, count: int) -> None:
         """Wait for this number of calls."""
         async with asyncio.timeout(120):
             while self.count < count:
@@ -54,7 +54,7 @@ class CallCounter:
 
 
 @asynccontextmanager
-async def serving(engine: Engine, calls: CallCounter) -> AsyncIterator[None]:
+async def run_engine(engine: Engine, calls: CallCounter) -> AsyncIterator[None]:
     """Run the engine until the block ends."""
     task = asyncio.create_task(engine.serve(calls.take, calls.stopping))
     try:
@@ -80,8 +80,8 @@ async def test_the_choice_follows_the_database(database_url: str) -> None:
 async def test_the_embedded_engine_looks_often_and_outlives_a_database_that_is_away() -> None:
     calls = CallCounter(refusals=1)
 
-    async with serving(EmbeddedEngine(), calls):
-        await calls.until(10)
+    async with run_engine(EmbeddedEngine(), calls):
+        await calls.wait_for(10)
 
     assert calls.count >= 10
 
@@ -120,8 +120,8 @@ async def test_a_deferred_job_runs_after_its_commit(postgres_url: str) -> None:
         engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
         await engine.install(database)
         calls = CallCounter()
-        async with serving(engine, calls):
-            await calls.until(1)
+        async with run_engine(engine, calls):
+            await calls.wait_for(1)
             await asyncio.sleep(1.5)
             at_rest = calls.count
             with pytest.raises(ZeroDivisionError):
@@ -132,7 +132,7 @@ async def test_a_deferred_job_runs_after_its_commit(postgres_url: str) -> None:
                 assert calls.count == at_rest
             loop = asyncio.get_running_loop()
             began_s = loop.time()
-            await calls.until(at_rest + 1)
+            await calls.wait_for(at_rest + 1)
             woken_s = loop.time() - began_s
 
         left = await database.fetch("SELECT id FROM procrastinate_jobs")

@@ -46,7 +46,7 @@ async def letter() -> Email:
     return LETTER
 
 
-async def nothing() -> None:
+async def do_nothing() -> None:
     return None
 
 
@@ -72,7 +72,7 @@ async def test_no_letter_is_sent_where_there_is_none_to_write() -> None:
     mail = FlakyTransport()
     rooms = MailQueue(mail, LineLog())
 
-    rooms.enqueue(nothing)
+    rooms.enqueue(do_nothing)
     await rooms.drain()
 
     assert mail.taken == []

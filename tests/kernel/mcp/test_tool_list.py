@@ -13,7 +13,7 @@ from countersign.kernel.mcp.tools import Hints, Tool, ToolList
 NOTHING = {"type": "object", "additionalProperties": False}
 
 
-def named(*names: str) -> list[Tool]:
+def tools_named(*names: str) -> list[Tool]:
     """Return tools without arguments."""
     return [Tool(name, name.title(), f"Do {name}.", NOTHING, Hints()) for name in names]
 
@@ -37,29 +37,29 @@ def names_of(found: ToolList) -> list[str]:
 
 @given(st.sets(st.text("abc_", min_size=1, max_size=4), max_size=20), st.integers(1, 21))
 def test_the_pages_hold_every_tool_once_in_order(names: set[str], size: int) -> None:
-    assert names_of(ToolList(named(*names), size)) == sorted(names)
+    assert names_of(ToolList(tools_named(*names), size)) == sorted(names)
 
 
 def test_the_last_page_names_no_other() -> None:
-    assert "nextCursor" not in decoded(ToolList(named("a", "b"), 2).page(NOVEMBER_2025, ""))
+    assert "nextCursor" not in decoded(ToolList(tools_named("a", "b"), 2).page(NOVEMBER_2025, ""))
     assert decoded(ToolList([], 2).page(NOVEMBER_2025, "")) == {"tools": []}
 
 
 @pytest.mark.parametrize("cursor", ["a", "c", "z", "0", "b "])
 def test_only_the_end_of_a_page_is_a_cursor(cursor: str) -> None:
     with pytest.raises(JsonRpcError) as raised:
-        ToolList(named("a", "b", "c"), 2).page(NOVEMBER_2025, cursor)
+        ToolList(tools_named("a", "b", "c"), 2).page(NOVEMBER_2025, cursor)
     assert raised.value.code == -32602
 
 
 def test_a_page_is_encoded_once_for_each_revision() -> None:
-    tools = ToolList(named("a", "b"))
+    tools = ToolList(tools_named("a", "b"))
 
     assert tools.page(JUNE_2025, "") is tools.page(JUNE_2025, "")
     assert decoded(tools.page(MARCH_2025, "")) != decoded(tools.page(JUNE_2025, ""))
 
 
 def test_a_tool_without_arguments_takes_an_empty_object() -> None:
-    (tool,) = decoded(ToolList(named("a")).page(NOVEMBER_2025, ""))["tools"]
+    (tool,) = decoded(ToolList(tools_named("a")).page(NOVEMBER_2025, ""))["tools"]
 
     assert tool["inputSchema"] == {"type": "object", "additionalProperties": False}

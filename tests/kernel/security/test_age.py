@@ -34,7 +34,7 @@ FOREIGN = (
 )
 
 
-def sealed(content: bytes, piece: int = 7919) -> bytes:
+def encrypt(content: bytes, piece: int = 7919) -> bytes:
     """Return the encrypted content, written in pieces."""
     file = io.BytesIO()
     sealing = AgeEncryptor(file.write, PASSPHRASE, work=WORK)
@@ -57,13 +57,13 @@ def opened(file: bytes, passphrase: str = PASSPHRASE, piece: int = 1 << 20) -> b
 def test_decryption_reverses_encryption(size: int) -> None:
     content = random.Random(size).randbytes(size)
 
-    assert opened(sealed(content)) == opened(sealed(content, 200_000), piece=4093) == content
+    assert opened(encrypt(content)) == opened(encrypt(content, 200_000), piece=4093) == content
 
 
 @settings(max_examples=50)
 @given(st.binary(max_size=300), st.integers(1, 400), st.integers(1, 400))
 def test_pieces_of_any_size_make_the_same_content(content: bytes, written: int, read: int) -> None:
-    assert opened(sealed(content, written), piece=read) == content
+    assert opened(encrypt(content, written), piece=read) == content
 
 
 @pytest.mark.full
@@ -73,11 +73,11 @@ def test_a_file_of_another_implementation_opens() -> None:
 
 def test_another_passphrase_opens_nothing() -> None:
     with pytest.raises(WrongPassphrase):
-        opened(sealed(b"content"), "correct horse battery stable")
+        opened(encrypt(b"content"), "correct horse battery stable")
 
 
 def test_a_file_cut_anywhere_is_damaged() -> None:
-    whole = sealed(random.Random(1).randbytes(2 * CHUNK_BYTES + 100))
+    whole = encrypt(random.Random(1).randbytes(2 * CHUNK_BYTES + 100))
     start = len(whole) - 2 * SEALED_CHUNK - 116
 
     for length in (0, 10, start - 20, start, start + 5, start + SEALED_CHUNK, start + 2 * SEALED_CHUNK, len(whole) - 1):
@@ -86,7 +86,7 @@ def test_a_file_cut_anywhere_is_damaged() -> None:
 
 
 def test_chunks_in_another_order_are_damaged() -> None:
-    whole = sealed(random.Random(1).randbytes(3 * CHUNK_BYTES))
+    whole = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
     start = len(whole) - 3 * SEALED_CHUNK
     first, second = whole[start : start + SEALED_CHUNK], whole[start + SEALED_CHUNK : start + 2 * SEALED_CHUNK]
 
@@ -99,7 +99,7 @@ def test_chunks_in_another_order_are_damaged() -> None:
 
 
 def test_damage_names_each_place_and_no_other() -> None:
-    whole = bytearray(sealed(random.Random(1).randbytes(5 * CHUNK_BYTES)))
+    whole = bytearray(encrypt(random.Random(1).randbytes(5 * CHUNK_BYTES)))
     start = len(whole) - 5 * SEALED_CHUNK
     for chunk in (0, 2, 3):
         whole[start + chunk * SEALED_CHUNK + 77] ^= 1
@@ -113,7 +113,7 @@ def test_damage_names_each_place_and_no_other() -> None:
 
 
 def test_a_cut_is_distinguished_from_a_change_wherever_that_can_be_known() -> None:
-    whole = sealed(random.Random(1).randbytes(3 * CHUNK_BYTES))
+    whole = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
     head = len(whole) - 3 * SEALED_CHUNK
     at = [0, 1, len("age-encryption.org/v1\n"), 100, head - 16, head, head + SEALED_CHUNK, head + 2 * SEALED_CHUNK]
 
@@ -133,7 +133,7 @@ def test_a_cut_is_distinguished_from_a_change_wherever_that_can_be_known() -> No
 
 
 def test_every_bit_of_the_header_counts() -> None:
-    whole = sealed(b"content")
+    whole = encrypt(b"content")
     for bit in range(8 * 149):
         changed = bytearray(whole)
         changed[bit // 8] ^= 1 << bit % 8

@@ -138,10 +138,10 @@ def test_a_stored_point_off_the_curve_is_an_error_that_hides_the_key() -> None:
 
 
 def test_the_key_set_shows_thumbprints_and_no_private_member() -> None:
-    shown = json.loads(msgspec.json.encode(RING.rotated().jwks()))["keys"]
+    keys = json.loads(msgspec.json.encode(RING.rotated().jwks()))["keys"]
 
-    assert len(shown) == 2
-    for key in shown:
+    assert len(keys) == 2
+    for key in keys:
         assert set(key) == {"kty", "crv", "x", "y", "alg", "use", "kid"}
         members = {name: key[name] for name in ("crv", "kty", "x", "y")}
         canonical = json.dumps(members, separators=(",", ":"))

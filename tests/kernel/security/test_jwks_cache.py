@@ -59,7 +59,7 @@ def sets(server: KeySetServer) -> JwksCache:
     return JwksCache(server.fetch)
 
 
-async def has(sets: JwksCache, key: SigningKey = KEY, address: str = ADDRESS) -> bool:
+async def has_key(sets: JwksCache, key: SigningKey = KEY, address: str = ADDRESS) -> bool:
     """Return whether the key is found."""
     return await sets.key(address, key.algorithm, key.kid) is not None
 
@@ -72,40 +72,40 @@ async def test_a_set_is_kept_as_long_as_its_owner_says_within_ten_minutes_and_a_
     for later_s, times in ((0, 1), (kept_s - 1, 1), (kept_s, 2), (2 * kept_s - 1, 2)):
         fixed_clock(NOW_S + later_s)
 
-        assert await has(sets)
+        assert await has_key(sets)
         assert len(server.asked) == times
 
 
 async def test_t9_an_unknown_key_id_has_the_set_fetched_once_in_60_seconds(
     sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None]
 ) -> None:
-    await has(sets)
+    await has_key(sets)
     for later_s, times in ((0, 2), (59, 2), (60, 3), (119, 3), (120, 4)):
         fixed_clock(NOW_S + later_s)
         for _ in range(20):
-            assert not await has(sets, new_key("ES256"))
+            assert not await has_key(sets, new_key("ES256"))
         assert len(server.asked) == times
-    assert await has(sets)
+    assert await has_key(sets)
 
 
 async def test_t9_a_first_question_for_an_unknown_key_fetches_once(sets: JwksCache, server: KeySetServer) -> None:
-    assert not await has(sets, new_key("ES256"))
+    assert not await has_key(sets, new_key("ES256"))
     assert len(server.asked) == 1
 
 
 async def test_t10_a_new_key_is_found_and_one_that_left_no_longer(
     sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None]
 ) -> None:
-    await has(sets)
+    await has_key(sets)
     server.keys = [new_key("ES256")]
 
-    assert await has(sets, server.keys[0])
-    assert not await has(sets)
+    assert await has_key(sets, server.keys[0])
+    assert not await has_key(sets)
 
 
 async def test_t9_many_who_ask_at_once_are_served_by_one_fetch(sets: JwksCache, server: KeySetServer) -> None:
     server.gate.clear()
-    asking = [asyncio.create_task(has(sets)) for _ in range(50)]
+    asking = [asyncio.create_task(has_key(sets)) for _ in range(50)]
     while not server.asked:
         await asyncio.sleep(0)
     asking[0].cancel()
@@ -123,27 +123,27 @@ async def test_t9_while_a_server_is_down_it_is_asked_every_5_seconds_and_nobody_
         fixed_clock(NOW_S + later_s)
         for _ in range(3):
             with pytest.raises(CannotFetchKeySet, match="down"):
-                await has(sets)
+                await has_key(sets)
         assert len(server.asked) == times
     server.failure = ""
     fixed_clock(NOW_S + 10)
-    assert await has(sets)
+    assert await has_key(sets)
 
 
 async def test_keys_that_are_kept_serve_on_while_the_server_is_down_but_not_beyond_their_time(
     sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None]
 ) -> None:
-    await has(sets)
+    await has_key(sets)
     server.failure = "down"
 
     for _ in range(2):
         with pytest.raises(CannotFetchKeySet):
-            await has(sets, new_key("ES256"))
-        assert await has(sets)
+            await has_key(sets, new_key("ES256"))
+        assert await has_key(sets)
     assert len(server.asked) == 2
     fixed_clock(NOW_S + 600)
     with pytest.raises(CannotFetchKeySet):
-        await has(sets)
+        await has_key(sets)
 
 
 @pytest.mark.parametrize(
@@ -155,22 +155,22 @@ async def test_t9_what_is_no_key_set_is_as_if_the_server_were_down(
     server.body = body
 
     with pytest.raises(CannotFetchKeySet, match="cannot be used"):
-        await has(sets)
+        await has_key(sets)
 
 
 async def test_addresses_do_not_share_keys(sets: JwksCache, server: KeySetServer) -> None:
-    assert await has(sets)
+    assert await has_key(sets)
     server.keys = []
 
-    assert not await has(sets, address="https://other.example/")
-    assert await has(sets)
+    assert not await has_key(sets, address="https://other.example/")
+    assert await has_key(sets)
 
 
 async def test_a_clock_that_was_set_back_has_the_set_fetched_again(
     sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None]
 ) -> None:
-    await has(sets)
+    await has_key(sets)
     fixed_clock(NOW_S - 3_600)
 
-    assert await has(sets)
+    assert await has_key(sets)
     assert len(server.asked) == 2

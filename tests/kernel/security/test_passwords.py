@@ -16,12 +16,12 @@ _WORD = "correct horse battery"
 
 
 async def test_a_password_verifies_against_its_own_hash_alone() -> None:
-    hashed = await passwords.hash_password(_WORD)
+    password_hash = await passwords.hash_password(_WORD)
 
-    assert hashed.startswith("$argon2id$v=19$m=65536,t=3,p=1$")
-    assert await passwords.verify(_WORD, hashed)
-    assert not await passwords.verify(_WORD + "x", hashed)
-    assert not await passwords.verify("", hashed)
+    assert password_hash.startswith("$argon2id$v=19$m=65536,t=3,p=1$")
+    assert await passwords.verify(_WORD, password_hash)
+    assert not await passwords.verify(_WORD + "x", password_hash)
+    assert not await passwords.verify("", password_hash)
 
 
 async def test_two_hashes_of_one_password_differ() -> None:
@@ -32,13 +32,13 @@ async def test_two_hashes_of_one_password_differ() -> None:
 
 
 async def test_composed_and_decomposed_letters_are_the_same_password() -> None:
-    hashed = await passwords.hash_password("Schl\u00fcsselbund")
+    password_hash = await passwords.hash_password("Schl\u00fcsselbund")
 
-    assert await passwords.verify("Schlu\u0308sselbund", hashed)
+    assert await passwords.verify("Schlu\u0308sselbund", password_hash)
 
 
 async def test_no_account_costs_the_same_work_as_a_wrong_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    hashed = await passwords.hash_password(_WORD)
+    password_hash = await passwords.hash_password(_WORD)
     compared: list[str] = []
     matches = passwords._matches
 
@@ -47,11 +47,15 @@ async def test_no_account_costs_the_same_work_as_a_wrong_password(monkeypatch: p
         return matches(password, stored)
 
     monkeypatch.setattr(passwords, "_matches", counted)
-    for password, stored in (("wrong password", hashed), ("wrong password", None), ("w" * 100_000, hashed)):
+    for password, stored in (
+        ("wrong password", password_hash),
+        ("wrong password", None),
+        ("w" * 100_000, password_hash),
+    ):
         assert not await passwords.verify(password, stored)
 
     # The work of Argon2 depends only on its parameters. A measured time would also depend on other processes.
-    assert compared == [hashed.rpartition("$")[0].rpartition("$")[0]] * 3
+    assert compared == [password_hash.rpartition("$")[0].rpartition("$")[0]] * 3
 
 
 async def test_the_dummy_password_opens_no_missing_account() -> None:
@@ -112,9 +116,9 @@ async def test_a_passwords_length_is_that_of_what_is_kept(password: str) -> None
 
 async def test_a_long_password_may_be_typed_on_another_system() -> None:
     composed = "".join(chr(0xC0 + each % 20) for each in range(0, 150 * 7, 7))
-    hashed = await passwords.hash_password(composed)
+    password_hash = await passwords.hash_password(composed)
 
-    assert await passwords.verify(unicodedata.normalize("NFD", composed), hashed)
+    assert await passwords.verify(unicodedata.normalize("NFD", composed), password_hash)
 
 
 @pytest.mark.parametrize("password", ["4@8({[<3691!|70$5+%2" * 4, "%+$|!<[{(@" + "4836917052" * 7, "@1" * 200])
@@ -128,19 +132,19 @@ def test_no_password_has_many_ways_to_be_read(password: str) -> None:
 async def test_nothing_behind_a_password_is_left_unread() -> None:
     # Letters with three combining marks each, which count as one character: the maximum length of a typed password.
     typed = "".join(f"{letter}\u0313\u0300\u0345" for letter in random.Random(1).choices("\u03b1\u03b7\u03c9", k=200))
-    hashed = await passwords.hash_password(typed)
+    password_hash = await passwords.hash_password(typed)
 
     assert len(typed) == 800
-    assert await passwords.verify(typed, hashed)
-    assert not await passwords.verify(typed + "x", hashed)
+    assert await passwords.verify(typed, password_hash)
+    assert not await passwords.verify(typed + "x", password_hash)
     with pytest.raises(passwords.WeakPassword, match="801 characters"):
         await passwords.hash_password(typed + "x")
 
 
 async def test_a_password_that_is_hard_to_guess_is_one_whatever_is_known() -> None:
-    hashed = await passwords.hash_password("tinsel under a harbour", "ada.lovelace@northwind.example")
+    password_hash = await passwords.hash_password("tinsel under a harbour", "ada.lovelace@northwind.example")
 
-    assert await passwords.verify("tinsel under a harbour", hashed)
+    assert await passwords.verify("tinsel under a harbour", password_hash)
 
 
 @pytest.mark.parametrize("password", ["x" * 10, "x" * 200, "\U0001f511" * 10])

@@ -19,7 +19,7 @@ async def test_a_receiver_removed_during_a_delivery_gets_no_more_events(
     await post.emit("a", "b")
     lanes = Sender(post.outbox)
     await lanes.open()
-    await receiver.heard(1)
+    await receiver.wait_for_messages(1)
 
     async with post.outbox.database.transaction() as transaction:
         await receivers.remove(transaction, "north", webhook_id)
@@ -40,7 +40,7 @@ async def test_of_several_nodes_one_sends_to_a_receiver(
     async with AsyncExitStack() as nodes:
         for _ in range(4):
             await nodes.enter_async_context(sender.send_deliveries(post.outbox))
-        await receiver.heard(50)
+        await receiver.wait_for_messages(50)
 
     assert len(receiver.ids) == len(set(receiver.ids)) == 50
     assert receiver.most_open == 1
@@ -52,7 +52,7 @@ async def test_a_node_that_was_silent_for_too_long_changes_nothing(post: Observe
     await post.emit("a")
     silent = Sender(post.outbox)
     await silent.open()
-    await receiver.heard(1)
+    await receiver.wait_for_messages(1)
 
     with clock.fixed(clock.later(clock.now(), seconds=sender.LEASE_S + 1)):
         receiver.instead, receiver.status = "", 500

@@ -170,8 +170,8 @@ async def test_a_hanging_receiver_does_not_delay_others(
 
     lanes = Sender(post.outbox)
     await lanes.open()
-    await other.heard(20)
-    await receiver.heard(1)
+    await other.wait_for_messages(20)
+    await receiver.wait_for_messages(1)
 
     assert len(receiver.messages) == 1
     assert receiver.most_open == 1
@@ -308,8 +308,8 @@ async def test_a_replay_of_very_many_says_where_to_continue(
     for number in range(25):
         with clock.fixed(Instant(started + number * clock.SECOND)):
             await post.emit(f"things/{number}")
-    late = clock.later(started, seconds=60)
-    with clock.fixed(late):
+    late_time = clock.later(started, seconds=60)
+    with clock.fixed(late_time):
         await post.deliver()
         since: Instant | None = Instant(0)
         rounds = 0

@@ -8,7 +8,7 @@ import httpx
 from authlib.common.security import generate_token
 from authlib.integrations.httpx_client import AsyncOAuth2Client
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata, get_well_known_url
-from conversing import SCOPE, allowed, given, tell
+from conversing import SCOPE, allowed, read_input, tell
 
 Known = dict[str, Any]
 
@@ -30,8 +30,8 @@ async def ended(client: AsyncOAuth2Client, known: Known, server: Known) -> list[
 async def main(known: Known) -> None:
     """Run all steps."""
     async with httpx.AsyncClient() as http:
-        found = await http.get(get_well_known_url(known["root"], external=True))
-    server = AuthorizationServerMetadata(found.json())
+        response = await http.get(get_well_known_url(known["root"], external=True))
+    server = AuthorizationServerMetadata(response.json())
     server.validate()
     seen: dict[str, Any] = {"issuer": server["issuer"]}
     for way in ("client_secret_basic", "client_secret_post"):
@@ -51,4 +51,4 @@ async def main(known: Known) -> None:
     tell(**seen)
 
 
-asyncio.run(main(given()))
+asyncio.run(main(read_input()))

@@ -7,9 +7,9 @@ import requests
 from authlib.common.security import generate_token
 from authlib.integrations.requests_client import OAuth2Session
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata, get_well_known_url
-from conversing import SCOPE, allowed, given, tell
+from conversing import SCOPE, allowed, read_input, tell
 
-known = given()
+known = read_input()
 found = requests.get(get_well_known_url(known["root"], external=True), timeout=30).json()
 server = AuthorizationServerMetadata(found)
 server.validate()

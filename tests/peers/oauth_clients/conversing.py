@@ -7,7 +7,7 @@ from typing import Any
 SCOPE = "read:library"
 
 
-def given() -> dict[str, Any]:
+def read_input() -> dict[str, Any]:
     """The test's input: addresses, the client's credentials, the steps."""
     return json.loads(sys.argv[1])
 

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
-from conversing import allowed, given, tell
+from conversing import allowed, read_input, tell
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
@@ -114,4 +114,4 @@ async def main(known: dict[str, Any]) -> None:
     tell(requests=requests, **seen)
 
 
-asyncio.run(main(given()))
+asyncio.run(main(read_input()))

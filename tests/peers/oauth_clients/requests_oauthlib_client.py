@@ -3,12 +3,12 @@ revocation."""
 
 from typing import Any
 
-from conversing import SCOPE, allowed, given, tell
+from conversing import SCOPE, allowed, read_input, tell
 from oauthlib.oauth2 import BackendApplicationClient
 from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session
 
-known = given()
+known = read_input()
 seen: dict[str, Any] = {}
 ways: dict[str, dict[str, Any]] = {
     "client_secret_basic": {"auth": HTTPBasicAuth(known["client_id"], known["client_secret"])},

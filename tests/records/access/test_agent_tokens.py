@@ -74,7 +74,7 @@ async def test_unmask_shows_single_fields_where_the_person_has_the_right(office:
 
     assert "@" in lead["contact_email"]
     assert lead["contact_name"].startswith("PERSON_")
-    entry = await office.first("audit_entry", command="agent_token.create")
+    entry = await office.first_record("audit_entry", command="agent_token.create")
     assert "lead.contact_email" in str(entry["changes"])
 
 
@@ -118,14 +118,14 @@ async def test_only_callers_with_the_right_revoke_anothers_token(office: Office)
     await office.agent("bob")
     record = (await office.value("bob", "agent_token.list"))[0]
 
-    assert await office.refused("alice", "agent_token.revoke", id=record["id"]) == "no such record"
+    assert await office.refusal_of("alice", "agent_token.revoke", id=record["id"]) == "no such record"
     await office.value("root", "agent_token.revoke", id=record["id"])
 
 
 async def test_a_wildcard_means_what_the_person_may_do_at_each_moment(office: Office) -> None:
     agent = await office.agent("bob", "*")
     assert (await office.call(agent, "product.list", {})).status_code == 404
-    role = await office.first("role", title="clerk")
+    role = await office.first_record("role", title="clerk")
 
     grant = await office.value(
         "root", "grant.create", role=role["id"], model="product", commands="list", clear="sku,name"
@@ -139,9 +139,9 @@ async def test_a_wildcard_means_what_the_person_may_do_at_each_moment(office: Of
 async def test_placeholder_tokens_outlive_the_rotation_of_the_bearer_token(office: Office) -> None:
     first = await office.agent("bob", name="one", label="mailbot")
     second = await office.agent("bob", name="two", label="mailbot")
-    other = await office.agent("bob", name="three", label="another")
+    other_agent = await office.agent("bob", name="three", label="another")
 
-    seen = [await office.value(who, "party.list", limit=5) for who in (first, second, other)]
+    seen = [await office.value(who, "party.list", limit=5) for who in (first, second, other_agent)]
 
     assert seen[0] == seen[1]
     assert [row["name"] for row in seen[0]] != [row["name"] for row in seen[2]]
@@ -151,7 +151,7 @@ async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Off
     agent, own = await office.agent("alice", label="bot"), await office.agent("alice", label="own")
     tokens = {each["label"]: each["id"] for each in await office.all("agent_token", "alice")}
     session = (await office.value("bob", "session.list"))[0]
-    lead = await office.first("lead", "alice")
+    lead = await office.first_record("lead", "alice")
     plans = [await office.proposed(agent, "lead.delete", id=lead["id"]) for _ in range(2)]
     assert plans[0] == plans[1]
     rejected = await office.value("alice", "plan.reject", id=plans[0], reason="no")
@@ -176,9 +176,9 @@ async def test_ending_what_has_ended_changes_nothing(office: Office) -> None:
     token = next(each for each in await office.all("agent_token", "alice") if each["label"] == "bot")
     first = await office.value("alice", "agent_token.revoke", id=token["id"])
 
-    again = await office.value("alice", "agent_token.revoke", id=token["id"])
+    second_agent_token = await office.value("alice", "agent_token.revoke", id=token["id"])
 
-    assert again == first
+    assert second_agent_token == first
     ends = [{"field": "command", "op": "eq", "value": "agent_token.revoke"}]
     (entry,) = await office.value("root", "audit_entry.list", filter=ends)
     assert entry["changes"] == {"ended_at": [None, first["ended_at"]]}

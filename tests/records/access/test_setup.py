@@ -63,7 +63,7 @@ async def test_a_person_with_a_password_is_led_to_the_sign_in_page_if_it_exists(
         assert "If you have set your password with it, sign in." in page
         assert '<a href="/signin">Sign in</a>' in page
 
-    ada = await empty.first("user", await _signed_in(empty), username="ada")
+    ada = await empty.first_record("user", await _signed_in(empty), username="ada")
     again = (await empty.value("ada", "user.invite", id=ada["id"]))["link"].partition("token=")[2]
     without = (await empty.http.post("/setup", data={"token": again, "password": "another password"})).text
     assert (f"POST {ROOT_URL}/api/auth/login" in without, "<a " in without) == (True, False)
@@ -114,7 +114,7 @@ async def test_a_page_loads_nothing_and_cannot_be_framed(empty: Office) -> None:
 
 
 async def test_an_invitation_ends_the_sessions_of_before(office: Office) -> None:
-    bob = await office.first("user", username="bob")
+    bob = await office.first_record("user", username="bob")
     link = (await office.value("root", "user.invite", id=bob["id"]))["link"]
     assert (await office.call("bob", "lead.list", {"limit": 1})).status_code == 200
 
@@ -131,7 +131,7 @@ async def test_an_invitation_ends_the_sessions_of_before(office: Office) -> None
 
 async def test_a_new_password_leaves_the_agents_of_the_person_at_work(office: Office) -> None:
     agent = await office.agent("bob", "lead.list")
-    bob = await office.first("user", username="bob")
+    bob = await office.first_record("user", username="bob")
     link = (await office.value("root", "user.invite", id=bob["id"]))["link"]
     form = {"token": link.partition("token=")[2], "password": "another password"}
     assert (await office.http.post("/setup", data=form)).status_code == 200

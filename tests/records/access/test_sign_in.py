@@ -155,7 +155,7 @@ async def test_a_person_ends_only_their_own_other_sessions(office: Office) -> No
     assert len(mine) == 1
     others = next(each["id"] for each in sessions if each["id"] != mine[0]["id"])
 
-    assert await office.refused("alice", "session.revoke", id=others) == "no such record"
+    assert await office.refusal_of("alice", "session.revoke", id=others) == "no such record"
     await office.value("root", "session.revoke", id=mine[0]["id"])
     assert (await office.call("alice", "lead.list", {"limit": 1})).status_code == 401
 
@@ -164,7 +164,7 @@ async def test_switching_a_person_off_ends_sessions_and_agents_for_good_on_every
     office: Office, rooms: OfficeSettings
 ) -> None:
     agent = await office.agent("bob")
-    bob = (await office.first("user", username="bob"))["id"]
+    bob = (await office.first_record("user", username="bob"))["id"]
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
         transport = httpx.ASGITransport(app.create(other))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:

@@ -7,7 +7,7 @@ from tests.records.office import Office
 
 async def test_after_twenty_unknown_tokens_comes_429_and_the_audit_shows_it(office: Office) -> None:
     agent, other = await office.agent("alice", label="one"), await office.agent("alice", label="two")
-    lead = (await office.first("lead"))["id"]
+    lead = (await office.first_record("lead"))["id"]
     body = {"id": lead, "contact_email": "EMAIL_12345"}
     for _ in range(20):
         answer = await office.call(agent, "lead.update", body)

@@ -33,7 +33,7 @@ async def test_grants_add_up_and_the_most_visible_wins(office: Office) -> None:
 
     assert "@" in row["contact_email"]
     assert row["contact_name"].startswith("PERSON_")
-    new = await office.first("lead", stage="new")
+    new = await office.first_record("lead", stage="new")
     assert (await office.value("dan", "lead.qualify", id=new["id"]))["stage"] == "qualified"
 
 
@@ -43,9 +43,9 @@ async def test_a_row_rule_hides_every_other_record_from_every_command(office: Of
 
     rows = await office.value("dan", "lead.search", limit=5)
     assert rows["total"] == 200
-    counted = await office.value("dan", "lead.count_by", field="stage")
-    assert "lost" not in str(counted)
-    hidden = (await office.first("lead", stage="lost"))["id"]
+    counts = await office.value("dan", "lead.count_by", field="stage")
+    assert "lost" not in str(counts)
+    hidden = (await office.first_record("lead", stage="lost"))["id"]
     missing = "0" * 24
     for command, more in (
         ("get", {}), ("update", {"title": "x"}), ("delete", {}), ("qualify", {}), ("history", {}),
@@ -60,11 +60,11 @@ async def test_a_rule_may_refer_to_the_caller(office: Office) -> None:
     dan = await office.person("dan", {**LIST, "commands": "*", "clear": "*", "write": "*", "rows": rule})
 
     assert await office.all("lead", "dan") == []
-    made = await office.value("dan", "lead.create", title="mine")
+    lead = await office.value("dan", "lead.create", title="mine")
 
-    assert [each["id"] for each in await office.all("lead", "dan")] == [made["id"]]
+    assert [each["id"] for each in await office.all("lead", "dan")] == [lead["id"]]
     # The owner is a user whom dan sees: dan himself.
-    assert made["owner"] == dan
+    assert lead["owner"] == dan
 
 
 async def test_a_rule_with_today_in_it_means_the_present_day_from_call_to_call(office: Office) -> None:
@@ -74,7 +74,7 @@ async def test_a_rule_with_today_in_it_means_the_present_day_from_call_to_call(o
     lead = await office.value("alice", "lead.create", title="due", expected_close=clock.rfc3339(now)[:10])
 
     with clock.fixed(clock.later(now, seconds=-86_400)):
-        assert await office.refused("dan", "lead.get", id=lead["id"]) == "no such record"
+        assert await office.refusal_of("dan", "lead.get", id=lead["id"]) == "no such record"
     with clock.fixed(now):
         assert (await office.value("dan", "lead.get", id=lead["id"]))["title"] == "due"
 
@@ -93,20 +93,22 @@ async def test_a_ref_to_a_record_that_does_not_exist_for_the_caller_is_empty(off
         party = leads[row["id"]]["party"]
         assert row["party"] == (None if party in companies else party)
     lead = next(iter(leads))
-    refused = [await office.refused("dan", "lead.update", id=lead, party=each) for each in (min(companies), "0" * 24)]
+    refused = [
+        await office.refusal_of("dan", "lead.update", id=lead, party=each) for each in (min(companies), "0" * 24)
+    ]
     assert refused[0] == refused[1]
 
 
 async def test_a_revision_counts_only_visible_changes(office: Office) -> None:
     await office.person("dan", LIST)
-    lead = (await office.first("lead"))["id"]
+    lead = (await office.first_record("lead"))["id"]
     before = (await office.value("dan", "lead.get", id=lead))["revision"]
 
     await office.value("alice", "lead.update", id=lead, notes="not for dan")
 
     assert (await office.value("dan", "lead.get", id=lead))["revision"] == before
-    changed = await office.value("dan", "lead.update", id=lead, title="for dan", revision=before)
-    assert changed["revision"] == before + 1
+    changed_lead = await office.value("dan", "lead.update", id=lead, title="for dan", revision=before)
+    assert changed_lead["revision"] == before + 1
 
 
 async def test_restricted_fields_stay_with_their_roles_whatever_is_granted(office: Office) -> None:
@@ -118,7 +120,7 @@ async def test_restricted_fields_stay_with_their_roles_whatever_is_granted(offic
 
 
 async def test_a_grant_that_cannot_be_understood_is_refused_or_grants_nothing(office: Office) -> None:
-    role = (await office.first("role", title="clerk"))["id"]
+    role = (await office.first_record("role", title="clerk"))["id"]
     for broken in (
         {"model": "nothing", "commands": "get"},
         {"model": "lead", "commands": "fly"},
@@ -126,7 +128,7 @@ async def test_a_grant_that_cannot_be_understood_is_refused_or_grants_nothing(of
         {"model": "lead", "commands": "get", "rows": "stage = new"},
         {"model": "lead", "commands": "get", "rows": '[{"field": "stage", "op": "eq", "value": "sold"}]'},
     ):
-        assert "grant." in await office.refused("root", "grant.create", role=role, **broken), broken
+        assert "grant." in await office.refusal_of("root", "grant.create", role=role, **broken), broken
 
 
 async def test_a_setting_that_cannot_be_understood_is_refused(office: Office) -> None:
@@ -140,11 +142,11 @@ async def test_a_setting_that_cannot_be_understood_is_refused(office: Office) ->
         ("approval:lead.update", '{"when": {"field": "expected_revenue_minor", "op": "gt", "value": "x"}}'),
         ("approval:lead.update", '{"when": {"field": "stage", "op": "in", "value": "new"}}'),
     ):
-        assert "setting." in await office.refused("root", "setting.create", title=title, value=value), value
+        assert "setting." in await office.refusal_of("root", "setting.create", title=title, value=value), value
     large = '{"n": 2, "when": {"field": "expected_revenue_minor", "op": "gt", "value": 100000}}'
     await office.value("root", "setting.create", title="approval:lead.update", value=large)
 
 
 async def test_a_role_has_only_rights_that_there_are(office: Office) -> None:
-    assert "role.rights" in await office.refused("root", "role.create", title="x", rights="base.everything")
+    assert "role.rights" in await office.refusal_of("root", "role.create", title="x", rights="base.everything")
     await office.value("root", "role.create", title="x", rights="base.unmask")

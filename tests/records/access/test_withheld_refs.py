@@ -17,9 +17,9 @@ def refs(office: Office) -> list[tuple[Declared, list[str]]]:
     found: list[tuple[Declared, list[str]]] = []
     for model in office.service.records.registry.models.values():
         names = [name for name, each in model.fields.items() if isinstance(each, Ref) and each.target != model.name]
-        others = [name for name in names if (model.name, name) not in OWN]
-        if others and model.name not in PAGE_MODELS and {"get", "list"} <= set(model.commands):
-            found.append((model, others))
+        other_names = [name for name in names if (model.name, name) not in OWN]
+        if other_names and model.name not in PAGE_MODELS and {"get", "list"} <= set(model.commands):
+            found.append((model, other_names))
     return found
 
 
@@ -44,17 +44,17 @@ async def test_no_ref_to_a_model_that_is_not_read_is_shown_named_or_taken(office
 
 async def _is_unknown(office: Office, agent: str, model: Declared, name: str, rows: list[Any]) -> None:
     unknown = f"unknown field {model.name}.{name}"
-    assert await office.refused(agent, f"{model.name}.list", filter=[condition(name)]) == unknown
-    assert await office.refused(agent, f"{model.name}.search", order=[{"field": name}]) == unknown
+    assert await office.refusal_of(agent, f"{model.name}.list", filter=[condition(name)]) == unknown
+    assert await office.refusal_of(agent, f"{model.name}.search", order=[{"field": name}]) == unknown
     over_mcp = await McpDesk(office).result(tool(f"{model.name}__list", filter=[condition(name)]), agent)
     assert (over_mcp["isError"], unknown in over_mcp["content"][0]["text"]) == (True, True)
     if "count_by" in model.commands:
-        assert await office.refused(agent, f"{model.name}.count_by", field=name) == unknown
-        assert await office.refused(agent, f"{model.name}.export", filter=[condition(name)]) == unknown
+        assert await office.refusal_of(agent, f"{model.name}.count_by", field=name) == unknown
+        assert await office.refusal_of(agent, f"{model.name}.export", filter=[condition(name)]) == unknown
     if "update" in model.commands and rows:
         for value in (None, rows[0]["id"]):
-            said = await office.refused(agent, f"{model.name}.update", id=rows[0]["id"], **{name: value})
-            assert said == unknown
+            reason = await office.refusal_of(agent, f"{model.name}.update", id=rows[0]["id"], **{name: value})
+            assert reason == unknown
 
 
 async def _is_not_described(office: Office, agent: str, model: Declared, names: list[str]) -> None:
@@ -79,7 +79,7 @@ def _is_asked(model: Declared, name: str) -> bool:
 
 async def test_exports_history_and_plans_leave_the_ref_out(office: Office) -> None:
     agent = await office.agent("alice", "lead.*")
-    party = (await office.first("party"))["id"]
+    party = (await office.first_record("party"))["id"]
     lead = (await office.value("alice", "lead.create", title="x", party=party))["id"]
 
     head = (await office.value(agent, "lead.export", limit=1))["text"].splitlines()[0]
@@ -94,15 +94,15 @@ async def test_exports_history_and_plans_leave_the_ref_out(office: Office) -> No
 
 async def test_an_agent_learns_whose_its_own_plans_and_tokens_are(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "agent_token.list")
-    alice = (await office.first("user", username="alice"))["id"]
+    alice = (await office.first_record("user", username="alice"))["id"]
     plan = await office.proposed(agent, "lead.delete", id=(await office.value("alice", "lead.create", title="x"))["id"])
 
-    shown = await office.value(agent, "plan.get", id=plan)
+    shown_plan = await office.value(agent, "plan.get", id=plan)
     tokens = await office.value(agent, "agent_token.list")
 
-    assert shown["person"] == alice
-    assert "decided_by" not in shown
-    assert shown["agent_token"] in {each["id"] for each in tokens}
+    assert shown_plan["person"] == alice
+    assert "decided_by" not in shown_plan
+    assert shown_plan["agent_token"] in {each["id"] for each in tokens}
     assert {each["user"] for each in tokens} == {alice}
     narrow = await office.agent("alice", "lead.*", name="narrow")
     assert (await office.value(narrow, "plan.list")) == []
@@ -116,7 +116,7 @@ async def test_an_agent_learns_whose_its_own_plans_and_tokens_are(office: Office
 async def test_an_agent_that_reads_tokens_of_others_learns_only_of_its_own_person(office: Office) -> None:
     await office.agent("alice", "lead.*")
     agent = await office.agent("root", "agent_token.list")
-    root = (await office.first("user", username="root"))["id"]
+    root = (await office.first_record("user", username="root"))["id"]
 
     users = {each["user"] for each in await office.value(agent, "agent_token.list")}
 

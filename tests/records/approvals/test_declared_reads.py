@@ -75,11 +75,11 @@ class Order(Model):
 @pytest.fixture
 async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service with these models."""
-    async with inside.opened(database_url, tmp_path, Depot, Shelf, Label, Crate, Parcel, Order) as opened:
+    async with inside.open_service(database_url, tmp_path, Depot, Shelf, Label, Crate, Parcel, Order) as opened:
         yield opened
 
 
-async def made(yard: InProcessService, model: str, /, **values: object) -> str:
+async def create_record(yard: InProcessService, model: str, /, **values: object) -> str:
     """Create a record as a person, and return it."""
     return str((await yard.value(yard.administrator(), model, "create", **values))["id"])
 
@@ -90,10 +90,14 @@ async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
     yard: InProcessService, model: str, change: str
 ) -> None:
     root = await yard.member()
-    agent = await yard.caller_of(await yard.issued(root))
-    depot, other, label = await made(yard, "depot", title="a"), await made(yard, "depot", title="b"), ""
-    label = await made(yard, "label", title="l")
-    shelf = await made(yard, "shelf", title="s", depot=depot)
+    agent = await yard.caller_of(await yard.issue_agent_token(root))
+    depot, other, label = (
+        await create_record(yard, "depot", title="a"),
+        await create_record(yard, "depot", title="b"),
+        "",
+    )
+    label = await create_record(yard, "label", title="l")
+    shelf = await create_record(yard, "shelf", title="s", depot=depot)
     values: dict[str, Any] = {"title": "c", "depot": depot, "label": label}
     proposal = (await yard.service.dispatch.run(agent, agent.view.models[model], "create", values, "request")).value
     assert isinstance(proposal, Proposal)
@@ -124,27 +128,31 @@ async def ends(yard: InProcessService, person: Any, plan_id: str) -> str:
 
 async def test_an_action_insists_on_its_rules_and_takes_what_may_be_left_out(yard: InProcessService) -> None:
     root = yard.administrator()
-    full, free = await made(yard, "depot", title="a", room=0), await made(yard, "depot", title="b")
-    refused = await made(yard, "order", title="o", depot=full)
+    full, free = await create_record(yard, "depot", title="a", room=0), await create_record(yard, "depot", title="b")
+    refused = await create_record(yard, "order", title="o", depot=full)
     with pytest.raises(BadInput, match=r"order\.send is refused: it requires that depot\.room is greater than 0; make"):
         await yard.value(root, "order", "send", id=refused)
     with pytest.raises(BadInput, match="place is not nowhere"):
-        await yard.value(root, "order", "send", id=await made(yard, "order", title="o", depot=free), place="nowhere")
+        await yard.value(
+            root, "order", "send", id=await create_record(yard, "order", title="o", depot=free), place="nowhere"
+        )
     for given, place in (({}, "anywhere"), ({"place": None}, "anywhere"), ({"place": "here"}, "here")):
-        sent = await yard.value(root, "order", "send", id=await made(yard, "order", title="o", depot=free), **given)
+        sent = await yard.value(
+            root, "order", "send", id=await create_record(yard, "order", title="o", depot=free), **given
+        )
         assert (sent["place"], sent["state"]) == (place, "sent")
 
 
 async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard: InProcessService) -> None:
     everything = Grant(model="order", commands="*", clear="*", write="*")
     member = await yard.member()
-    token, user_id = await yard.issued(member), member.user_id
+    token, user_id = await yard.issue_agent_token(member), member.user_id
     seeing = await yard.agent("sees", everything, Grant(model="depot", clear="*"), user_id=user_id)
     blind = await yard.agent("blind", everything, Grant(model="depot", clear=("title",)), user_id=user_id)
     blind = replace(blind, credential_id=token)
     for room in (0, 9):
-        depot = await made(yard, "depot", title="a", room=room)
-        order = await made(yard, "order", title="o", depot=depot)
+        depot = await create_record(yard, "depot", title="a", room=room)
+        order = await create_record(yard, "order", title="o", depot=depot)
         view = blind.view.models["order"]
         proposal = (await yard.service.dispatch.run(blind, view, "send", {"id": order}, "request")).value
         assert isinstance(proposal, Proposal)
@@ -156,7 +164,7 @@ async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard
 
 
 async def test_a_refusal_names_what_was_sent_and_not_the_default_of_a_hidden_field(yard: InProcessService) -> None:
-    depot = await made(yard, "depot", title="a", room=0)
+    depot = await create_record(yard, "depot", title="a", room=0)
     parcel = Grant(model="parcel", commands="*", clear=("title", "depot"), write="*")
     blind = await yard.person(parcel, Grant(model="depot", clear="*"))
     seeing = await yard.person(replace(parcel, clear="*"), Grant(model="depot", clear="*"))

@@ -54,7 +54,7 @@ async def deliver(office: Office, later_s: float = 0, mail: Mail | None = None) 
         await emails.send_due(service.engine, service.callers, mail or service.records.mail)
 
 
-def sent(office: Office) -> list[tuple[str, str, str]]:
+def sent_emails(office: Office) -> list[tuple[str, str, str]]:
     """Return the e-mails in the outbox folder, the oldest first, as recipient, subject and text."""
     folder = Path(office.service.records.settings.data) / transports.OUTBOX_FOLDER
     found = [message_from_bytes(path.read_bytes(), policy=SMTP) for path in transports.messages(folder)[::-1]]
@@ -73,13 +73,13 @@ async def test_one_email_reports_all_plans_five_minutes_after_the_first(office: 
     await proposals(office, 3)
 
     await deliver(office, 4.9 * 60)
-    assert sent(office) == []
+    assert sent_emails(office) == []
     await deliver(office, 5.1 * 60)
     await deliver(office, 5.2 * 60)
     await deliver(office, 20 * 60)
 
-    assert sorted(each[0] for each in sent(office)) == ["alice@example.com", "root@example.com"]
-    for _, subject, text in sent(office):
+    assert sorted(each[0] for each in sent_emails(office)) == ["alice@example.com", "root@example.com"]
+    for _, subject, text in sent_emails(office):
         assert subject == "3 proposals wait for your approval"
         assert f"{ROOT_URL}/approvals" in text
 
@@ -92,13 +92,13 @@ async def test_a_restored_service_sends_no_email_until_it_is_resumed(office: Off
 
     await deliver(office, SOON_S)
     await deliver(office, 86_400)
-    assert sent(office) == []
+    assert sent_emails(office) == []
     async with database.transaction() as transaction:
         await outbox.resume(transaction)
     await deliver(office, 86_401)
 
-    assert sorted(each[0] for each in sent(office)) == ["alice@example.com", "root@example.com"]
-    assert {subject for _, subject, _ in sent(office)} == {"3 proposals wait for your approval"}
+    assert sorted(each[0] for each in sent_emails(office)) == ["alice@example.com", "root@example.com"]
+    assert {subject for _, subject, _ in sent_emails(office)} == {"3 proposals wait for your approval"}
 
 
 async def test_no_caller_is_informed_of_plans_they_may_not_approve(office: Office) -> None:
@@ -106,7 +106,7 @@ async def test_no_caller_is_informed_of_plans_they_may_not_approve(office: Offic
 
     await deliver(office, SOON_S)
 
-    told = {to for to, _, _ in sent(office)}
+    told = {to for to, _, _ in sent_emails(office)}
     assert told == {"alice@example.com", "root@example.com"}, "bob may not delete leads, and carol sees none"
 
 
@@ -118,7 +118,7 @@ async def test_hidden_values_do_not_change_an_email(office: Office) -> None:
 
     await deliver(office, SOON_S)
 
-    subjects = {to: subject for to, subject, _ in sent(office)}
+    subjects = {to: subject for to, subject, _ in sent_emails(office)}
     assert subjects["carol@example.com"] == "1 proposal waits for your approval"
     assert subjects["alice@example.com"] == "4 proposals wait for your approval"
     assert "bob@example.com" not in subjects
@@ -136,8 +136,8 @@ async def test_an_email_contains_counts_and_a_link_and_no_record_data(office: Of
 
     await deliver(office, SOON_S)
 
-    assert len(sent(office)) == 2
-    for _, subject, text in sent(office):
+    assert len(sent_emails(office)) == 2
+    for _, subject, text in sent_emails(office):
         assert "planted" not in (subject + text).lower()
         assert lead["id"] not in text
         assert "alice" not in text
@@ -150,7 +150,7 @@ async def test_a_plan_decided_before_the_email_is_not_reported(office: Office) -
 
     await deliver(office, SOON_S)
 
-    assert sent(office) == []
+    assert sent_emails(office) == []
 
 
 async def test_the_next_email_follows_the_next_plan_and_counts_all_plans(office: Office) -> None:
@@ -160,18 +160,18 @@ async def test_the_next_email_follows_the_next_plan_and_counts_all_plans(office:
 
     await deliver(office, 2 * SOON_S)
 
-    assert [subject for _, subject, _ in sent(office)][2:] == ["2 proposals wait for your approval"] * 2
+    assert [subject for _, subject, _ in sent_emails(office)][2:] == ["2 proposals wait for your approval"] * 2
 
 
 async def test_emails_use_the_persons_language_and_only_go_to_subscribers(office: Office) -> None:
-    alice, root = [await office.first("user", username=name) for name in ("alice", "root")]
+    alice, root = [await office.first_record("user", username=name) for name in ("alice", "root")]
     await office.value("root", "user.update", id=alice["id"], language="de")
     await office.value("root", "user.update", id=root["id"], letters="none")
     await proposals(office, 2)
 
     await deliver(office, SOON_S)
 
-    ((to, subject, text),) = sent(office)
+    ((to, subject, text),) = sent_emails(office)
     assert (to, subject) == ("alice@example.com", "2 Vorschläge warten auf Ihre Genehmigung")
     assert "Sehen Sie, was sich ändert" in text
 
@@ -183,19 +183,19 @@ async def test_two_nodes_send_one_email(office: Office, rooms: OfficeSettings) -
         with clock.fixed(clock.later(clock.now(), seconds=SOON_S)):
             await asyncio.gather(*(emails.send_due(each.engine, each.callers, each.records.mail) for each in nodes))
 
-    assert sorted(to for to, _, _ in sent(office)) == ["alice@example.com", "root@example.com"]
+    assert sorted(to for to, _, _ in sent_emails(office)) == ["alice@example.com", "root@example.com"]
 
 
 async def test_an_unaccepted_email_is_sent_again(office: Office) -> None:
     await proposals(office, 1)
 
     await deliver(office, SOON_S, RefusingMail())
-    assert sent(office) == []
+    assert sent_emails(office) == []
     await deliver(office, SOON_S + 250)
-    assert sent(office) == []
+    assert sent_emails(office) == []
     await deliver(office, SOON_S + 301)
 
-    assert len(sent(office)) == 2
+    assert len(sent_emails(office)) == 2
 
 
 async def test_a_node_that_dies_after_sending_repeats_at_most_one_email(office: Office) -> None:
@@ -204,19 +204,19 @@ async def test_a_node_that_dies_after_sending_repeats_at_most_one_email(office: 
     with pytest.raises(KeyboardInterrupt):
         await deliver(office, SOON_S, ExitingMail(office))
     await deliver(office, SOON_S)
-    assert len(sent(office)) == 2, "the other letter; what the dead node held is still held"
+    assert len(sent_emails(office)) == 2, "the other letter; what the dead node held is still held"
     await deliver(office, SOON_S + emails.LEASE_S + 1)
 
-    assert len(sent(office)) == 3
-    assert len({to for to, _, _ in sent(office)}) == 2
+    assert len(sent_emails(office)) == 3
+    assert len({to for to, _, _ in sent_emails(office)}) == 2
 
 
 async def test_a_plan_that_was_rolled_back_leaves_no_notice(office: Office) -> None:
     await office.agent("alice", name="agent")
-    lead = await office.first("lead")
+    lead = await office.first_record("lead")
 
     steps = [{"command": "lead.delete", "input": {"id": each}} for each in (lead["id"], "0" * 24)]
-    await office.refused("agent", "plan.propose", why="both or none", steps=steps)
+    await office.refusal_of("agent", "plan.propose", why="both or none", steps=steps)
 
     rows = await office.service.records.database.fetch("SELECT count(*) FROM plan_notice")
     assert rows == [(0,)]

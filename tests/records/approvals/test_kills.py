@@ -56,12 +56,12 @@ def _dies(rooms: OfficeSettings, request: KilledRequest, last: int) -> bool:
     }
     paths = f"{SOURCE}{os.pathsep}{SOURCE.parent}"
     command = [sys.executable, "-m", PROGRAM, json.dumps(asked)]
-    done = subprocess.run(
+    result = subprocess.run(
         command, env=environment(PYTHONPATH=paths), capture_output=True, text=True, check=False, timeout=60
     )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    assert done.returncode or done.stdout == "done", done.stdout
-    return done.returncode != 0
+    assert result.returncode in (0, -signal.SIGKILL), result.stderr
+    assert result.returncode or result.stdout == "done", result.stdout
+    return result.returncode != 0
 
 
 async def _sound(office: Office) -> None:
@@ -119,8 +119,8 @@ async def test_a_deletion_killed_between_any_two_statements_is_whole_or_not_ther
         assert last < MOST_STATEMENTS
     async with _opened(rooms) as office:
         assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "executed"
-        assert await office.refused("alice", "lead.get", id=lead["id"]) == "no such record"
-        assert await office.refused("alice", "activity.get", id=activity["id"]) == "no such record"
+        assert await office.refusal_of("alice", "lead.get", id=lead["id"]) == "no such record"
+        assert await office.refusal_of("alice", "activity.get", id=activity["id"]) == "no such record"
         await _sound(office)
     figures.update({"kills": kills, "halves": 0})
     assert kills > 3
@@ -131,19 +131,19 @@ async def test_a_post_killed_between_any_two_statements_takes_no_number(
 ) -> None:
     async with _opened(rooms) as office:
         first, second = [each["id"] for each in await office.all("invoice", "carol") if each["state"] == "draft"][:2]
-        known = {each["number"] for each in await office.all("invoice", "carol") if each["number"]}
+        numbers = {each["number"] for each in await office.all("invoice", "carol") if each["number"]}
     last, kills = 1, 0
     while _dies(rooms, KilledRequest("carol", "/api/invoice/post", {"id": first}), last):
         kills += 1
         last += 1 if is_full else EVERY
         assert last < MOST_STATEMENTS
     async with _opened(rooms) as office:
-        posted = await office.value("carol", "invoice.get", id=first)
+        posted_invoice = await office.value("carol", "invoice.get", id=first)
         after = await office.value("carol", "invoice.post", id=second)
         await _sound(office)
-    year = posted["number"][:4]
-    count = len([each for each in known if each.startswith(year)])
-    assert [posted["number"], after["number"]] == [f"{year}-{count + 1:06d}", f"{year}-{count + 2:06d}"]
+    year = posted_invoice["number"][:4]
+    count = len([each for each in numbers if each.startswith(year)])
+    assert [posted_invoice["number"], after["number"]] == [f"{year}-{count + 1:06d}", f"{year}-{count + 2:06d}"]
     figures.update({"kills": kills, "gaps": 0, "doubles": 0})
 
 

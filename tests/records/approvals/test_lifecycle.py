@@ -26,9 +26,9 @@ async def test_executed_and_a_repeat_answers_the_same(office: Office, agent: str
     plan_id, lead = await _plan(office, agent)
 
     first = await office.approve("alice", plan_id, note="fine")
-    again = await office.approve("root", plan_id)
+    second_approval = await office.approve("root", plan_id)
 
-    assert first.json() == again.json() == {
+    assert first.json() == second_approval.json() == {
         "denied": [],
         "value": {"plan_id": plan_id, "state": "executed", "result": {"id": lead}},
     }
@@ -39,7 +39,7 @@ async def test_executed_and_a_repeat_answers_the_same(office: Office, agent: str
 async def test_rejected_with_a_reason_that_the_proposer_reads(office: Office, agent: str) -> None:
     plan_id, lead = await _plan(office, agent)
 
-    assert "reason" in await office.refused("alice", "plan.reject", id=plan_id)
+    assert "reason" in await office.refusal_of("alice", "plan.reject", id=plan_id)
     await office.value("alice", "plan.reject", id=plan_id, reason="not now")
 
     assert (await office.value(agent, "plan.get", id=plan_id))["reason"] == "not now"
@@ -53,9 +53,9 @@ async def test_rejected_with_a_reason_that_the_proposer_reads(office: Office, ag
 
 async def test_withdrawn_by_its_proposer_alone(office: Office, agent: str) -> None:
     plan_id, _ = await _plan(office, agent)
-    other = await office.agent("alice", label="other")
+    other_agent = await office.agent("alice", label="other")
 
-    assert await office.refused(other, "plan.withdraw", id=plan_id) == "no such record"
+    assert await office.refusal_of(other_agent, "plan.withdraw", id=plan_id) == "no such record"
     await office.value(agent, "plan.withdraw", id=plan_id)
 
     assert await _state(office, plan_id) == "withdrawn"
@@ -63,9 +63,9 @@ async def test_withdrawn_by_its_proposer_alone(office: Office, agent: str) -> No
 
 async def test_expired_when_its_time_has_come(office: Office, agent: str) -> None:
     plan_id, lead = await _plan(office, agent)
-    later = clock.later(clock.now(), seconds=8 * 86400)
+    later_time = clock.later(clock.now(), seconds=8 * 86400)
 
-    with clock.fixed(later):
+    with clock.fixed(later_time):
         office.tokens["later"] = (
             await office.http.post("/api/auth/login", json={"username": "alice", "password": "countersign-demo"})
         ).json()["token"]
@@ -84,7 +84,7 @@ async def test_tending_ends_plans_whose_time_has_come(office: Office, agent: str
         await app.tend(office.service)
 
     assert await _state(office, plan_id) == "expired"
-    ended = await office.first("audit_entry", command="plan.expired")
+    ended = await office.first_record("audit_entry", command="plan.expired")
     assert ended["plan_id"] == plan_id
 
 
@@ -143,14 +143,14 @@ async def test_an_agent_that_gives_a_reason_with_a_command_is_shown_where_it_bel
     agent = await office.agent("alice", "lead.*", "plan.propose")
 
     for command in ("lead.delete", "lead.qualify", "lead.update"):
-        said = await office.refused(agent, command, id=lead, why="she asked")
-        assert said.startswith(f"unknown key why in {command}: ")
-        assert "plan.propose" in said
+        reason = await office.refusal_of(agent, command, id=lead, why="she asked")
+        assert reason.startswith(f"unknown key why in {command}: ")
+        assert "plan.propose" in reason
     steps = [{"command": "lead.delete", "input": {"id": lead}}]
     plan_id = await office.proposed(agent, "plan.propose", steps=steps, why="she asked")
 
     assert (await office.value("alice", "plan.get", id=plan_id))["why"] == "she asked"
-    assert "plan.propose" not in await office.refused("alice", "lead.update", id=lead, why="she asked")
+    assert "plan.propose" not in await office.refusal_of("alice", "lead.update", id=lead, why="she asked")
 
 
 async def test_a_caller_without_a_field_does_not_learn_that_it_changed(office: Office) -> None:
@@ -176,7 +176,7 @@ async def test_failed_when_the_agent_lost_its_token(office: Office, agent: str) 
 
 async def test_failed_when_a_reference_is_in_the_way_and_the_agent_does_not_learn_which(office: Office) -> None:
     agent = await office.agent("root", "party.*")
-    party = (await office.first("invoice"))["party"]
+    party = (await office.first_record("invoice"))["party"]
     plan_id = await office.proposed(agent, "party.delete", id=party)
 
     answer = await office.approve("root", plan_id)
@@ -195,8 +195,8 @@ async def test_only_who_could_run_the_command_decides_and_to_others_it_does_not_
         answer = await office.approve(who, plan_id)
         assert (answer.status_code, answer.json()) == (404, {"error": "not found"})
     for who in ("bob", "carol"):
-        assert await office.refused(who, "plan.get", id=plan_id) == "no such record"
-        assert await office.refused(who, "plan.reject", id=plan_id, reason="x") == "no such record"
+        assert await office.refusal_of(who, "plan.get", id=plan_id) == "no such record"
+        assert await office.refusal_of(who, "plan.reject", id=plan_id, reason="x") == "no such record"
     assert await _state(office, plan_id) == "pending"
 
 
@@ -238,7 +238,7 @@ async def test_a_hundred_plans_may_be_pending(office: Office, agent: str) -> Non
     for lead in leads[:100]:
         await office.proposed(agent, "lead.delete", id=lead["id"], cascade=True)
 
-    assert "100" in await office.refused(agent, "lead.delete", id=leads[100]["id"], cascade=True)
+    assert "100" in await office.refusal_of(agent, "lead.delete", id=leads[100]["id"], cascade=True)
 
 
 async def test_a_setting_asks_for_others_of_a_role_and_above_an_amount(office: Office, agent: str) -> None:
@@ -260,8 +260,8 @@ async def test_steps_are_approved_as_one_and_refer_to_what_earlier_ones_create(o
         {"command": "lead.create", "input": {"title": "For Ada", "party": {"$step": 0}}},
     ]
     plan_id = await office.proposed(agent, "plan.propose", steps=steps, why="she called")
-    shown = await office.value("alice", "plan.get", id=plan_id)
-    assert shown["input"]["steps"][1]["input"]["party"] == {"$step": 0}
+    shown_plan = await office.value("alice", "plan.get", id=plan_id)
+    assert shown_plan["input"]["steps"][1]["input"]["party"] == {"$step": 0}
 
     result = (await office.approve("alice", plan_id)).json()["value"]["result"]
 
@@ -284,11 +284,11 @@ async def test_steps_are_approved_as_one_and_refer_to_what_earlier_ones_create(o
 async def test_steps_that_cannot_be_are_refused(
     office: Office, agent: str, steps: list[tuple[str, dict[str, object]]]
 ) -> None:
-    await office.refused(agent, "plan.propose", steps=[{"command": name, "input": body} for name, body in steps])
+    await office.refusal_of(agent, "plan.propose", steps=[{"command": name, "input": body} for name, body in steps])
 
 
 async def test_all_steps_or_none(office: Office, agent: str) -> None:
-    lead = await office.first("lead", stage="new")
+    lead = await office.first_record("lead", stage="new")
     steps = [
         {"command": "lead.create", "input": {"title": "Beside"}},
         {"command": "lead.qualify", "input": {"id": lead["id"]}},

@@ -21,7 +21,7 @@ WITHIN_S = (0.05, 0.5)
 
 
 async def _drafts(office: Office, count: int) -> list[str]:
-    party = (await office.first("party"))["id"]
+    party = (await office.first_record("party"))["id"]
     found: list[str] = []
     for _ in range(count):
         invoice = (await office.value("carol", "invoice.create", party=party))["id"]

@@ -69,14 +69,14 @@ async def test_of_two_people_who_must_approve_both_are_needed_whatever_the_order
 
     assert {each.json()["value"]["state"] for each in alone} == {"pending"}
     assert [each["by"] for each in alone[0].json()["value"]["approvals"]] == ["alice"]
-    both = await asyncio.gather(*(office.approve(who, plan_id) for who in ("alice", "root", "alice", "root")))
-    assert "executed" in {each.json()["value"]["state"] for each in both}
+    results = await asyncio.gather(*(office.approve(who, plan_id) for who in ("alice", "root", "alice", "root")))
+    assert "executed" in {each.json()["value"]["state"] for each in results}
     assert await _audited(office, "lead.delete", plan_id) == 1
 
 
 async def _draft(office: Office) -> str:
     """Create an invoice that can be posted, and return its id."""
-    made = await office.value("carol", "invoice.create", party=(await office.first("party"))["id"])
+    made = await office.value("carol", "invoice.create", party=(await office.first_record("party"))["id"])
     line = {"description": "Work", "quantity": 1, "unit_price_minor": 100}
     await office.value("carol", "invoice_line.create", invoice=made["id"], **line)
     return str(made["id"])

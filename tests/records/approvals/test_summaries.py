@@ -78,7 +78,7 @@ async def test_more_than_twenty_records_are_of_high_risk(office: Office) -> None
 
 
 async def test_an_action_is_of_medium_risk_and_reads_as_a_sentence(office: Office, agent: str) -> None:
-    record_id = await lead(office, party=(await office.first("party"))["id"])
+    record_id = await lead(office, party=(await office.first_record("party"))["id"])
     await office.value("alice", "lead.qualify", id=record_id)
 
     found = await plan(office, "alice", await office.proposed(agent, "lead.win", id=record_id))
@@ -107,7 +107,7 @@ async def test_a_change_names_its_field_and_equal_changes_share_a_key(office: Of
 
 async def test_an_outgoing_payment_is_high_risk(office: Office) -> None:
     agent = await office.agent("carol", label="biller")
-    invoice = (await office.first("invoice", "carol", state="posted"))["id"]
+    invoice = (await office.first_record("invoice", "carol", state="posted"))["id"]
 
     plan_id = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=-500)
 
@@ -166,7 +166,7 @@ async def test_a_viewer_without_the_model_reads_neither_its_name_nor_its_fields(
 
 async def test_watching_counts_the_waiting_plans_and_those_of_high_risk(office: Office, agent: str) -> None:
     before = await office.value("alice", "plan.watch")
-    record_id = await lead(office, party=(await office.first("party"))["id"])
+    record_id = await lead(office, party=(await office.first_record("party"))["id"])
     await office.value("alice", "lead.qualify", id=record_id)
     await office.proposed(agent, "lead.win", id=record_id)
     await office.proposed(agent, "lead.delete", id=await lead(office))

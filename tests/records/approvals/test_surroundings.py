@@ -61,11 +61,11 @@ class RowCountingTransaction:
 @pytest.fixture
 async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service with these models."""
-    async with inside.opened(database_url, tmp_path, Depot, Shelf, Crate) as opened:
+    async with inside.open_service(database_url, tmp_path, Depot, Shelf, Crate) as opened:
         yield opened
 
 
-async def made(yard: InProcessService, model: str, /, **values: object) -> str:
+async def create_record(yard: InProcessService, model: str, /, **values: object) -> str:
     """Create a record as a person, and return its id."""
     return str((await yard.value(yard.administrator(), model, "create", **values))["id"])
 
@@ -83,8 +83,8 @@ async def looked_up(yard: InProcessService, depot: str, count: int) -> tuple[set
 
 
 async def test_commands_about_one_record_look_it_up_once(yard: InProcessService) -> None:
-    depot = await made(yard, "depot", title="a")
-    await made(yard, "shelf", title="s", depot=depot)
+    depot = await create_record(yard, "depot", title="a")
+    await create_record(yard, "shelf", title="s", depot=depot)
     (one,), found = await looked_up(yard, depot, 1)
     assert one
     assert await looked_up(yard, depot, 2_000) == ({one}, found)
@@ -95,12 +95,12 @@ async def test_many_records_that_refer_are_read_in_parts_and_each_counts(
     yard: InProcessService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dependents, "MAX_RECORDS", 3)
-    root, depot = yard.administrator(), await made(yard, "depot", title="a")
-    shelves = [await made(yard, "shelf", title="s", depot=depot) for _ in range(9)]
+    root, depot = yard.administrator(), await create_record(yard, "depot", title="a")
+    shelves = [await create_record(yard, "shelf", title="s", depot=depot) for _ in range(9)]
     seen = [await looked_up(yard, depot, 1)]
     await yard.value(root, "shelf", "update", id=shelves[8], title="x")
     seen.append(await looked_up(yard, depot, 1))
-    await made(yard, "shelf", title="s", depot=depot)
+    await create_record(yard, "shelf", title="s", depot=depot)
     seen.append(await looked_up(yard, depot, 1))
     await yard.value(root, "shelf", "delete", id=shelves[0])
     seen.append(await looked_up(yard, depot, 1))

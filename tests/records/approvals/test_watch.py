@@ -31,7 +31,7 @@ async def cursor_of(office: Office, who: str) -> int:
     return int((await office.value(who, "plan.watch"))["cursor"])
 
 
-async def told(office: Office, who: str, since: int, wanted: set[str]) -> int:
+async def watch_plans(office: Office, who: str, since: int, wanted: set[str]) -> int:
     """Watch until all these plans were reported, and return the last cursor."""
     missing = set(wanted)
     async with asyncio.timeout(30):
@@ -60,12 +60,12 @@ async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_reported(o
         await asyncio.wait([quick], timeout=0.5)
         since = await asyncio.create_task(cursor_of(office, "alice"))
 
-    await told(office, "alice", since, {slow, await quick})
+    await watch_plans(office, "alice", since, {slow, await quick})
 
 
 async def test_of_many_proposed_at_once_none_is_missed(office: Office, agent: str) -> None:
     leads = [await lead(office, f"{number}") for number in range(MANY)]
-    since = await told(office, "alice", 0, {await office.proposed(agent, "lead.delete", id=leads.pop())})
+    since = await watch_plans(office, "alice", 0, {await office.proposed(agent, "lead.delete", id=leads.pop())})
     proposing = [asyncio.create_task(office.proposed(agent, "lead.delete", id=each)) for each in leads]
     seen: list[str] = []
 
@@ -81,7 +81,7 @@ async def test_of_many_proposed_at_once_none_is_missed(office: Office, agent: st
 
 async def test_every_end_of_a_plan_is_reported(office: Office, agent: str) -> None:
     plans = [await office.proposed(agent, "lead.delete", id=await lead(office, f"{number}")) for number in range(4)]
-    since = await told(office, "alice", 0, set(plans))
+    since = await watch_plans(office, "alice", 0, set(plans))
 
     await office.approve("alice", plans[0])
     await office.value("alice", "plan.reject", id=plans[1], reason="no")
@@ -96,12 +96,12 @@ async def test_every_end_of_a_plan_is_reported(office: Office, agent: str) -> No
 
 
 async def test_a_cursor_does_not_show_the_changes_of_others(office: Office, agent: str) -> None:
-    other = await office.agent("alice", label="another")
+    other_agent = await office.agent("alice", label="another")
     watching = await office.agent("alice", label="watching")
     own = await office.proposed(watching, "lead.delete", id=await lead(office, "Own"))
-    since = await told(office, watching, 0, {own})
+    since = await watch_plans(office, watching, 0, {own})
 
-    await office.proposed(other, "lead.delete", id=await lead(office, "Of another"))
+    await office.proposed(other_agent, "lead.delete", id=await lead(office, "Of another"))
 
     counts = {"waiting": 1, "high": 1}
     assert await office.value(watching, "plan.watch", since=since) == {"plans": [], "cursor": since, **counts}
@@ -111,7 +111,7 @@ async def test_a_cursor_does_not_show_the_changes_of_others(office: Office, agen
 
 async def test_a_caller_whose_rights_change_during_the_wait_starts_again(office: Office, agent: str) -> None:
     plan_id = await office.proposed(agent, "lead.delete", id=await lead(office, "x"))
-    since = await told(office, "alice", 0, {plan_id})
+    since = await watch_plans(office, "alice", 0, {plan_id})
 
     waiting = asyncio.create_task(office.value("alice", "plan.watch", since=since, wait_s=20))
     while not waiting.done():

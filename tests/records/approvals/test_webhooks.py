@@ -25,7 +25,7 @@ async def receiver(office: Office) -> AsyncIterator[Receiver]:
         yield made
 
 
-async def told(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
+async def delivered_messages(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
     """Deliver the pending messages, and return the type and the subject of each."""
     before = len(receiver.messages)
     lanes = Sender(replace(changes.outbox_of(office.service.records), is_private=True))
@@ -45,7 +45,7 @@ async def test_each_step_of_a_plan_is_reported_once(office: Office, receiver: Re
     await office.value("agent", "plan.withdraw", id=third)
     with clock.fixed(clock.later(clock.now(), seconds=office.service.records.settings.plan_ttl_s + 1)):
         assert await decisions.expire_plans(office.service.engine) == 1
-        found = await told(office, receiver)
+        found = await delivered_messages(office, receiver)
 
     assert sorted(found) == sorted(
         [
@@ -66,7 +66,7 @@ async def test_messages_do_not_depend_on_the_values_of_records(office: Office, r
         await office.call("agent", "plan.propose", {
             "why": words, "steps": [{"command": "lead.delete", "input": {"id": lead["id"]}}],
         })
-        (message,) = [receiver.messages[-1]] if await told(office, receiver) else []
+        (message,) = [receiver.messages[-1]] if await delivered_messages(office, receiver) else []
         assert "planted" not in (json.dumps(message.headers) + message.body.decode()).lower()
         assert lead["id"] not in message.body.decode()
         shapes.append([*message.headers, str(len(message.body))])
@@ -77,6 +77,6 @@ async def test_messages_do_not_depend_on_the_values_of_records(office: Office, r
 async def test_a_refused_plan_is_not_reported(office: Office, receiver: Receiver) -> None:
     await office.agent("alice", name="agent")
 
-    await office.refused("agent", "lead.delete", id="0" * 24)
+    await office.refusal_of("agent", "lead.delete", id="0" * 24)
 
-    assert await told(office, receiver) == []
+    assert await delivered_messages(office, receiver) == []

@@ -12,7 +12,7 @@ async def test_the_audit_shows_an_agent_only_the_kind_of_a_plans_error(office: O
         {"model": "audit_entry", "commands": "get,list,search", "clear": "*"},
     )
     agent = await office.agent("dan", "*")
-    party_in_use = (await office.first("invoice"))["party"]
+    party_in_use = (await office.first_record("invoice"))["party"]
     plan = await office.proposed(agent, "party.delete", id=party_in_use)
     assert (await office.approve("root", plan)).status_code == 400
     about = [{"field": "record_id", "op": "eq", "value": plan}]

@@ -60,11 +60,11 @@ async def test_no_other_person_and_no_agent_finds_the_command(office: Office) ->
 
 
 async def test_a_caller_during_a_reading_gets_the_same_reading(office: Office) -> None:
-    told = await asyncio.gather(*(office.value("root", "audit_entry.verify") for _ in range(5)))
+    results = await asyncio.gather(*(office.value("root", "audit_entry.verify") for _ in range(5)))
 
     # On a busy machine, another call may start after the read has ended.
-    assert len({each["checked_at"] for each in told}) < len(told)
-    assert "unknown key since" in await office.refused("root", "audit_entry.verify", since="yesterday")
+    assert len({each["checked_at"] for each in results}) < len(results)
+    assert "unknown key since" in await office.refusal_of("root", "audit_entry.verify", since="yesterday")
 
 
 async def test_the_audit_is_exported_to_each_reader_as_it_is_listed_to_him(office: Office) -> None:
@@ -73,7 +73,7 @@ async def test_the_audit_is_exported_to_each_reader_as_it_is_listed_to_him(offic
 
     for who in ("root", "dan"):
         exported = await office.value(who, "audit_entry.export", limit=5000, content_type="application/x-ndjson")
-        listed = await office.value(who, "audit_entry.list", limit=5000)
+        listed_audit_entries = await office.value(who, "audit_entry.list", limit=5000)
 
-        assert [json.loads(line) for line in exported["text"].splitlines()] == listed
+        assert [json.loads(line) for line in exported["text"].splitlines()] == listed_audit_entries
         assert ("out of dan's sight" in exported["text"]) == (who == "root")

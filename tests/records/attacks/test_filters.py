@@ -10,14 +10,14 @@ async def _asked(office: Office, who: str, model: str, field: str) -> list[str]:
     """Return the errors of a filter and an order that use the field."""
     condition = {"field": field, "op": "contains", "value": "a"}
     return [
-        await office.refused(who, f"{model}.list", filter=[condition], limit=1),
-        await office.refused(who, f"{model}.search", order=[{"field": field}], limit=1),
+        await office.refusal_of(who, f"{model}.list", filter=[condition], limit=1),
+        await office.refusal_of(who, f"{model}.search", order=[{"field": field}], limit=1),
     ]
 
 
 async def test_an_agent_cannot_spell_out_error_or_digest_of_its_plan_by_filters(office: Office) -> None:
     agent = await office.agent("alice", "party.*", "plan.*")
-    plan = await office.proposed(agent, "party.delete", id=(await office.first("invoice"))["party"])
+    plan = await office.proposed(agent, "party.delete", id=(await office.first_record("invoice"))["party"])
     assert (await office.approve("root", plan)).status_code == 400
     assert (await office.value(agent, "plan.get", id=plan))["error"] == "refused"
     unknown = await _asked(office, agent, "plan", "nothing")
@@ -42,6 +42,6 @@ async def test_the_audit_does_not_tell_by_its_numbers_how_many_entries_are_hidde
         assert answer["value"]
         assert not {"lane", "number"} & set(answer["value"][0])
         assert {"audit_entry.lane", "audit_entry.number"} <= set(answer["denied"])
-    assert (await office.first("audit_entry"))["number"]
+    assert (await office.first_record("audit_entry"))["number"]
     entries = await office.value("root", "audit_entry.list", filter=[{"field": "fields", "op": "eq", "value": "title"}])
     assert all(each["fields"] == "title" for each in entries)

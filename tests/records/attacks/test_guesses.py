@@ -35,7 +35,7 @@ COMPUTED = ("same", "again", "titled", "whole", "remarked")
 @pytest.fixture
 async def cards(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without cards, once on SQLite and once on PostgreSQL."""
-    async with inside.opened(database_url, tmp_path, Card) as opened:
+    async with inside.open_service(database_url, tmp_path, Card) as opened:
         yield opened
 
 
@@ -56,40 +56,40 @@ async def test_a_guess_copied_by_an_action_does_not_get_the_token_of_an_existing
     agent = await office.agent("alice", "*")
     victim, clear = await first_lead(office, agent)
     for guess in (clear["contact_email"], WRONG):
-        mine = await office.value(agent, "lead.create", title="x", contact_name="A B", contact_email=guess)
-        plan = await office.proposed(agent, "lead.convert", id=mine["id"])
+        own_lead = await office.value(agent, "lead.create", title="x", contact_name="A B", contact_email=guess)
+        plan = await office.proposed(agent, "lead.convert", id=own_lead["id"])
         assert (await office.approve("alice", plan)).status_code == 200
 
-        party = (await office.value(agent, "lead.get", id=mine["id"]))["party"]
-        made = await office.value(agent, "party.get", id=party)
+        party = (await office.value(agent, "lead.get", id=own_lead["id"]))["party"]
+        created_party = await office.value(agent, "party.get", id=party)
 
         # The agent already knows that the values are equal, because it wrote both.
-        assert made["email"] == mine["contact_email"] != victim["contact_email"]
-        assert made["name"] == mine["contact_name"]
+        assert created_party["email"] == own_lead["contact_email"] != victim["contact_email"]
+        assert created_party["name"] == own_lead["contact_name"]
 
 
 async def test_a_value_that_an_action_copies_keeps_its_token(office: Office) -> None:
     agent = await office.agent("alice", "*")
     lead = await office.value("alice", "lead.create", title="x", contact_name="Ada Only", contact_email=WRONG)
-    seen = await office.value(agent, "lead.get", id=lead["id"])
+    seen_lead = await office.value(agent, "lead.get", id=lead["id"])
     plan = await office.proposed(agent, "lead.convert", id=lead["id"])
     assert (await office.approve("alice", plan)).status_code == 200
 
     party = (await office.value(agent, "lead.get", id=lead["id"]))["party"]
-    made = await office.value(agent, "party.get", id=party)
+    created_party = await office.value(agent, "party.get", id=party)
 
-    assert (made["name"], made["email"]) == (seen["contact_name"], seen["contact_email"])
+    assert (created_party["name"], created_party["email"]) == (seen_lead["contact_name"], seen_lead["contact_email"])
 
 
 async def test_a_guess_in_a_field_read_in_clear_is_not_confirmed_where_it_is_copied_to(office: Office) -> None:
     agent = await office.agent("root", "*", unmask=["lead.contact_phone"])
     victim = next(each for each in await office.all("party", agent) if each["phone"])
     clear = (await office.value("root", "party.get", id=victim["id"]))["phone"]
-    mine = await office.value(agent, "lead.create", title="x", contact_name="A B", contact_phone=clear)
-    plan = await office.proposed(agent, "lead.convert", id=mine["id"])
+    own_lead = await office.value(agent, "lead.create", title="x", contact_name="A B", contact_phone=clear)
+    plan = await office.proposed(agent, "lead.convert", id=own_lead["id"])
     assert (await office.approve("root", plan)).status_code == 200
 
-    party = (await office.value(agent, "lead.get", id=mine["id"]))["party"]
+    party = (await office.value(agent, "lead.get", id=own_lead["id"]))["party"]
 
     assert (await office.value(agent, "party.get", id=party))["phone"] != victim["phone"]
 
@@ -97,21 +97,21 @@ async def test_a_guess_in_a_field_read_in_clear_is_not_confirmed_where_it_is_cop
 async def test_the_next_token_of_a_label_does_not_confirm_what_the_last_one_guessed(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "party.get", label="mail", name="first")
     victim, clear = await first_lead(office, agent)
-    mine = await office.value(agent, "lead.create", title="x", contact_email=clear["contact_email"])
+    own_lead = await office.value(agent, "lead.create", title="x", contact_email=clear["contact_email"])
     token = next(each for each in await office.all("agent_token", "alice") if each["label"] == "mail")
     await office.value("alice", "agent_token.revoke", id=token["id"])
 
     later = await office.agent("alice", "lead.*", "party.get", label="mail", name="second")
 
-    guessed = (await office.value(later, "lead.get", id=mine["id"]))["contact_email"]
+    guessed = (await office.value(later, "lead.get", id=own_lead["id"]))["contact_email"]
     there = (await office.value(later, "lead.get", id=victim["id"]))["contact_email"]
-    assert len({guessed, there, mine["contact_email"], victim["contact_email"]}) == 4
-    (entry,) = await office.value(later, "lead.history", id=mine["id"])
+    assert len({guessed, there, own_lead["contact_email"], victim["contact_email"]}) == 4
+    (entry,) = await office.value(later, "lead.history", id=own_lead["id"])
     assert entry["changes"]["contact_email"] == [None, guessed]
     # The earlier tokens and the tokens of the agent's own text are invalid.
-    for old in (mine["contact_email"], victim["contact_email"]):
-        refused = await office.refused(later, "lead.update", id=mine["id"], contact_email=old)
-        assert refused == f"unknown token {old}"
+    for old in (own_lead["contact_email"], victim["contact_email"]):
+        reason = await office.refusal_of(later, "lead.update", id=own_lead["id"], contact_email=old)
+        assert reason == f"unknown token {old}"
 
 
 async def test_a_value_computed_from_a_guess_does_not_get_the_token_of_an_existing_value(
@@ -141,10 +141,10 @@ async def test_a_right_guess_and_a_wrong_one_change_what_is_computed_alike(
 
         after = await cards.value(agent, "card", "update", id=there["id"], name=guess, remark=guess)
 
-        changed = [name for name in ("name", "remark", *COMPUTED) if before[name] != after[name]]
-        assert changed == ["name", "remark", "same", "again", "whole", "remarked"]
+        changed_names = [name for name in ("name", "remark", *COMPUTED) if before[name] != after[name]]
+        assert changed_names == ["name", "remark", "same", "again", "whole", "remarked"]
         (entry, _) = await cards.value(agent, "card", "history", id=there["id"])
-        assert sorted(entry["changes"]) == sorted(changed)
+        assert sorted(entry["changes"]) == sorted(changed_names)
 
 
 async def test_a_value_that_others_derive_from_a_guess_does_not_share_a_token(

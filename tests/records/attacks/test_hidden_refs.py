@@ -17,12 +17,12 @@ async def two_leads(office: Office) -> tuple[str, str]:
     and one without a party."""
     await office.person("dan", DAN, PEOPLE_ALONE)
     await office.agent("dan", "*", name="agent")
-    party = (await office.first("party", kind="company"))["id"]
+    party = (await office.first_record("party", kind="company"))["id"]
     leads = [await office.value("root", "lead.create", title="x", party=each) for each in (party, None)]
     return leads[0]["id"], leads[1]["id"]
 
 
-def told(answer: httpx.Response | Any, lead: str) -> str:
+def without_lead_id(answer: httpx.Response | Any, lead: str) -> str:
     """Return the response without the id of the lead."""
     text = f"{answer.status_code} {answer.text}" if isinstance(answer, httpx.Response) else json.dumps(answer)
     return text.replace(lead, "LEAD")
@@ -32,7 +32,7 @@ async def test_a_plans_diff_shows_a_hidden_ref_like_an_empty_one(office: Office)
     said: list[str] = []
     for lead in await two_leads(office):
         plan = await office.proposed("agent", "lead.delete", id=lead)
-        said.append(told((await office.value("agent", "plan.get", id=plan))["diff"], lead))
+        said.append(without_lead_id((await office.value("agent", "plan.get", id=plan))["diff"], lead))
 
     assert said[0] == said[1]
 
@@ -41,7 +41,7 @@ async def test_history_shows_a_hidden_ref_like_an_empty_one(office: Office) -> N
     said: list[str] = []
     for lead in await two_leads(office):
         entries = await office.value("agent", "lead.history", id=lead)
-        said.append(told([each["changes"] for each in entries], lead))
+        said.append(without_lead_id([each["changes"] for each in entries], lead))
 
     assert said[0] == said[1]
 
@@ -53,7 +53,7 @@ async def test_a_guard_over_a_hidden_ref_is_judged_as_it_is_seen(office: Office)
         for lead in leads:
             if who == "agent":
                 await office.value("root", "lead.qualify", id=lead)
-            said.append(told(await office.call(who, "lead.win", {"id": lead}), lead))
+            said.append(without_lead_id(await office.call(who, "lead.win", {"id": lead}), lead))
         assert said == ['400 {"error":"lead.win is not allowed in this state"}'] * 2
 
 
@@ -65,7 +65,7 @@ async def test_a_guard_that_only_seems_to_hold_is_for_a_person_to_decide(office:
         {"model": "party", "commands": "get", "clear": "kind", "rows": rows},
     )
     agent = await office.agent("eve", "*")
-    seen = (await office.first("party", kind="person"))["id"]
+    seen = (await office.first_record("party", kind="person"))["id"]
     lead = await office.value("root", "lead.create", title="x", party=seen)
     await office.value("root", "lead.qualify", id=lead["id"])
 
@@ -74,7 +74,7 @@ async def test_a_guard_that_only_seems_to_hold_is_for_a_person_to_decide(office:
 
 async def test_a_guard_over_a_visible_ref_needs_no_approval(office: Office) -> None:
     agent = await office.agent("alice", "*")
-    party = (await office.first("party"))["id"]
+    party = (await office.first_record("party"))["id"]
     lead = await office.value("alice", "lead.create", title="x", party=party)
     await office.value("alice", "lead.qualify", id=lead["id"])
     await office.value("root", "setting.create", title="approval:lead.win", value='{"n": 0}')
@@ -90,7 +90,7 @@ async def test_emptying_a_hidden_ref_changes_nothing(office: Office) -> None:
         for lead in leads:
             before = await office.value(who, "lead.get", id=lead)
             after = await office.value(who, "lead.update", id=lead, party=None)
-            said.append(told([before, after, len(await office.value(who, "lead.history", id=lead))], lead))
+            said.append(without_lead_id([before, after, len(await office.value(who, "lead.history", id=lead))], lead))
         assert said[0] == said[1]
 
     assert (await office.value("root", "lead.get", id=leads[0]))["party"] == party
@@ -102,15 +102,19 @@ async def test_emptying_a_hidden_ref_is_not_proposed_either(office: Office) -> N
     for lead in await two_leads(office):
         plan = await office.proposed("agent", "lead.update", id=lead, party=None, title="y")
         assert (await office.approve("root", plan)).status_code == 200
-        shown = await office.value("agent", "plan.get", id=plan)
-        said.append(told([shown["input"], shown["diff"], await office.value("agent", "lead.get", id=lead)], lead))
+        shown_plan = await office.value("agent", "plan.get", id=plan)
+        said.append(
+            without_lead_id(
+                [shown_plan["input"], shown_plan["diff"], await office.value("agent", "lead.get", id=lead)], lead
+            )
+        )
 
     assert said[0] == said[1]
 
 
 async def test_emptying_a_ref_that_is_seen_empties_it(office: Office) -> None:
     agent = await office.agent("alice", "*")
-    party = (await office.first("party"))["id"]
+    party = (await office.first_record("party"))["id"]
     lead = await office.value("alice", "lead.create", title="x", party=party)
 
     assert (await office.value(agent, "lead.update", id=lead["id"], party=None))["party"] is None

@@ -11,7 +11,7 @@ LINES = {"model": "invoice_line", "commands": "get,list,update", "clear": "descr
 
 async def test_a_total_is_hidden_from_anyone_who_does_not_see_all_it_counts(office: Office) -> None:
     await office.person("dan", TOTALS, {**PAYMENTS, "rows": CARD})
-    invoice = await office.first("invoice", state="posted")
+    invoice = await office.first_record("invoice", state="posted")
     for who in ("dan", await office.agent("dan", "*")):
         before = await office.value(who, "invoice.get", id=invoice["id"])
         assert not {"paid_minor", "open_minor", "net_minor"} & set(before)
@@ -23,7 +23,7 @@ async def test_a_total_is_hidden_from_anyone_who_does_not_see_all_it_counts(offi
 async def test_a_total_is_seen_by_anyone_who_sees_all_it_counts(office: Office) -> None:
     await office.person("eve", TOTALS, PAYMENTS)
     narrow = await office.agent("eve", "invoice.*")
-    invoice = await office.first("invoice", state="posted")
+    invoice = await office.first_record("invoice", state="posted")
     for who in ("eve", narrow, "carol"):
         assert (await office.value(who, "invoice.get", id=invoice["id"]))["paid_minor"] == invoice["paid_minor"]
 
@@ -32,7 +32,7 @@ async def test_an_agent_does_not_learn_a_hidden_state_from_what_an_action_answer
     await office.person("dan", {"model": "lead", "commands": "get,list,qualify,propose,lose", "clear": "title"})
     agent = await office.agent("dan", "*")
     for stage in ("new", "won"):
-        lead = (await office.first("lead", stage=stage))["id"]
+        lead = (await office.first_record("lead", stage=stage))["id"]
         await office.proposed(agent, "lead.qualify", id=lead)
     stages = {"model": "lead", "commands": "get,list,propose", "clear": "title,stage"}
     await office.person("eve", stages)
@@ -51,24 +51,24 @@ async def test_a_fault_not_reported_at_the_proposal_is_found_at_the_approval(off
     for command in ("lead.propose", "lead.lose"):
         answer = await office.approve("alice", await office.proposed(agent, command, id=lead))
         assert (answer.status_code, answer.json()["state"]) == (400, "failed")
-    assert (await office.first("lead", id=lead))["stage"] == "qualified"
+    assert (await office.first_record("lead", id=lead))["stage"] == "qualified"
 
 
 async def test_an_agent_does_not_learn_from_a_line_whether_the_hidden_invoice_is_posted(office: Office) -> None:
     await office.person("dan", {"model": "invoice", "clear": "state", "commands": "get,list", "rows": CANCELLED}, LINES)
     agent = await office.agent("dan", "*")
     for state in ("draft", "posted"):
-        invoice = (await office.first("invoice", state=state))["id"]
-        line = (await office.first("invoice_line", invoice=invoice))["id"]
-        assert await office.refused(agent, "invoice.get", id=invoice) == "no such record"
+        invoice = (await office.first_record("invoice", state=state))["id"]
+        line = (await office.first_record("invoice_line", invoice=invoice))["id"]
+        assert await office.refusal_of(agent, "invoice.get", id=invoice) == "no such record"
         await office.proposed(agent, "invoice_line.update", id=line, description="x")
 
 
 async def test_an_agent_that_only_creates_does_not_learn_which_values_are_taken(office: Office) -> None:
-    taken = (await office.first("product"))["sku"]
+    taken_sku = (await office.first_record("product"))["sku"]
     for scopes in (("product.create",), ("product.create", "product.get")):
         agent = await office.agent("carol", *scopes, name=" and ".join(scopes))
-        for sku in (taken, "FREE-1"):
+        for sku in (taken_sku, "FREE-1"):
             await office.proposed(agent, "product.create", sku=sku, name="x", unit_price_minor=1)
     wide = await office.agent("carol", "product.create", "product.list", name="wide")
-    assert "unique" in await office.refused(wide, "product.create", sku=taken, name="x", unit_price_minor=1)
+    assert "unique" in await office.refusal_of(wide, "product.create", sku=taken_sku, name="x", unit_price_minor=1)

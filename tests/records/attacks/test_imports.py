@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 @pytest.mark.parametrize("cell", ["--5", "-", "5-", "- 5", "+5", "1_0", "٣", "9" * 19, "9" * 5000, "5.0", "0x5", "²"])
 async def test_a_cell_that_is_no_whole_number_is_an_error_of_its_row(office: Office, cell: str) -> None:
-    done = await office.value("alice", "lead.import", csv=f"title,expected_revenue_minor\nx,{cell}\n")
-    assert [(each["row"], "expected_revenue_minor" in each["error"]) for each in done["errors"]] == [(1, True)]
-    assert done["created"] == 0
+    report = await office.value("alice", "lead.import", csv=f"title,expected_revenue_minor\nx,{cell}\n")
+    assert [(each["row"], "expected_revenue_minor" in each["error"]) for each in report["errors"]] == [(1, True)]
+    assert report["created"] == 0
 
 
 @pytest.mark.parametrize("csv", ['title\n"x', "title,\nx,y", "title\nx,y", "title\n\0", "\0", ",\n", '"'])
@@ -47,8 +47,8 @@ async def test_a_broken_csv_is_refused_in_the_products_own_words(office: Office,
 
 async def test_an_agent_that_may_not_create_learns_the_scope_its_import_lacks(office: Office) -> None:
     agent = await office.agent("alice", "lead.import", name="narrow")
-    refused = await office.refused(agent, "lead.import", csv="title\nx\n")
-    assert refused.startswith("lead.import needs the scope lead.create too")
+    reason = await office.refusal_of(agent, "lead.import", csv="title\nx\n")
+    assert reason.startswith("lead.import needs the scope lead.create too")
     assert (await office.value(agent, "lead.import", csv="title\nx\n", dry_run=True))["rows"] == 1
     agent = await office.agent("alice", "lead.import", "lead.create", name="wide")
     plan = await office.proposed(agent, "lead.import", csv="title\nx\n")
@@ -66,11 +66,11 @@ async def turns_during(call: Awaitable[T]) -> tuple[T, int]:
             await asyncio.sleep(0)
             turns += 1
 
-    other = asyncio.create_task(others())
+    other_task = asyncio.create_task(others())
     try:
         return await call, turns
     finally:
-        other.cancel()
+        other_task.cancel()
 
 
 async def test_other_requests_are_served_while_a_large_import_is_checked(office: Office) -> None:
@@ -95,10 +95,10 @@ async def test_other_requests_are_served_between_the_checks_of_long_rows(office:
             await asyncio.sleep(0)
 
     watching = asyncio.create_task(watch())
-    done = await office.value(agent, "lead.import", csv=csv, dry_run=True)
+    report = await office.value(agent, "lead.import", csv=csv, dry_run=True)
     turns.append(loop.time())
     watching.cancel()
-    assert len(done["errors"]) == 8
+    assert len(report["errors"]) == 8
     # Without pauses between rows, the longest turn takes nearly the whole time. One row takes about an eighth of it.
     assert max(after - before for before, after in pairwise(turns)) < (turns[-1] - turns[0]) / 2
 
@@ -136,6 +136,6 @@ async def test_other_requests_are_served_during_the_work_on_a_plan_of_many_steps
 @pytest.mark.parametrize("lines", ["\n", "x\n"])
 async def test_of_too_many_lines_no_more_are_read_than_show_it(office: Office, lines: str) -> None:
     # The last line cannot be read, so the response contains no error for it.
-    refused = await office.refused("alice", "lead.import", csv="title\n" + lines * 200_000 + '"x', dry_run=True)
+    reason = await office.refusal_of("alice", "lead.import", csv="title\n" + lines * 200_000 + '"x', dry_run=True)
 
-    assert refused.startswith("csv may have ")
+    assert reason.startswith("csv may have ")

@@ -29,7 +29,7 @@ class Contact(Model):
 @pytest.fixture
 async def book(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """An empty address book, once on SQLite and once on PostgreSQL."""
-    async with inside.opened(database_url, tmp_path, Contact) as opened:
+    async with inside.open_service(database_url, tmp_path, Contact) as opened:
         yield opened
 
 
@@ -39,7 +39,7 @@ async def agent(book: InProcessService) -> Caller:
     return await book.agent("scout")
 
 
-async def answered(book: InProcessService, agent: Caller, **written: str) -> str:
+async def write_values(book: InProcessService, agent: Caller, **written: str) -> str:
     """Write these values, and return the response without tokens and ids."""
     try:
         made = await book.value(agent, "contact", "create", **written)
@@ -63,7 +63,7 @@ async def test_a_token_fits_or_not_whatever_the_length_of_its_value(
         for token in tokens:
             for room in LENGTHS:
                 padded = f"{'x' * (room - len(token) - 1)} {token}" if room else token
-                answers.append((await answered(book, agent, **{field: padded})).replace(token, "TOKEN"))
+                answers.append((await write_values(book, agent, **{field: padded})).replace(token, "TOKEN"))
         said.append(answers)
 
     assert said[0] == said[1]

@@ -18,8 +18,8 @@ async def test_history_and_plans_send_token_like_text_as_records_do(office: Offi
     assert title.startswith("ask LITERAL_")
     assert entry["changes"]["title"] == [None, title]
     assert {"title": title}.items() <= {each["field"]: each["before"] for each in diff}.items()
-    again = await office.value(agent, "lead.update", id=lead["id"], title=entry["changes"]["title"][1])
-    assert again["title"] == title
+    second_lead = await office.value(agent, "lead.update", id=lead["id"], title=entry["changes"]["title"][1])
+    assert second_lead["title"] == title
 
 
 async def test_a_plans_input_and_its_notes_hold_no_text_that_looks_like_a_token(office: Office) -> None:
@@ -30,11 +30,11 @@ async def test_a_plans_input_and_its_notes_hold_no_text_that_looks_like_a_token(
     plan = await office.proposed(agent, "lead.update", id=lead["id"], title=f"{title} again")
     assert (await office.approve("alice", plan, note='as EMAIL_12 said, {"EMAIL_13"}')).status_code == 200
 
-    shown = await office.value(agent, "plan.get", id=plan)
+    shown_plan = await office.value(agent, "plan.get", id=plan)
 
-    assert shown["input"]["title"] == f"{title} again"
-    assert shown["approvals"][0]["note"].startswith(f"as {title.removeprefix('ask ')} said")
-    assert "EMAIL_1" not in json.dumps(shown)
+    assert shown_plan["input"]["title"] == f"{title} again"
+    assert shown_plan["approvals"][0]["note"].startswith(f"as {title.removeprefix('ask ')} said")
+    assert "EMAIL_1" not in json.dumps(shown_plan)
     assert (await office.value("alice", "plan.get", id=plan))["approvals"][0]["note"].startswith("as EMAIL_12 said")
 
 

@@ -8,9 +8,9 @@ INVOICES = {"model": "invoice", "commands": "get,list,update,settle", "clear": "
 
 
 async def _paid_up(office: Office) -> dict[str, Any]:
-    invoice = await office.first("invoice", state="posted")
+    invoice = await office.first_record("invoice", state="posted")
     await office.value("carol", "payment.create", invoice=invoice["id"], amount_minor=invoice["open_minor"])
-    return await office.first("invoice", id=invoice["id"])
+    return await office.first_record("invoice", id=invoice["id"])
 
 
 async def test_an_update_that_moves_a_locked_record_changes_nothing_else_of_it(office: Office) -> None:
@@ -18,14 +18,14 @@ async def test_an_update_that_moves_a_locked_record_changes_nothing_else_of_it(o
     other = next(each["id"] for each in await office.all("party") if each["id"] != invoice["party"])
     for who in ("carol", await office.agent("carol", "*")):
         for change in ({"party": other}, {"due": "2030-01-01"}, {"notes": "changed after posting"}):
-            refused = await office.refused(who, "invoice.update", id=invoice["id"], state="paid", **change)
-            assert refused == "invoice.update is not allowed in this state: invoice is locked while state is not draft"
-    assert await office.first("invoice", id=invoice["id"]) == invoice
+            reason = await office.refusal_of(who, "invoice.update", id=invoice["id"], state="paid", **change)
+            assert reason == "invoice.update is not allowed in this state: invoice is locked while state is not draft"
+    assert await office.first_record("invoice", id=invoice["id"]) == invoice
     assert (await office.value("carol", "invoice.update", id=invoice["id"], state="paid"))["state"] == "paid"
 
 
 async def test_an_update_that_moves_an_open_record_changes_the_rest_of_it_too(office: Office) -> None:
-    lead = await office.first("lead", stage="new")
+    lead = await office.first_record("lead", stage="new")
     agent = await office.agent("alice", "lead.*")
-    changed = await office.value(agent, "lead.update", id=lead["id"], stage="qualified", title="and renamed")
-    assert (changed["stage"], changed["title"]) == ("qualified", "and renamed")
+    changed_lead = await office.value(agent, "lead.update", id=lead["id"], stage="qualified", title="and renamed")
+    assert (changed_lead["stage"], changed_lead["title"]) == ("qualified", "and renamed")

@@ -23,9 +23,9 @@ PLAIN = ("ada", "ada.lovelace", "ada_2", "a-b@mail.example", "a+b@mail.example",
 async def test_a_user_name_that_could_be_mistaken_is_refused_with_what_may_be_there(
     office: Office, name: str
 ) -> None:
-    assert "letters of one script" in await office.refused("root", "user.create", username=name)
-    bob = (await office.first("user", username="bob"))["id"]
-    assert "letters of one script" in await office.refused("root", "user.update", id=bob, username=name)
+    assert "letters of one script" in await office.refusal_of("root", "user.create", username=name)
+    bob = (await office.first_record("user", username="bob"))["id"]
+    assert "letters of one script" in await office.refusal_of("root", "user.update", id=bob, username=name)
 
 
 async def test_names_of_many_scripts_are_taken_each_by_itself(office: Office) -> None:
@@ -35,13 +35,13 @@ async def test_names_of_many_scripts_are_taken_each_by_itself(office: Office) ->
 
 async def test_a_user_name_in_another_case_is_the_same_name(office: Office) -> None:
     for name in ("Root", "ROOT", "Alice"):
-        assert "unique" in await office.refused("root", "user.create", username=name)
-    bob = (await office.first("user", username="bob"))["id"]
+        assert "unique" in await office.refusal_of("root", "user.create", username=name)
+    bob = (await office.first_record("user", username="bob"))["id"]
     assert (await office.value("root", "user.update", id=bob, username="Bob"))["username"] == "Bob"
 
 
 async def test_a_person_with_an_older_name_is_still_looked_after(office: Office) -> None:
-    bob = (await office.first("user", username="bob"))["id"]
+    bob = (await office.first_record("user", username="bob"))["id"]
     database = office.service.records.database
     async with database.transaction() as transaction:
         await transaction.run('UPDATE "user" SET username = $2 WHERE id = $1', bob, "bob the clerk")

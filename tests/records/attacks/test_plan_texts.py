@@ -8,11 +8,14 @@ from tests.records.office import Office
 WITHHELD = "[withheld]"
 
 
-async def proposed(office: Office) -> tuple[str, str]:
+async def propose_copy(office: Office) -> tuple[str, str]:
     """Let an agent of a person with more rights than alice propose a plan that copies a tax number into notes. Return
     the plan and the tax number in clear."""
     await office.person("dave", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
-    dave, accountant = await office.first("user", username="dave"), await office.first("role", title="accountant")
+    dave, accountant = (
+        await office.first_record("user", username="dave"),
+        await office.first_record("role", title="accountant"),
+    )
     await office.value("root", "user_role.create", user=dave["id"], role=accountant["id"])
     agent = await office.agent("dave", "*", name="agent")
     party = next(each for each in await office.all("party", agent) if each["tax_id"])
@@ -22,23 +25,23 @@ async def proposed(office: Office) -> tuple[str, str]:
 
 
 async def test_a_plan_shows_no_value_its_viewer_may_not_read_where_it_comes_from(office: Office) -> None:
-    plan, clear = await proposed(office)
+    plan, clear = await propose_copy(office)
 
     for who, is_shown in (("alice", False), ("dave", True), ("root", True)):
-        seen = await office.value(who, "plan.get", id=plan)
-        notes = next(each["after"] for each in seen["diff"] if each["field"] == "notes")
-        assert seen["input"]["notes"] == notes == (f"see {clear}" if is_shown else WITHHELD)
+        seen_plan = await office.value(who, "plan.get", id=plan)
+        notes = next(each["after"] for each in seen_plan["diff"] if each["field"] == "notes")
+        assert seen_plan["input"]["notes"] == notes == (f"see {clear}" if is_shown else WITHHELD)
     assert "NOTES_" in (await office.value("agent", "plan.get", id=plan))["input"]["notes"]
 
 
 async def test_a_plan_is_not_approved_blind(office: Office) -> None:
-    plan, clear = await proposed(office)
+    plan, clear = await propose_copy(office)
 
     assert (await office.approve("alice", plan)).status_code == 404
-    approved = await office.approve("dave", plan)
+    approval = await office.approve("dave", plan)
 
-    assert approved.status_code == 200
-    lead = approved.json()["value"]["result"]["id"]
+    assert approval.status_code == 200
+    lead = approval.json()["value"]["result"]["id"]
     assert (await office.value("dave", "lead.get", id=lead))["notes"] == f"see {clear}"
     for who in ("alice", "dave"):
         assert clear not in str(await office.value(who, "plan.get", id=plan))
@@ -51,16 +54,16 @@ async def test_anyone_who_sees_the_field_and_its_source_masked_may_approve(offic
     plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other["contact_email"])
 
     shown = (await office.value("bob", "plan.get", id=plan))["input"]["contact_email"]
-    approved = await office.approve("bob", plan)
+    approval = await office.approve("bob", plan)
 
     assert shown == (await office.value("bob", "lead.get", id=other["id"]))["contact_email"]
-    assert approved.status_code == 200
+    assert approval.status_code == 200
     assert (await office.value(agent, "lead.get", id=lead["id"]))["contact_email"] == other["contact_email"]
 
 
 async def test_a_value_that_no_record_holds_any_more_is_for_those_who_would_read_it_anywhere(office: Office) -> None:
-    plan, clear = await proposed(office)
-    party = await office.first("party", tax_id=clear)
+    plan, clear = await propose_copy(office)
+    party = await office.first_record("party", tax_id=clear)
     await office.value("carol", "party.update", id=party["id"], tax_id="XX1")
 
     seen: dict[str, Any] = {who: await office.value(who, "plan.get", id=plan) for who in ("alice", "dave", "root")}
@@ -78,6 +81,6 @@ async def test_a_linked_value_others_hold_is_no_more_shown_by_a_plan_that_was_de
     plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other["contact_email"])
     assert (await office.approve("alice", plan)).status_code == 200
 
-    shown = await office.value("alice", "plan.get", id=plan)
+    shown_plan = await office.value("alice", "plan.get", id=plan)
 
-    assert shown["input"]["contact_email"] == "[erased]"
+    assert shown_plan["input"]["contact_email"] == "[erased]"

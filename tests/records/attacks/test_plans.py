@@ -30,7 +30,7 @@ async def asks(office: Office, command: str, **policy: object) -> None:
 
 async def role(office: Office, title: str) -> str:
     """Return the id of a role."""
-    return str((await office.first("role", title=title))["id"])
+    return str((await office.first_record("role", title=title))["id"])
 
 
 async def lead(office: Office, **values: object) -> str:
@@ -55,24 +55,24 @@ async def test_a_right_guess_is_another_proposal_than_the_token(office: Office) 
 async def test_a_digest_cannot_be_made_from_guesses(office: Office) -> None:
     await office.person("dan", {"model": "product", "commands": "get,list,delete", "clear": "sku,name"})
     agent = await office.agent("dan", "product.*")
-    product = await office.first("product", "dan")
+    product = await office.first_record("product", "dan")
     plan = await office.proposed(agent, "product.delete", id=product["id"])
 
-    shown = (await office.value("dan", "plan.get", id=plan))["digest"]
+    digest = (await office.value("dan", "plan.get", id=plan))["digest"]
 
     ((kept, diff, effects),) = await office.service.records.database.fetch(
         "SELECT input, diff, effects FROM plan WHERE id = $1", plan
     )
     text = msgspec.json.encode([plan, *(msgspec.json.decode(each) for each in (kept, diff, effects))])
-    assert shown.startswith("sha256:")
-    assert shown != f"sha256:{hashlib.sha256(text).hexdigest()}"
+    assert digest.startswith("sha256:")
+    assert digest != f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
 async def test_an_agent_only_proposes_to_change_who_may_do_what(office: Office) -> None:
     agent = await office.agent("root", "*")
-    bob, administrator = (await office.first("user", username="bob"))["id"], await role(office, "administrator")
+    bob, administrator = (await office.first_record("user", username="bob"))["id"], await role(office, "administrator")
     await asks(office, "lead.update", n=2)
-    setting = (await office.first("setting"))["id"]
+    setting = (await office.first_record("setting"))["id"]
 
     await office.proposed(agent, "user_role.create", user=bob, role=administrator)
     await office.proposed(agent, "role.create", title="mine")
@@ -83,16 +83,16 @@ async def test_an_agent_only_proposes_to_change_who_may_do_what(office: Office) 
 
 async def test_an_agent_can_revoke_only_itself(office: Office) -> None:
     agent = await office.agent("alice", "session.*", "agent_token.*")
-    other = await office.agent("alice", "lead.get", label="other")
+    other_agent = await office.agent("alice", "lead.get", label="other")
     tokens = {each["label"]: each["id"] for each in await office.value(agent, "agent_token.list")}
     session = (await office.value(agent, "session.list"))[0]
 
     assert (await office.call(agent, "session.revoke", {"id": session["id"]})).status_code == 404
-    assert await office.refused(agent, "agent_token.revoke", id=tokens["other"]) == "no such record"
+    assert await office.refusal_of(agent, "agent_token.revoke", id=tokens["other"]) == "no such record"
     await office.value(agent, "agent_token.revoke", id=tokens["alice's agent"])
 
     assert (await office.call(agent, "session.list")).status_code == 401
-    assert (await office.call(other, "lead.get", {"id": await lead(office)})).status_code == 200
+    assert (await office.call(other_agent, "lead.get", {"id": await lead(office)})).status_code == 200
 
 
 async def test_an_update_that_moves_a_record_needs_what_an_update_needs(office: Office) -> None:
@@ -109,7 +109,10 @@ async def test_a_condition_of_approval_looks_at_what_is_computed(office: Office)
     await asks(office, "invoice_line.create", **high)
     await asks(office, "invoice_line.update", **high)
     agent = await office.agent("carol", "*")
-    line: dict[str, object] = {"invoice": (await office.first("invoice", state="draft"))["id"], "description": "x"}
+    line: dict[str, object] = {
+        "invoice": (await office.first_record("invoice", state="draft"))["id"],
+        "description": "x",
+    }
 
     await office.proposed(agent, "invoice_line.create", **line, quantity=1000, unit_price_minor=1_000_000)
     small = await office.value(agent, "invoice_line.create", **line, quantity=1, unit_price_minor=1)
@@ -131,7 +134,7 @@ async def test_every_group_of_a_batch_must_approve(office: Office) -> None:
     agent = await office.agent("root", "*")
     dave = await office.person("dave", {"model": "lead", "commands": "get,list,delete", "clear": "*"})
     await office.value("root", "user_role.create", user=dave, role=await role(office, "accountant"))
-    draft = (await office.first("invoice", state="draft"))["id"]
+    draft = (await office.first_record("invoice", state="draft"))["id"]
 
     plan = await propose(office, agent, ("lead.delete", {"id": await lead(office)}), ("invoice.post", {"id": draft}))
 
@@ -144,7 +147,7 @@ async def test_a_person_who_may_not_write_a_record_may_not_approve_its_plan(offi
     new = await lead(office)
     plan = await office.proposed(agent, "lead.update", id=new, expected_revenue_minor=424_242)
 
-    await office.refused("bob", "lead.update", id=new, expected_revenue_minor=424_242)
+    await office.refusal_of("bob", "lead.update", id=new, expected_revenue_minor=424_242)
 
     assert (await office.approve("bob", plan)).status_code == 404
     assert (await office.approve("alice", plan)).status_code == 200
@@ -158,7 +161,7 @@ async def test_an_approver_cannot_link_a_record_that_is_hidden_from_them(office:
         {"model": "party", "commands": "*", "clear": "*", "rows": '[{"field": "kind", "op": "eq", "value": "person"}]'},
     )
     agent = await office.agent("alice", "*")
-    company = (await office.first("party", kind="company"))["id"]
+    company = (await office.first_record("party", kind="company"))["id"]
 
     plan = await office.proposed(agent, "lead.update", id=await lead(office), party=company)
 
@@ -171,7 +174,7 @@ async def test_an_agent_that_may_no_longer_write_gets_nothing_carried_out(office
         "dan", {"model": "lead", "commands": "get,list,update", "clear": "title,stage", "write": "title"}
     )
     agent = await office.agent("dan", "lead.*")
-    grant = await office.first("grant", role=await role(office, "role of dan"))
+    grant = await office.first_record("grant", role=await role(office, "role of dan"))
     for change in ({"write": None}, {"write": "title", "rows": '[{"field": "stage", "op": "eq", "value": "lost"}]'}):
         await office.value("root", "grant.update", id=grant["id"], write="title", rows=None)
         plan = await office.proposed(agent, "lead.update", id=await lead(office), title="new title")
@@ -201,8 +204,8 @@ async def test_a_deletion_takes_no_more_than_was_shown(office: Office) -> None:
 
 async def test_records_locked_with_a_record_are_part_of_the_shown_plan(office: Office) -> None:
     agent = await office.agent("carol", "*")
-    draft = (await office.first("invoice", state="draft"))["id"]
-    line = await office.first("invoice_line", invoice=draft)
+    draft = (await office.first_record("invoice", state="draft"))["id"]
+    line = await office.first_record("invoice_line", invoice=draft)
     plan = await office.proposed(agent, "invoice.post", id=draft)
 
     await office.value(agent, "invoice_line.update", id=line["id"], description="something else altogether")
@@ -281,8 +284,8 @@ async def test_nothing_changes_between_the_last_look_and_the_execution(
 
 async def test_everyone_who_decided_on_a_plan_sees_why_it_failed(office: Office) -> None:
     agent = await office.agent("alice", "party.*", "plan.*")
-    used = (await office.first("invoice"))["party"]
-    plan = await office.proposed(agent, "party.delete", id=used)
+    used_party = (await office.first_record("invoice"))["party"]
+    plan = await office.proposed(agent, "party.delete", id=used_party)
 
     answer = await office.approve("root", plan)
 

@@ -15,17 +15,17 @@ TICKETS = {"model": "ticket", "commands": "get,list,update", "clear": "subject,s
 
 
 async def _role(office: Office, title: str) -> str:
-    return str((await office.first("role", title=title))["id"])
+    return str((await office.first_record("role", title=title))["id"])
 
 
 async def _user(office: Office, name: str) -> str:
-    return str((await office.first("user", username=name))["id"])
+    return str((await office.first_record("user", username=name))["id"])
 
 
 @pytest.mark.parametrize("name", ["root", "carol"])
 async def test_a_manager_gets_no_link_for_a_person_with_more_rights(office: Office, name: str) -> None:
     await office.person("hr", USERS)
-    assert "more rights than you" in await office.refused("hr", "user.invite", id=await _user(office, name))
+    assert "more rights than you" in await office.refusal_of("hr", "user.invite", id=await _user(office, name))
 
 
 async def test_a_manager_invites_people_without_roles_and_people_of_its_own_role(office: Office) -> None:
@@ -65,21 +65,21 @@ async def test_a_link_ends_when_its_maker_no_longer_has_all_that_the_person_has(
 async def test_titles_that_modules_know_are_neither_taken_nor_given(office: Office, title: str) -> None:
     await office.person("hr", ROLES)
     for who in ("hr", "root"):
-        assert "title" in await office.refused(who, "role.update", id=await _role(office, title), title="old")
+        assert "title" in await office.refusal_of(who, "role.update", id=await _role(office, title), title="old")
         own = await _role(office, "role of hr")
-        assert "title" in await office.refused(who, "role.update", id=own, title=title)
+        assert "title" in await office.refusal_of(who, "role.update", id=own, title=title)
     await office.value("root", "role.delete", id=await _role(office, title), cascade=True)
-    assert "title" in await office.refused("hr", "role.create", title=title)
+    assert "title" in await office.refusal_of("hr", "role.create", title=title)
     assert (await office.call("hr", "invoice.list", {"limit": 1})).status_code == 404
 
 
 async def test_a_title_by_which_a_setting_asks_for_approval_is_not_taken(office: Office) -> None:
     await office.person("hr", ROLES, MEMBERS)
     await office.value("root", "setting.create", title="approval:lead.delete", value='{"group": "treasurers"}')
-    assert "title" in await office.refused("hr", "role.create", title="treasurers")
+    assert "title" in await office.refusal_of("hr", "role.create", title="treasurers")
     role = await office.value("root", "role.create", title="treasurers")
     hr = await _user(office, "hr")
-    assert "more than you have" in await office.refused("hr", "user_role.create", user=hr, role=role["id"])
+    assert "more than you have" in await office.refusal_of("hr", "user_role.create", user=hr, role=role["id"])
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ async def test_no_person_grants_more_than_they_have(office: Office, grant: dict[
     leads = {"model": "lead", "commands": "get,list", "clear": "title,owner", "rows": OWN_LEADS}
     await office.person("hr", GRANTS, ROLES, TICKETS, leads)
     role = (await office.value("hr", "role.create", title="new"))["id"]
-    assert "more than you have" in await office.refused("hr", "grant.create", role=role, **grant)
+    assert "more than you have" in await office.refusal_of("hr", "grant.create", role=role, **grant)
     less = {"model": "ticket", "commands": "get,list", "clear": "subject"}
-    own = await office.value("hr", "grant.create", role=role, **less)
-    assert "more than you have" in await office.refused("hr", "grant.update", id=own["id"], **grant)
+    own_grant = await office.value("hr", "grant.create", role=role, **less)
+    assert "more than you have" in await office.refusal_of("hr", "grant.update", id=own_grant["id"], **grant)
     await office.value("hr", "grant.create", role=role, **leads)
     assert await office.value("root", "grant.create", role=role, **grant)
 
@@ -117,20 +117,22 @@ async def test_no_person_gives_a_role_with_more_rights_than_their_own(office: Of
     hr = await office.person("hr", MEMBERS, ROLES, TICKETS)
     for title in ("administrator", "accountant", "clerk", "sales_manager"):
         role = await _role(office, title)
-        assert "more than you have" in await office.refused("hr", "user_role.create", user=hr, role=role)
+        assert "more than you have" in await office.refusal_of("hr", "user_role.create", user=hr, role=role)
     wide = await office.value("root", "role.create", title="wide")
     await office.value("root", "grant.create", role=wide["id"], model="ticket", commands="get,delete", clear="subject")
-    assert "more than you have" in await office.refused("hr", "user_role.create", user=hr, role=wide["id"])
+    assert "more than you have" in await office.refusal_of("hr", "user_role.create", user=hr, role=wide["id"])
     narrow = await office.value("hr", "role.create", title="narrow")
-    mine = await office.value("hr", "user_role.create", user=hr, role=narrow["id"])
-    assert "more than you have" in await office.refused("hr", "user_role.update", id=mine["id"], role=wide["id"])
+    own_user_role = await office.value("hr", "user_role.create", user=hr, role=narrow["id"])
+    assert "more than you have" in await office.refusal_of(
+        "hr", "user_role.update", id=own_user_role["id"], role=wide["id"]
+    )
 
 
 async def test_no_person_gives_a_right_that_they_lack(office: Office) -> None:
     await office.person("hr", ROLES, MEMBERS)
     own = await _role(office, "role of hr")
-    assert "more than you have" in await office.refused("hr", "role.update", id=own, rights="base.unmask")
-    assert "more than you have" in await office.refused("hr", "role.create", title="new", rights="base.unmask")
+    assert "more than you have" in await office.refusal_of("hr", "role.update", id=own, rights="base.unmask")
+    assert "more than you have" in await office.refusal_of("hr", "role.create", title="new", rights="base.unmask")
     await office.value("hr", "role.update", id=own, description="as before")
 
 
@@ -138,10 +140,10 @@ async def test_rows_bind_what_is_made_and_what_a_change_leaves(office: Office) -
     await office.person("hr", {**GRANTS, "rows": ROWS_OF_TICKETS}, ROLES, TICKETS)
     own = await _role(office, "role of hr")
     ticket = {"commands": "get,list", "clear": "subject"}
-    assert await office.refused("hr", "grant.create", role=own, model="lead", **ticket) == "no such record"
-    made = await office.value("hr", "grant.create", role=own, model="ticket", **ticket)
-    assert await office.refused("hr", "grant.update", id=made["id"], model="lead") == "no such record"
-    assert (await office.first("grant", id=made["id"]))["model"] == "ticket"
+    assert await office.refusal_of("hr", "grant.create", role=own, model="lead", **ticket) == "no such record"
+    grant = await office.value("hr", "grant.create", role=own, model="ticket", **ticket)
+    assert await office.refusal_of("hr", "grant.update", id=grant["id"], model="lead") == "no such record"
+    assert (await office.first_record("grant", id=grant["id"]))["model"] == "ticket"
 
 
 async def test_records_are_neither_made_for_others_nor_given_away_beyond_the_rows(office: Office) -> None:
@@ -153,10 +155,10 @@ async def test_records_are_neither_made_for_others_nor_given_away_beyond_the_row
     for who in ("ann", agent):
         lead = await office.value(who, "lead.create", title="mine")
         assert lead["owner"] == ann
-        assert await office.refused(who, "lead.create", title="x", owner=alice) == "no such record"
-        assert await office.refused(who, "lead.update", id=lead["id"], owner=alice) == "no such record"
+        assert await office.refusal_of(who, "lead.create", title="x", owner=alice) == "no such record"
+        assert await office.refusal_of(who, "lead.update", id=lead["id"], owner=alice) == "no such record"
         moved = {"stage": "qualified", "owner": alice}
-        assert await office.refused(who, "lead.update", id=lead["id"], **moved) == "no such record"
+        assert await office.refusal_of(who, "lead.update", id=lead["id"], **moved) == "no such record"
         assert (await office.value(who, "lead.update", id=lead["id"], stage="qualified"))["stage"] == "qualified"
     csv = f"title,owner\nx,{alice}\n"
     assert (await office.value("ann", "lead.import", csv=csv))["errors"][0]["error"] == "no such record"

@@ -11,9 +11,11 @@ async def leads_of(office: Office) -> tuple[dict[str, Any], str]:
     """Return a lead of alice as her agent sees it, and a lead of ann, who sees only her own leads."""
     ann = await office.person("ann", {"model": "lead", "commands": "*", "clear": "*", "write": "*", "rows": OWN})
     await office.agent("alice", "*", name="agent")
-    mine = await office.value("alice", "lead.create", title="x", contact_name="Ada One", contact_email="a@one.example")
+    own_lead = await office.value(
+        "alice", "lead.create", title="x", contact_name="Ada One", contact_email="a@one.example"
+    )
     hers = await office.value("root", "lead.create", title="of ann", owner=ann)
-    return await office.value("agent", "lead.get", id=mine["id"]), hers["id"]
+    return await office.value("agent", "lead.get", id=own_lead["id"]), hers["id"]
 
 
 async def test_a_copy_to_a_record_that_others_see_is_proposed(office: Office) -> None:
@@ -28,15 +30,15 @@ async def test_a_copy_to_a_record_that_others_see_is_proposed(office: Office) ->
 async def test_a_copy_within_one_record_is_made_at_once(office: Office) -> None:
     mine, _ = await leads_of(office)
 
-    changed = await office.value("agent", "lead.update", id=mine["id"], notes=f"Ask {mine['contact_name']}")
+    changed_lead = await office.value("agent", "lead.update", id=mine["id"], notes=f"Ask {mine['contact_name']}")
 
-    assert "NOTES_" in changed["notes"]
+    assert "NOTES_" in changed_lead["notes"]
 
 
 async def test_a_copy_to_a_record_that_the_same_people_see_is_made_at_once(office: Office) -> None:
     agent = await office.agent("alice", "*")
     mine, other = await office.value(agent, "lead.list", limit=2)
 
-    changed = await office.value(agent, "lead.update", id=other["id"], contact_email=mine["contact_email"])
+    changed_lead = await office.value(agent, "lead.update", id=other["id"], contact_email=mine["contact_email"])
 
-    assert changed["contact_email"] == mine["contact_email"]
+    assert changed_lead["contact_email"] == mine["contact_email"]

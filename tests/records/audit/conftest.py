@@ -28,7 +28,7 @@ CREATE INDEX audit_entry_record_id ON audit_entry (record_id, id);
 
 
 @asynccontextmanager
-async def opened(url: str, *, pool: int = 10) -> AsyncGenerator[Database]:
+async def open_audit_database(url: str, *, pool: int = 10) -> AsyncGenerator[Database]:
     """Open a database with the tables of the audit and empty lanes."""
     database = await open_database(url, schema="office", pool=pool, reserve_bytes=0)
     try:
@@ -43,7 +43,7 @@ async def opened(url: str, *, pool: int = 10) -> AsyncGenerator[Database]:
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """An open database with the tables of the audit and empty lanes."""
-    async with opened(database_url) as database:
+    async with open_audit_database(database_url) as database:
         yield database
 
 
@@ -70,7 +70,7 @@ def entry(number: int = 1, *, agent: str | None = None) -> ChainEntry:
     )
 
 
-async def fill(database: Database, chain: Chain, entries: int, *, each: int = 1) -> None:
+async def append_entries(database: Database, chain: Chain, entries: int, *, each: int = 1) -> None:
     """Append this number of entries, with `each` entries in one transaction. On PostgreSQL, five transactions run at a
     time."""
 

@@ -11,7 +11,7 @@ import pytest
 from countersign.kernel.database.port import ConstraintViolation, Database
 from countersign.records.audit.chain import COLUMNS, Chain, Head, HeadSigner, entry_hash
 from countersign.records.audit.verify import verify
-from tests.records.audit.conftest import SECRET, counts, entry, faults, fill, lanes, opened
+from tests.records.audit.conftest import SECRET, append_entries, counts, entry, faults, lanes, open_audit_database
 
 
 class TransactionAborted(Exception):
@@ -45,13 +45,13 @@ async def test_entries_of_one_transaction_stand_in_one_lane_in_their_order(datab
 
 
 async def test_a_rolled_back_entry_leaves_no_gap(database: Database, chain: Chain):
-    await fill(database, chain, 2)
+    await append_entries(database, chain, 2)
 
     with suppress(TransactionAborted):
         async with database.transaction() as transaction:
             await chain.append(transaction, entry(3))
             raise TransactionAborted
-    await fill(database, chain, 2)
+    await append_entries(database, chain, 2)
 
     report = await verify(database, SECRET)
     assert (report.entries, report.is_intact) == (4, True)
@@ -69,7 +69,7 @@ async def test_a_savepoint_rolled_back_leaves_no_gap(database: Database, chain: 
                 await chain.append(transaction, entry(3))
                 raise TransactionAborted
         await chain.append(transaction, entry(4))
-    await fill(database, chain, 3)
+    await append_entries(database, chain, 3)
 
     report = await verify(database, SECRET)
     assert (report.entries, report.is_intact) == (5, True)
@@ -79,7 +79,7 @@ async def test_another_process_may_append_to_the_same_lanes(database: Database, 
     others = [chain, Chain(database.dialect, SECRET), Chain(database.dialect, SECRET)]
 
     for turn in range(12):
-        await fill(database, others[turn % 3], 7)
+        await append_entries(database, others[turn % 3], 7)
 
     report = await verify(database, SECRET)
     assert (report.entries, report.is_intact) == (84, True)
@@ -111,7 +111,7 @@ async def test_many_transactions_at_once_some_rolled_back_leave_no_gap(database:
 @pytest.fixture
 async def wide(postgres_url: str) -> AsyncIterator[Database]:
     """A PostgreSQL database with more connections than lanes."""
-    async with opened(postgres_url, pool=80) as database:
+    async with open_audit_database(postgres_url, pool=80) as database:
         yield database
 
 
@@ -155,7 +155,7 @@ async def waiting(database: Database) -> int:
 
 
 async def test_ten_transactions_at_once_take_ten_lanes(postgres_url: str):
-    async with opened(postgres_url) as database:
+    async with open_audit_database(postgres_url) as database:
         chain = Chain("postgres", SECRET)
         everyone = asyncio.Barrier(10)
 

@@ -8,7 +8,7 @@ import pytest
 from countersign.kernel.database.port import Database
 from countersign.records.audit.chain import COLUMNS, NO_HASH, TEXTS, Chain, HeadSigner, entry_hash
 from countersign.records.audit.verify import MAX_FAULTS, ChainDefect, verify
-from tests.records.audit.conftest import SECRET, change, counts, entry, faults, fill, lanes
+from tests.records.audit.conftest import SECRET, append_entries, change, counts, entry, faults, lanes
 
 NUMBERS = [name for name in COLUMNS if name not in ("id", *TEXTS)]
 Attack = Callable[[Database, random.Random], Awaitable[int]]
@@ -40,14 +40,14 @@ async def id_at(database: Database, lane: int, number: int) -> str:
 
 async def test_an_untouched_audit_is_intact(database: Database, chain: Chain):
     assert (await verify(database, SECRET)).entries == 0
-    await fill(database, chain, 1_203, each=50)
+    await append_entries(database, chain, 1_203, each=50)
 
     report = await verify(database, SECRET)
     assert (report.entries, report.faults, report.is_intact) == (1_203, (), True)
 
 
 async def test_another_secret_finds_every_lane_at_fault(database: Database, chain: Chain):
-    await fill(database, chain, 3)
+    await append_entries(database, chain, 3)
 
     report = await verify(database, b"t" * 32)
     assert [fault.what for fault in report.faults] == ["head"] * lanes(database)
@@ -163,12 +163,12 @@ async def test_a_cut_tail_is_found(database: Database, chain: Chain):
 async def test_a_cut_tail_with_the_head_put_back_by_hand_is_found(database: Database, chain: Chain):
     lane = await one_lane(database, chain, 5)
 
-    await cut(database, lane, 3)
+    await cut_lane(database, lane, 3)
 
     assert await faults(database) == (ChainDefect(lane, 3, None, "head"),)
 
 
-async def cut(database: Database, lane: int, count: int) -> None:
+async def cut_lane(database: Database, lane: int, count: int) -> None:
     """Delete the last entries and move the head to the new end. Only the MAC of the head needs the key."""
     await change(database, "DELETE FROM audit_entry WHERE lane = $1 AND number > $2", lane, count)
     await change(
@@ -187,7 +187,7 @@ async def test_going_on_after_a_head_was_put_back_does_not_make_it_good(
     database: Database, chain: Chain, count: int, is_remembered: bool
 ):
     lane = await one_lane(database, chain, 5)
-    await cut(database, lane, count)
+    await cut_lane(database, lane, count)
 
     for _ in range(3):
         await fill_every_lane(database, chain if is_remembered else Chain(database.dialect, SECRET))
@@ -200,7 +200,7 @@ async def test_going_on_after_a_head_was_put_back_does_not_make_it_good(
 async def fill_every_lane(database: Database, chain: Chain) -> None:
     """Append at least one entry to each lane. This needs concurrent transactions."""
     if lanes(database) == 1:
-        await fill(database, chain, 1)
+        await append_entries(database, chain, 1)
         return
     for free in range(lanes(database)):
         async with database.transaction() as transaction:
@@ -247,7 +247,7 @@ async def rewrite(database: Database, lane: int, number: int, statement: str) ->
 
 
 async def test_unknown_lanes_are_found_and_only_so_many_named(database: Database, chain: Chain):
-    await fill(database, chain, 3)
+    await append_entries(database, chain, 3)
     async with database.transaction() as transaction:
         for lane in range(MAX_FAULTS + 5):
             await transaction.run(
@@ -296,7 +296,7 @@ async def cut_tail(database: Database, chance: random.Random) -> int:
 
 async def cut_tail_and_head(database: Database, chance: random.Random) -> int:
     lane, number, _ = await place(database, chance)
-    await cut(database, lane, number - 1)
+    await cut_lane(database, lane, number - 1)
     return lane
 
 
@@ -349,7 +349,7 @@ async def snapshot(database: Database) -> list[tuple[str, list[tuple[None | int 
 
 async def test_a_hundred_random_tamperings_of_each_engine_are_found(database: Database, chain: Chain):
     chance = random.Random(5)
-    await fill(database, chain, 24, each=2)
+    await append_entries(database, chain, 24, each=2)
     before = await snapshot(database)
 
     for turn in range(100):

@@ -27,29 +27,29 @@ async def test_agents_propose_what_moves_money(office: Office) -> None:
     await office.proposed(agent, "payment.update", id=payment, method="cash")
     await office.proposed(agent, "payment.delete", id=payment)
     await office.proposed(agent, "invoice.settle", id=invoice)
-    product = (await office.first("product"))["id"]
+    product = (await office.first_record("product"))["id"]
     await office.proposed(agent, "product.create", sku="NEW", name="New", unit_price_minor=1)
     await office.proposed(agent, "product.update", id=product, unit_price_minor=1)
     await office.proposed(agent, "product.update", id=product, tax_bp=0)
-    party = (await office.first("party"))["id"]
+    party = (await office.first_record("party"))["id"]
     changes: list[dict[str, object]] = [
         *({"email": "new@x.example"}, {"phone": "+4412345"}, {"tax_id": "GB1"}, {"is_active": False}),
         *({"name": "Eve"}, {"website": "x.example"}),
     ]
     for change in changes:
         await office.proposed(agent, "party.update", id=party, **change)
-    lead = await office.first("lead", stage="qualified")
+    lead = await office.first_record("lead", stage="qualified")
     await office.value("root", "lead.update", id=lead["id"], party=party)
     await office.proposed(agent, "lead.win", id=lead["id"])
     with_amount = {"stage": "won", "expected_revenue_minor": 7}
     plan = await office.proposed(agent, "lead.update", id=lead["id"], **with_amount)
-    shown = await office.value("root", "plan.get", id=plan)
-    assert {each["field"]: each["after"] for each in shown["diff"]} == with_amount
+    shown_plan = await office.value("root", "plan.get", id=plan)
+    assert {each["field"]: each["after"] for each in shown_plan["diff"]} == with_amount
 
 
 async def test_agents_only_propose_changes_to_the_value_and_the_state_of_a_won_lead(office: Office) -> None:
     agent = await office.agent("root", "*")
-    lead, party = await office.first("lead", stage="qualified"), await office.first("party")
+    lead, party = await office.first_record("lead", stage="qualified"), await office.first_record("party")
     amount = {"id": lead["id"], "expected_revenue_minor": 5}
     assert (await office.value(agent, "lead.update", **amount))["expected_revenue_minor"] == 5
     await office.value("root", "lead.update", id=lead["id"], party=party["id"])
@@ -105,14 +105,14 @@ async def test_a_posting_goes_stale_when_what_it_copies_of_the_party_changes(off
 
 async def test_an_update_of_harmless_fields_stays_direct(office: Office) -> None:
     agent = await office.agent("root", "*")
-    party = await office.first("party", who=agent)
+    party = await office.first_record("party", who=agent)
     same = {name: party[name] for name in ("email", "phone", "is_active")}
-    changed = await office.value(agent, "party.update", id=party["id"], kind="person", **same)
-    assert changed["kind"] == "person"
+    changed_party = await office.value(agent, "party.update", id=party["id"], kind="person", **same)
+    assert changed_party["kind"] == "person"
     # An agent that writes a value in clear must not learn that it guessed the existing value.
     clear = (await office.value("root", "party.get", id=party["id"]))["email"]
     await office.proposed(agent, "party.update", id=party["id"], email=clear)
-    product = (await office.first("product"))["id"]
+    product = (await office.first_record("product"))["id"]
     assert (await office.value(agent, "product.update", id=product, name="Renamed"))["name"] == "Renamed"
     await office.value(agent, "party.create", name="Ada", email="ada@x.example")
 
@@ -124,11 +124,11 @@ async def test_a_setting_lifts_the_approval_that_a_module_asks_for_by_default(of
     payment = await office.value(agent, "payment.create", invoice=invoice, amount_minor=1000)
     await office.value(agent, "payment.update", id=payment["id"], method="cash")
     assert (await office.value(agent, "invoice.settle", id=invoice))["state"] == "paid"
-    party = (await office.first("party"))["id"]
+    party = (await office.first_record("party"))["id"]
     await office.value(agent, "party.update", id=party, is_active=False)
     await office.value(agent, "party.update", id=party, email="new@x.example", name="Eve", website="x.example")
-    listed = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
-    asked = {each["id"]: each["needs_approval"] for each in listed}
+    commands = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
+    asked = {each["id"]: each["needs_approval"] for each in commands}
     assert not any(asked[each] for each in ("payment.create", "invoice.settle", "party.update", "lead.win"))
     assert asked["payment.delete"]
     assert asked["invoice.reopen"]
@@ -136,21 +136,21 @@ async def test_a_setting_lifts_the_approval_that_a_module_asks_for_by_default(of
 
 @pytest.mark.parametrize("command", ["invoice.post", "invoice.cancel", "payment.delete", "lead.convert", "user.update"])
 async def test_no_setting_lifts_what_is_always_proposed(office: Office, command: str) -> None:
-    said = await office.refused("root", "setting.create", title=f"approval:{command}", value=LIFTED)
-    assert said == f"setting.value: n must be 1 or more, since no setting lifts the approval of {command}"
+    reason = await office.refusal_of("root", "setting.create", title=f"approval:{command}", value=LIFTED)
+    assert reason == f"setting.value: n must be 1 or more, since no setting lifts the approval of {command}"
 
 
 async def test_a_setting_that_lifts_says_nothing_else(office: Office) -> None:
     for value in ('{"n": 0, "group": "accountant"}', '{"n": 0, "not_owner": true}', '{"n": -1}'):
-        said = await office.refused("root", "setting.create", title="approval:payment.create", value=value)
-        assert "0 alone lifts approval" in said
+        reason = await office.refusal_of("root", "setting.create", title="approval:payment.create", value=value)
+        assert "0 alone lifts approval" in reason
 
 
 async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office: Office) -> None:
     agent = await office.agent("root", "*")
     headers = office.headers(agent)
-    listed = (await office.http.get("/api/commands", headers=headers)).json()["commands"]
-    known: dict[str, Any] = {each["id"]: each for each in listed}
+    commands = (await office.http.get("/api/commands", headers=headers)).json()["commands"]
+    known: dict[str, Any] = {each["id"]: each for each in commands}
     proposed = ("payment.create", "payment.update", "payment.delete", "invoice.settle", "product.create", "lead.win")
     assert all(known[each]["needs_approval"] for each in proposed)
     assert not known["party.update"]["needs_approval"]
@@ -170,8 +170,8 @@ async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office:
 async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_proposed(office: Office) -> None:
     agent = await office.agent("root", "*")
     invoice = (await posted(office))["id"]
-    empty = (await office.value("root", "invoice.create", party=(await office.first("party"))["id"]))["id"]
-    line = await office.first("invoice_line", invoice=invoice)
+    empty = (await office.value("root", "invoice.create", party=(await office.first_record("party"))["id"]))["id"]
+    line = await office.first_record("invoice_line", invoice=invoice)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF1")
     (product, other) = (await office.all("product"))[:2]
     impossible: list[tuple[str, dict[str, object], str]] = [
@@ -186,15 +186,19 @@ async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_propos
         ("payment.create", {"invoice": invoice, "amount_minor": 1, "paid_on": "2999-01-01"}, "at most today"),
         ("product.create", {"sku": product["sku"], "name": "x", "unit_price_minor": 1}, "must be unique"),
         ("product.update", {"id": other["id"], "sku": product["sku"], "unit_price_minor": 1}, "must be unique"),
-        ("party.update", {"id": (await office.first("party"))["id"], "email": "nowhere"}, "must be an e-mail address"),
+        (
+            "party.update",
+            {"id": (await office.first_record("party"))["id"], "email": "nowhere"},
+            "must be an e-mail address",
+        ),
     ]
     for command, body, reason in impossible:
-        assert reason in await office.refused(agent, command, **body), command
+        assert reason in await office.refusal_of(agent, command, **body), command
     for each in await office.all("payment"):
         await office.value("root", "payment.delete", id=each["id"])
     await office.value("root", "invoice_line.list")
     alone = (await posted(office))["id"]
-    said = await office.refused(agent, "invoice.delete", id=alone, cascade=True)
+    said = await office.refusal_of(agent, "invoice.delete", id=alone, cascade=True)
     assert said == "invoice.delete is not allowed in this state: invoice is locked while state is not draft"
     assert await office.all("plan") == []
 
@@ -208,7 +212,7 @@ async def test_a_command_that_fails_for_hidden_reasons_is_proposed(office: Offic
     ]  # fmt: skip
     await office.person("eve", *grants)
     agent = await office.agent("eve", "*")
-    draft = (await office.value("root", "invoice.create", party=(await office.first("party"))["id"]))["id"]
+    draft = (await office.value("root", "invoice.create", party=(await office.first_record("party"))["id"]))["id"]
     alone = (await posted(office))["id"]
     await office.proposed(agent, "payment.create", invoice=draft, amount_minor=1)
     await office.proposed(agent, "payment.create", invoice=alone, amount_minor=1)
@@ -229,15 +233,15 @@ async def test_a_plan_may_pay_and_settle(office: Office) -> None:
         {"command": "invoice.settle", "input": {"id": invoice}},
     ]
     plan = await office.proposed(agent, "plan.propose", steps=steps)
-    done = await office.approve("root", plan)
-    assert done.json()["value"]["state"] == "executed", done.text
+    approval = await office.approve("root", plan)
+    assert approval.json()["value"]["state"] == "executed", approval.text
     assert (await office.value("root", "invoice.get", id=invoice))["state"] == "paid"
-    draft = (await office.value("root", "invoice.create", party=(await office.first("party"))["id"]))["id"]
+    draft = (await office.value("root", "invoice.create", party=(await office.first_record("party"))["id"]))["id"]
     line = {"invoice": draft, "description": "Work", "unit_price_minor": 5}
     steps = [
         {"command": "invoice_line.create", "input": line},
         {"command": "invoice.post", "input": {"id": draft}},
     ]
     plan = await office.proposed(agent, "plan.propose", steps=steps)
-    done = await office.approve("root", plan)
-    assert done.json()["value"]["state"] == "executed", done.text
+    approval = await office.approve("root", plan)
+    assert approval.json()["value"]["state"] == "executed", approval.text

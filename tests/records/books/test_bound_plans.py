@@ -12,7 +12,7 @@ from tests.records.office import Office
 LINE = {"description": "Work", "unit_price_minor": 5, "tax_bp": 0}
 
 
-async def drafted(office: Office) -> str:
+async def create_draft(office: Office) -> str:
     """Create a draft with one line. Agents can only propose its commands."""
     party = (await office.value("root", "party.create", name="Ada"))["id"]
     invoice = (await office.value("carol", "invoice.create", party=party))["id"]
@@ -35,11 +35,11 @@ async def test_an_entry_posted_by_hand_meanwhile_is_not_posted_twice(office: Off
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000)
 
-    said = (await office.approve("carol", plan)).json()
+    body = (await office.approve("carol", plan)).json()
 
-    assert said["state"] == "stale"
+    assert body["state"] == "stale"
     changed = "a record that payment.create depends on changed since it was proposed"
-    assert said["error"] == f"plan is stale: {changed}: invoice {invoice}"
+    assert body["error"] == f"plan is stale: {changed}: invoice {invoice}"
     # Other callers also read the stored text.
     assert (await office.value("carol", "plan.get", id=plan))["error"] == changed
     assert len(await office.all("payment")) == before + 1
@@ -55,28 +55,28 @@ async def test_a_person_without_the_field_does_not_learn_which_record_changed(of
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000)
 
-    said = (await office.approve("eve", plan)).json()
+    body = (await office.approve("eve", plan)).json()
 
-    assert said["error"] == "plan is stale: a record that payment.create depends on changed since it was proposed"
+    assert body["error"] == "plan is stale: a record that payment.create depends on changed since it was proposed"
 
 
-async def paid(office: Office, invoice: str, _third: str, _back: str) -> None:
+async def receive_payment(office: Office, invoice: str, _third: str, _back: str) -> None:
     """A payment is received."""
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1)
 
 
-async def settled(office: Office, invoice: str, _third: str, _back: str) -> None:
+async def settle_invoice(office: Office, invoice: str, _third: str, _back: str) -> None:
     """The open amount is paid, and the invoice is settled."""
-    left = (await office.value("carol", "invoice.get", id=invoice))["open_minor"]
-    await office.value("carol", "payment.create", invoice=invoice, amount_minor=left)
+    left_open_minor = (await office.value("carol", "invoice.get", id=invoice))["open_minor"]
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=left_open_minor)
     await office.value("carol", "invoice.settle", id=invoice)
 
 
 async def cancelled(office: Office, invoice: str, _third: str, _back: str) -> None:
     """The received payment is paid back, and the invoice is cancelled."""
-    left = (await office.value("carol", "invoice.get", id=invoice))["paid_minor"]
-    if left:
-        await office.value("carol", "payment.create", invoice=invoice, amount_minor=-left)
+    left_paid_minor = (await office.value("carol", "invoice.get", id=invoice))["paid_minor"]
+    if left_paid_minor:
+        await office.value("carol", "payment.create", invoice=invoice, amount_minor=-left_paid_minor)
     await office.value("carol", "invoice.cancel", id=invoice)
 
 
@@ -92,12 +92,15 @@ async def paid_elsewhere(office: Office, _invoice: str, third: str, _back: str) 
     await office.value("carol", "payment.create", invoice=third, amount_minor=1)
 
 
-async def nothing(office: Office, *_: str) -> None:
+async def change_nothing(office: Office, *_: str) -> None:
     """Nothing changes."""
     del office
 
 
-CHANGES = {each.__name__: each for each in (paid, settled, cancelled, changed_and_back, paid_elsewhere, nothing)}
+CHANGES = {
+    each.__name__: each
+    for each in (receive_payment, settle_invoice, cancelled, changed_and_back, paid_elsewhere, change_nothing)
+}
 
 
 @pytest.mark.parametrize("command", ["create", "update", "move away", "move there", "delete", "steps", "import"])
@@ -129,8 +132,8 @@ async def test_a_plan_about_a_payment_is_bound_to_its_invoice(office: Office, co
 @pytest.mark.parametrize("change", ["line", "notes", "nothing"])
 async def test_a_plan_about_a_line_is_bound_to_its_invoice(office: Office, command: str, change: str) -> None:
     agent = await office.agent("root", "*")
-    invoice = await drafted(office)
-    line = (await office.first("invoice_line", invoice=invoice))["id"]
+    invoice = await create_draft(office)
+    line = (await office.first_record("invoice_line", invoice=invoice))["id"]
     body: dict[str, dict[str, Any]] = {
         "create": {"invoice": invoice, **LINE},
         "update": {"id": line, "quantity": 2},
@@ -149,7 +152,7 @@ async def test_a_plan_about_a_line_is_bound_to_its_invoice(office: Office, comma
 @pytest.mark.parametrize("change", ["name", "address", "nothing"])
 async def test_a_plan_that_moves_an_invoice_and_posts_it_is_bound_to_its_new_party(office: Office, change: str) -> None:
     agent = await office.agent("root", "*")
-    invoice = await drafted(office)
+    invoice = await create_draft(office)
     alike = (await office.value(agent, "party.create", name="Ada"))["id"]
     place = {"party": alike, "street": "Low 1", "city": "Yr", "country": "FR"}
     steps = [
@@ -186,7 +189,7 @@ async def test_a_settlement_and_a_sale_are_bound_to_their_amounts(office: Office
         await office.value("carol", "payment.update", id=payment, amount_minor=amount)
     assert await ends(office, settling) == "stale"
 
-    lead, party = await office.first("lead", stage="qualified"), await office.first("party")
+    lead, party = await office.first_record("lead", stage="qualified"), await office.first_record("party")
     await office.value("root", "lead.update", id=lead["id"], party=party["id"])
     winning = await office.proposed(agent, "lead.win", id=lead["id"])
     await office.value("root", "lead.update", id=lead["id"], expected_revenue_minor=1)

@@ -23,10 +23,10 @@ async def posted(office: Office, amount: int = 1000, party: str = "") -> dict[st
 async def test_a_payment_is_for_a_posted_invoice(office: Office) -> None:
     party = await office.value("root", "party.create", name="Ada")
     draft = (await office.value("carol", "invoice.create", party=party["id"]))["id"]
-    said = await office.refused("carol", "payment.create", invoice=draft, amount_minor=1)
-    assert said == "payment.create is refused: it requires that invoice.state is posted"
+    reason = await office.refusal_of("carol", "payment.create", invoice=draft, amount_minor=1)
+    assert reason == "payment.create is refused: it requires that invoice.state is posted"
     await office.value("carol", "invoice.cancel", id=draft)
-    assert "paid or cancelled" in await office.refused("carol", "payment.create", invoice=draft, amount_minor=1)
+    assert "paid or cancelled" in await office.refusal_of("carol", "payment.create", invoice=draft, amount_minor=1)
 
     paid = (await posted(office))["id"]
     first = await office.value("carol", "payment.create", invoice=paid, amount_minor=1000)
@@ -37,10 +37,10 @@ async def test_a_payment_is_for_a_posted_invoice(office: Office) -> None:
         ("payment.update", {"id": first["id"], "amount_minor": 1}),
         ("payment.delete", {"id": first["id"]}),
     ):
-        assert await office.refused("carol", command, **body) == f"{command} {locked}"
+        assert await office.refusal_of("carol", command, **body) == f"{command} {locked}"
     other = (await posted(office))["id"]
-    moved = await office.value("carol", "payment.create", invoice=other, amount_minor=1)
-    assert locked in await office.refused("carol", "payment.update", id=moved["id"], invoice=paid)
+    moved_payment = await office.value("carol", "payment.create", invoice=other, amount_minor=1)
+    assert locked in await office.refusal_of("carol", "payment.update", id=moved_payment["id"], invoice=paid)
     imported = await office.value("carol", "payment.import", csv=f"invoice,amount_minor\n{paid},5\n{draft},5")
     assert [each["row"] for each in imported["errors"]] == [1, 2]
 
@@ -51,15 +51,15 @@ async def test_a_paid_invoice_is_reopened_to_correct_its_payments(office: Office
     await office.value("carol", "invoice.settle", id=invoice)
     await office.value("carol", "invoice.reopen", id=invoice)
     await office.value("carol", "payment.update", id=payment["id"], amount_minor=400)
-    seen = await office.value("carol", "invoice.get", id=invoice)
-    assert (seen["state"], seen["paid_minor"], seen["open_minor"]) == ("posted", 400, 600)
-    assert "open_minor is 0" in await office.refused("carol", "invoice.settle", id=invoice)
+    seen_invoice = await office.value("carol", "invoice.get", id=invoice)
+    assert (seen_invoice["state"], seen_invoice["paid_minor"], seen_invoice["open_minor"]) == ("posted", 400, 600)
+    assert "open_minor is 0" in await office.refusal_of("carol", "invoice.settle", id=invoice)
 
 
 async def test_an_overpaid_invoice_is_paid_back_before_it_is_settled(office: Office) -> None:
     invoice = (await posted(office))["id"]
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=10_000)
-    assert "open_minor is 0" in await office.refused("carol", "invoice.settle", id=invoice)
+    assert "open_minor is 0" in await office.refusal_of("carol", "invoice.settle", id=invoice)
 
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=-9_000)
 
@@ -78,10 +78,10 @@ async def test_amount_and_day_of_a_payment_are_possible_ones(
     office: Office, values: dict[str, object], reason: str
 ) -> None:
     invoice = (await posted(office))["id"]
-    assert reason in await office.refused("carol", "payment.create", invoice=invoice, **values)
-    made = await office.value("carol", "payment.create", invoice=invoice, amount_minor=5)
-    assert made["paid_on"] == TODAY
-    assert reason in await office.refused("carol", "payment.update", id=made["id"], **values)
+    assert reason in await office.refusal_of("carol", "payment.create", invoice=invoice, **values)
+    payment = await office.value("carol", "payment.create", invoice=invoice, amount_minor=5)
+    assert payment["paid_on"] == TODAY
+    assert reason in await office.refusal_of("carol", "payment.update", id=payment["id"], **values)
 
 
 async def test_a_reference_is_on_an_invoice_once(office: Office) -> None:
@@ -90,11 +90,11 @@ async def test_a_reference_is_on_an_invoice_once(office: Office) -> None:
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF18 Straße")
     alike = ("\u200brf18 stra\u00adße", "\uff32\uff2618 strasse", "RF18\u00a0Straße", "RF18\u2028Straße")
     for same in (" RF18  Straße", "rf18 STRASSE", "Rf18\tstrasse ", *alike):
-        said = await office.refused("carol", "payment.create", invoice=invoice, amount_minor=5, reference=same)
-        assert said.startswith("payment.reference must be unique among the records with the same invoice")
+        reason = await office.refusal_of("carol", "payment.create", invoice=invoice, amount_minor=5, reference=same)
+        assert reason.startswith("payment.reference must be unique among the records with the same invoice")
     # One transfer may pay several invoices of one party.
     second = await office.value("carol", "payment.create", invoice=other, amount_minor=5, reference="rf18 straße")
-    assert "must be unique" in await office.refused("carol", "payment.update", id=second["id"], invoice=invoice)
+    assert "must be unique" in await office.refusal_of("carol", "payment.update", id=second["id"], invoice=invoice)
     for _ in range(2):
         await office.value("carol", "payment.create", invoice=invoice, amount_minor=5)
 
@@ -102,12 +102,12 @@ async def test_a_reference_is_on_an_invoice_once(office: Office) -> None:
 async def test_a_reference_is_of_one_party(office: Office) -> None:
     mine, other = await posted(office), (await posted(office))["id"]
     paid = await office.value("carol", "payment.create", invoice=mine["id"], amount_minor=5, reference="UE-1")
-    said = await office.refused("carol", "payment.create", invoice=other, amount_minor=5, reference="ue\u20111")
-    assert said == "payment.reference is already used by a payment of another party; correct it, or make it unique"
+    reason = await office.refusal_of("carol", "payment.create", invoice=other, amount_minor=5, reference="ue\u20111")
+    assert reason == "payment.reference is already used by a payment of another party; correct it, or make it unique"
     plain = await office.value("carol", "payment.create", invoice=other, amount_minor=5)
-    assert said == await office.refused("carol", "payment.update", id=plain["id"], reference="UE-1")
+    assert reason == await office.refusal_of("carol", "payment.update", id=plain["id"], reference="UE-1")
     imported = await office.value("carol", "payment.import", csv=f"invoice,amount_minor,reference\n{other},5,Ue-1")
-    assert [each["error"] for each in imported["errors"]] == [said]
+    assert [each["error"] for each in imported["errors"]] == [reason]
     await office.value("carol", "payment.create", invoice=other, amount_minor=5, reference="UE-1/2")
     await office.value("carol", "payment.delete", id=paid["id"])
     await office.value("carol", "payment.update", id=plain["id"], reference="UE-1")
@@ -119,12 +119,12 @@ async def test_a_restore_keeps_references_that_an_earlier_version_took(office: O
     rows = [f"{number}{'f' * 23},{invoice},5,{text}" for number, (invoice, text) in enumerate(kept)]
     head = "id,invoice,amount_minor,reference"
 
-    done = await office.value("root", "payment.import", csv="\n".join([head, *rows]), restore=True)
-    assert (done["errors"], done["created"]) == ([], 3)
+    report = await office.value("root", "payment.import", csv="\n".join([head, *rows]), restore=True)
+    assert (report["errors"], report["created"]) == ([], 3)
 
     again = f"{head}\n{'e' * 24},{mine},6,UE-1"
-    said = (await office.value("root", "payment.import", csv=again, restore=True))["errors"]
-    assert "payment.reference must be unique among" in said[0]["error"]
+    errors = (await office.value("root", "payment.import", csv=again, restore=True))["errors"]
+    assert "payment.reference must be unique among" in errors[0]["error"]
     unrestored = await office.value("root", "payment.import", csv=f"invoice,amount_minor,reference\n{other},5,ue-1")
     assert "payment.reference" in unrestored["errors"][0]["error"]
 
@@ -145,17 +145,17 @@ async def test_payments_that_an_earlier_version_took_are_read_and_repaired(offic
         text = "UPDATE payment SET invoice = $1, amount_minor = 0, paid_on = '2999-01-01' WHERE id = $2"
         await transaction.run(text, draft, payment)
         await transaction.run("UPDATE party SET email = 'nowhere', website = 'javascript:1' WHERE id = $1", party["id"])
-    seen = await office.value("carol", "payment.get", id=payment)
-    assert (seen["amount_minor"], seen["paid_on"]) == (0, "2999-01-01")
+    seen_payment = await office.value("carol", "payment.get", id=payment)
+    assert (seen_payment["amount_minor"], seen_payment["paid_on"]) == (0, "2999-01-01")
     assert (await office.value("carol", "payment.update", id=payment, method="cash"))["method"] == "cash"
     await office.value("carol", "payment.update", id=payment, invoice=invoice, amount_minor=7, paid_on=TODAY)
     await office.value("root", "party.update", id=party["id"], notes="Still here")
     agent = await office.agent("root", "party.*")
-    shown = await office.value(agent, "party.get", id=party["id"])
+    shown_party = await office.value(agent, "party.get", id=party["id"])
     # A value that is older than the format does not match it. The error for its token must not reveal anything about
     # the value.
-    made = await office.value(agent, "party.create", name="Copy", email=shown["email"])
-    assert made["email"] == shown["email"]
+    created_party = await office.value(agent, "party.create", name="Copy", email=shown_party["email"])
+    assert created_party["email"] == shown_party["email"]
 
 
 async def test_the_party_data_of_a_posted_invoice_does_not_change(office: Office) -> None:
@@ -166,7 +166,7 @@ async def test_the_party_data_of_a_posted_invoice_does_not_change(office: Office
     invoice = (await office.value("carol", "invoice.create", party=party))["id"]
     await office.value("carol", "invoice_line.create", invoice=invoice, description="Work", unit_price_minor=5)
     assert (await office.value("carol", "invoice.get", id=invoice))["party_name"] is None
-    assert "read-only" in await office.refused("carol", "invoice.update", id=invoice, party_name="Bob")
+    assert "read-only" in await office.refusal_of("carol", "invoice.update", id=invoice, party_name="Bob")
     before = await office.value("carol", "invoice.post", id=invoice)
     assert before["party_name"] == "Ada & Co"
     assert before["party_tax_id"] == "ATU12345678"
@@ -177,17 +177,17 @@ async def test_the_party_data_of_a_posted_invoice_does_not_change(office: Office
     after = await office.value("carol", "invoice.get", id=invoice)
     assert {name: after[name] for name in before} == before
     agent = await office.agent("carol", "invoice.*")
-    seen = await office.value(agent, "invoice.get", id=invoice)
-    assert seen["party_name"].startswith("PERSON_")
-    assert seen["party_address"].startswith("ADDRESS_")
-    assert seen["party_tax_id"].startswith("TAXID_")
+    seen_invoice = await office.value(agent, "invoice.get", id=invoice)
+    assert seen_invoice["party_name"].startswith("PERSON_")
+    assert seen_invoice["party_address"].startswith("ADDRESS_")
+    assert seen_invoice["party_tax_id"].startswith("TAXID_")
 
 
 async def test_reopening_a_record_removes_the_reason_for_its_end(office: Office) -> None:
     lead = (await office.value("root", "lead.create", title="Order"))["id"]
     await office.value("root", "lead.lose", id=lead, lost_reason="price")
     assert (await office.value("root", "lead.reopen", id=lead))["lost_reason"] is None
-    assert "lost_reason is required" in await office.refused("root", "lead.lose", id=lead)
+    assert "lost_reason is required" in await office.refusal_of("root", "lead.lose", id=lead)
     ticket = (await office.value("root", "ticket.create", subject="It broke"))["id"]
     await office.value("root", "ticket.solve", id=ticket, resolution="Switched on")
     assert (await office.value("root", "ticket.reopen", id=ticket))["resolution"] is None

@@ -16,7 +16,7 @@ def day(ago: int) -> str:
     return (date.fromisoformat(TODAY) - timedelta(days=ago)).isoformat()
 
 
-async def drafted(office: Office, *, price: int = 1000, **values: object) -> str:
+async def create_draft(office: Office, *, price: int = 1000, **values: object) -> str:
     """Create a draft with a line for a new party."""
     party = (await office.value("root", "party.create", name="Ada"))["id"]
     invoice = (await office.value("carol", "invoice.create", **{"party": party, **values}))["id"]
@@ -27,97 +27,97 @@ async def drafted(office: Office, *, price: int = 1000, **values: object) -> str
 
 async def test_an_invoice_that_is_entered_late_has_its_own_day(office: Office) -> None:
     with clock.fixed(Instant(clock.now() - 400 * DAY)):
-        await office.value("carol", "invoice.post", id=await drafted(office))
+        await office.value("carol", "invoice.post", id=await create_draft(office))
 
     # On January 1, the previous day belongs to another series.
     with clock.fixed(Instant(clock.now() - (DAY if TODAY.endswith("-01-01") else 0))):
         today, yesterday = [clock.rfc3339(Instant(clock.now() - ago * DAY))[:10] for ago in (0, 1)]
-        first, second, third = [await drafted(office) for _ in range(3)]
-        late = await office.value("carol", "invoice.post", id=first, issued=yesterday)
-        assert late["issued"] == yesterday
-        assert late["number"].startswith(yesterday[:4])
+        first, second, third = [await create_draft(office) for _ in range(3)]
+        late_invoice = await office.value("carol", "invoice.post", id=first, issued=yesterday)
+        assert late_invoice["issued"] == yesterday
+        assert late_invoice["number"].startswith(yesterday[:4])
         assert (await office.value("carol", "invoice.post", id=second))["issued"] == today
         await office.value("carol", "payment.create", invoice=first, amount_minor=5, paid_on=yesterday)
 
-        said = await office.refused("carol", "invoice.post", id=third, issued=yesterday)
-        assert said.startswith("invoice.issued must not be before the day of the number before it")
+        reason = await office.refusal_of("carol", "invoice.post", id=third, issued=yesterday)
+        assert reason.startswith("invoice.issued must not be before the day of the number before it")
         assert (await office.value("carol", "invoice.get", id=third))["state"] == "draft"
-        done = await office.value("carol", "invoice.post", id=third, issued=today)
-        assert int(done["number"][5:]) == int(late["number"][5:]) + 2
+        posted_invoice = await office.value("carol", "invoice.post", id=third, issued=today)
+        assert int(posted_invoice["number"][5:]) == int(late_invoice["number"][5:]) + 2
 
 
 async def test_an_invoice_of_the_year_before_takes_a_number_of_that_year(office: Office) -> None:
     year = str(int(TODAY[:4]) - 1)
-    made = await office.value("carol", "invoice.post", id=await drafted(office), issued=f"{year}-12-31")
-    assert made["number"] == f"{year}-000001"
-    said = await office.refused("carol", "invoice.post", id=await drafted(office), issued=f"{year}-12-30")
-    assert f"of the series {year} are in the order of days" in said
+    created_invoice = await office.value("carol", "invoice.post", id=await create_draft(office), issued=f"{year}-12-31")
+    assert created_invoice["number"] == f"{year}-000001"
+    reason = await office.refusal_of("carol", "invoice.post", id=await create_draft(office), issued=f"{year}-12-30")
+    assert f"of the series {year} are in the order of days" in reason
 
 
 async def test_a_clock_that_was_ahead_does_not_stop_the_books(office: Office) -> None:
-    await office.value("carol", "invoice.post", id=await drafted(office))
+    await office.value("carol", "invoice.post", id=await create_draft(office))
     with clock.fixed(Instant(clock.now() - 2 * DAY)):
-        assert (await office.value("carol", "invoice.post", id=await drafted(office)))["issued"] == day(2)
+        assert (await office.value("carol", "invoice.post", id=await create_draft(office)))["issued"] == day(2)
 
 
 async def test_the_day_of_an_invoice_is_real_not_to_come_and_given_by_posting_alone(office: Office) -> None:
-    invoice = await drafted(office)
+    invoice = await create_draft(office)
     tomorrow = (date.fromisoformat(TODAY) + timedelta(days=2)).isoformat()
-    said = await office.refused("carol", "invoice.post", id=invoice, issued=tomorrow)
-    assert said == "invoice.post is refused: it requires that issued is at most today"
-    assert "real calendar date" in await office.refused("carol", "invoice.post", id=invoice, issued="yesterday")
-    assert "read-only" in await office.refused("carol", "invoice.update", id=invoice, issued=TODAY)
-    assert "read-only" in await office.refused("carol", "invoice.create", party=None, issued=TODAY)
-    done = await office.value("carol", "invoice.post", id=invoice, issued=None)
-    assert done["issued"] == TODAY
-    assert "not allowed in this state" in await office.refused("carol", "invoice.post", id=invoice, issued=TODAY)
+    reason = await office.refusal_of("carol", "invoice.post", id=invoice, issued=tomorrow)
+    assert reason == "invoice.post is refused: it requires that issued is at most today"
+    assert "real calendar date" in await office.refusal_of("carol", "invoice.post", id=invoice, issued="yesterday")
+    assert "read-only" in await office.refusal_of("carol", "invoice.update", id=invoice, issued=TODAY)
+    assert "read-only" in await office.refusal_of("carol", "invoice.create", party=None, issued=TODAY)
+    posted_invoice = await office.value("carol", "invoice.post", id=invoice, issued=None)
+    assert posted_invoice["issued"] == TODAY
+    assert "not allowed in this state" in await office.refusal_of("carol", "invoice.post", id=invoice, issued=TODAY)
 
 
 @pytest.mark.parametrize("who", ["carol", "agent"])
 async def test_an_invoice_is_not_due_before_its_day(office: Office, who: str) -> None:
     agent = await office.agent("root", "*")
     who = agent if who == "agent" else who
-    invoice = await drafted(office, due=day(3))
-    said = await office.refused(who, "invoice.post", id=invoice)
-    assert said == (
+    invoice = await create_draft(office, due=day(3))
+    reason = await office.refusal_of(who, "invoice.post", id=invoice)
+    assert reason == (
         "invoice.post is refused: it requires that due is at least issued; change due in the draft, or give an earlier "
         "issued"
     )
-    assert said == await office.refused(who, "invoice.post", id=invoice, issued=day(2))
+    assert reason == await office.refusal_of(who, "invoice.post", id=invoice, issued=day(2))
     plan = await office.proposed(agent, "invoice.post", id=invoice, issued=day(3))
     assert (await office.approve("carol", plan)).status_code == 200
-    made = await office.value("carol", "invoice.get", id=invoice)
-    assert (made["issued"], made["due"]) == (day(3), day(3))
+    created_invoice = await office.value("carol", "invoice.get", id=invoice)
+    assert (created_invoice["issued"], created_invoice["due"]) == (day(3), day(3))
 
 
 async def test_the_approver_reads_the_day_that_an_agent_proposes(office: Office) -> None:
     agent = await office.agent("root", "*")
-    plan = await office.proposed(agent, "invoice.post", id=await drafted(office), issued=day(1))
-    shown = await office.value("carol", "plan.get", id=plan)
-    assert {each["field"]: each["after"] for each in shown["diff"]} == {"issued": day(1), "state": "posted"}
+    plan = await office.proposed(agent, "invoice.post", id=await create_draft(office), issued=day(1))
+    shown_plan = await office.value("carol", "plan.get", id=plan)
+    assert {each["field"]: each["after"] for each in shown_plan["diff"]} == {"issued": day(1), "state": "posted"}
 
 
 @pytest.mark.parametrize("who", ["carol", "agent"])
 async def test_an_invoice_over_nothing_is_not_posted(office: Office, who: str) -> None:
     who = await office.agent("root", "*") if who == "agent" else who
-    invoice = await drafted(office, price=0)
-    said = await office.refused(who, "invoice.post", id=invoice)
-    assert said == (
+    invoice = await create_draft(office, price=0)
+    reason = await office.refusal_of(who, "invoice.post", id=invoice)
+    assert reason == (
         "invoice.post is refused: it requires that total_minor is not 0; add a line with a price, or cancel the invoice"
     )
-    credit = await drafted(office, price=-500)
+    credit = await create_draft(office, price=-500)
     assert (await office.value("carol", "invoice.post", id=credit))["open_minor"] == -500
 
 
 async def test_an_inactive_party_gets_no_invoice(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = await drafted(office)
+    invoice = await create_draft(office)
     party = (await office.value("root", "invoice.get", id=invoice))["party"]
     plan = await office.proposed(agent, "invoice.post", id=invoice)
     await office.value("root", "party.update", id=party, is_active=False)
     said = "invoice.post is refused: it requires that party.is_active is true; activate the party first"
-    assert await office.refused("carol", "invoice.post", id=invoice) == said
-    assert await office.refused(agent, "invoice.post", id=invoice) == said
+    assert await office.refusal_of("carol", "invoice.post", id=invoice) == said
+    assert await office.refusal_of(agent, "invoice.post", id=invoice) == said
     assert (await office.approve("carol", plan)).json()["state"] == "stale"
     await office.value("root", "party.update", id=party, is_active=True)
     await office.value("carol", "invoice.post", id=invoice)
@@ -134,14 +134,14 @@ async def test_a_caller_who_does_not_see_the_party_is_shown_no_reason(office: Of
     ]  # fmt: skip
     await office.person("eve", *grants)
     agent = await office.agent("eve", "*")
-    invoice = await drafted(office)
+    invoice = await create_draft(office)
     party = (await office.value("root", "invoice.get", id=invoice))["party"]
     await office.value("root", "party.update", id=party, is_active=False)
-    assert await office.refused("eve", "invoice.post", id=invoice) == "invoice.post is refused"
+    assert await office.refusal_of("eve", "invoice.post", id=invoice) == "invoice.post is refused"
     plan = await office.proposed(agent, "invoice.post", id=invoice)
     assert (await office.approve("root", plan)).json()["state"] == "failed"
-    listed = (await office.http.get("/api/commands", headers=office.headers("eve"))).json()["commands"]
-    assert "is_active" not in str(listed)
+    commands = (await office.http.get("/api/commands", headers=office.headers("eve"))).json()["commands"]
+    assert "is_active" not in str(commands)
 
 
 async def test_a_refusal_speaks_of_no_day_that_is_hidden(office: Office) -> None:
@@ -150,16 +150,16 @@ async def test_a_refusal_speaks_of_no_day_that_is_hidden(office: Office) -> None
         {"model": "party", "commands": "get,list", "clear": "*"},
     ]  # fmt: skip
     await office.person("eve", *grants)
-    invoice = await drafted(office, due=day(3))
-    assert await office.refused("eve", "invoice.post", id=invoice) == "invoice.post is refused"
+    invoice = await create_draft(office, due=day(3))
+    assert await office.refusal_of("eve", "invoice.post", id=invoice) == "invoice.post is refused"
     # The input cannot contain the date of the invoice either, because it would be compared with the date of the
     # previous invoice.
-    assert "unknown field" in await office.refused("eve", "invoice.post", id=invoice, issued=day(9))
-    assert "requires that due" in await office.refused("carol", "invoice.post", id=invoice)
+    assert "unknown field" in await office.refusal_of("eve", "invoice.post", id=invoice, issued=day(9))
+    assert "requires that due" in await office.refusal_of("carol", "invoice.post", id=invoice)
 
 
 async def test_nothing_is_open_of_a_cancelled_invoice(office: Office) -> None:
-    invoice = await drafted(office)
+    invoice = await create_draft(office)
     await office.value("carol", "invoice.post", id=invoice)
     cancelled = await office.value("carol", "invoice.cancel", id=invoice)
     assert (cancelled["open_minor"], cancelled["total_minor"]) == (0, 1000)
@@ -168,15 +168,17 @@ async def test_nothing_is_open_of_a_cancelled_invoice(office: Office) -> None:
 async def test_a_product_fills_what_is_left_out_of_a_line(office: Office) -> None:
     price: dict[str, Any] = {"name": "Oak table", "unit_price_minor": 12_300, "tax_bp": 700}
     product = (await office.value("root", "product.create", sku="OAK", **price))["id"]
-    invoice = await drafted(office)
+    invoice = await create_draft(office)
     filled = {"description": "Oak table", "unit_price_minor": 12_300, "tax_bp": 700}
-    made = await office.value("carol", "invoice_line.create", invoice=invoice, product=product)
-    assert {name: made[name] for name in filled} == filled
-    own = await office.value("carol", "invoice_line.create", invoice=invoice, product=product, unit_price_minor=1)
-    assert (own["unit_price_minor"], own["description"]) == (1, "Oak table")
-    assert "description is required" in await office.refused("carol", "invoice_line.create", invoice=invoice)
-    changed = await office.value("carol", "invoice_line.update", id=own["id"], product=None)
-    assert changed["unit_price_minor"] == 1
+    invoice_line = await office.value("carol", "invoice_line.create", invoice=invoice, product=product)
+    assert {name: invoice_line[name] for name in filled} == filled
+    own_invoice_line = await office.value(
+        "carol", "invoice_line.create", invoice=invoice, product=product, unit_price_minor=1
+    )
+    assert (own_invoice_line["unit_price_minor"], own_invoice_line["description"]) == (1, "Oak table")
+    assert "description is required" in await office.refusal_of("carol", "invoice_line.create", invoice=invoice)
+    changed_invoice_line = await office.value("carol", "invoice_line.update", id=own_invoice_line["id"], product=None)
+    assert changed_invoice_line["unit_price_minor"] == 1
     table = f"invoice,product,quantity\n{invoice},{product},2"
     imported = await office.value("carol", "invoice_line.import", csv=table)
     assert (await office.value("carol", "invoice_line.get", id=imported["ids"][0]))["net_minor"] == 24_600
@@ -193,21 +195,23 @@ async def test_a_product_fills_only_what_its_reader_sees(office: Office) -> None
         {"model": "party", "commands": "get,list", "clear": "kind"},
     ]  # fmt: skip
     await office.person("eve", *grants)
-    invoice, product = await drafted(office), (await office.first("product"))["id"]
-    said = await office.refused("eve", "invoice_line.create", invoice=invoice, product=product)
-    assert said == "invoice_line.unit_price_minor is required"
-    made = await office.value("eve", "invoice_line.create", invoice=invoice, product=product, unit_price_minor=1)
-    assert made["tax_bp"] == 1900
-    assert made["description"] == (await office.first("product"))["name"]
+    invoice, product = await create_draft(office), (await office.first_record("product"))["id"]
+    reason = await office.refusal_of("eve", "invoice_line.create", invoice=invoice, product=product)
+    assert reason == "invoice_line.unit_price_minor is required"
+    invoice_line = await office.value(
+        "eve", "invoice_line.create", invoice=invoice, product=product, unit_price_minor=1
+    )
+    assert invoice_line["tax_bp"] == 1900
+    assert invoice_line["description"] == (await office.first_record("product"))["name"]
 
 
 async def test_an_import_of_posted_invoices_says_that_an_administrator_restores_them(office: Office) -> None:
-    await office.value("carol", "invoice.post", id=await drafted(office))
+    await office.value("carol", "invoice.post", id=await create_draft(office))
     table = (await office.value("carol", "invoice.export"))["text"]
-    said = (await office.value("carol", "invoice.import", csv=table))["errors"]
-    assert {each["error"] for each in said if "starts at draft" in each["error"]} == {
+    errors = (await office.value("carol", "invoice.import", csv=table))["errors"]
+    assert {each["error"] for each in errors if "starts at draft" in each["error"]} == {
         "invoice.state starts at draft: leave it out on create; an administrator imports exported records in other "
         "states, as posted invoices, with restore"
     }
-    assert "only an administrator" in await office.refused("carol", "invoice.import", csv=table, restore=True)
-    assert "restore" not in await office.refused("carol", "invoice.create", party=None, state="posted")
+    assert "only an administrator" in await office.refusal_of("carol", "invoice.import", csv=table, restore=True)
+    assert "restore" not in await office.refusal_of("carol", "invoice.create", party=None, state="posted")

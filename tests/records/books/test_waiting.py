@@ -8,7 +8,7 @@ import pytest
 from countersign.declare import Model, Number, Ref, Text
 from countersign.records.commands import crud, workflow
 from tests.records import inside
-from tests.records.books.test_posting import drafted
+from tests.records.books.test_posting import create_draft
 from tests.records.conftest import OfficeSettings
 from tests.records.inside import InProcessService
 from tests.records.office import Office
@@ -38,7 +38,7 @@ async def is_lockable(shop: InProcessService, ware: str) -> bool:
 
 
 async def test_a_record_that_fills_another_one_is_not_locked(postgres_url: str, tmp_path: Path) -> None:
-    async with inside.opened(postgres_url, tmp_path, Ware, Item) as shop:
+    async with inside.open_service(postgres_url, tmp_path, Ware, Item) as shop:
         root = shop.administrator()
         ware = (await shop.value(root, "ware", "create", title="Oak", price=5))["id"]
         async with shop.service.records.database.transaction() as transaction:
@@ -50,7 +50,7 @@ async def test_a_record_that_fills_another_one_is_not_locked(postgres_url: str, 
 
 @pytest.mark.parametrize("locks", [True, False])
 async def test_an_effect_reads_with_a_lock_or_without(postgres_url: str, tmp_path: Path, *, locks: bool) -> None:
-    async with inside.opened(postgres_url, tmp_path, Ware, Item) as shop:
+    async with inside.open_service(postgres_url, tmp_path, Ware, Item) as shop:
         root = shop.administrator()
         ware = (await shop.value(root, "ware", "create", title="Oak", price=5))["id"]
         async with shop.service.records.database.transaction() as transaction:
@@ -67,7 +67,7 @@ async def test_an_invoice_is_posted_while_the_one_before_is_being_edited(
 ) -> None:
     if not rooms.settings.database_url:
         pytest.skip("SQLite has one writer at a time")
-    first, second = await drafted(office), await drafted(office)
+    first, second = await create_draft(office), await create_draft(office)
     await office.value("carol", "invoice.post", id=first)
     async with office.service.records.database.transaction() as other:
         await other.fetch("SELECT id FROM invoice WHERE id = $1 FOR UPDATE", first)

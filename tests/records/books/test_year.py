@@ -28,7 +28,7 @@ class InvoiceState:
     payments: dict[str, tuple[int, str | None]] = field(default_factory=dict[str, tuple[int, str | None]])
 
     @property
-    def paid(self) -> int:
+    def paid_minor(self) -> int:
         """Return the sum of the payments."""
         return sum(amount for amount, _ in self.payments.values())
 
@@ -41,9 +41,9 @@ class InvoiceState:
     def allows(self, action: str) -> bool:
         """Return whether the invoice must accept this action."""
         return {
-            "settle": self.state == "posted" and self.total == self.paid,
+            "settle": self.state == "posted" and self.total == self.paid_minor,
             "reopen": self.state == "paid",
-            "cancel": self.state == "posted" and self.paid == 0,
+            "cancel": self.state == "posted" and self.paid_minor == 0,
         }[action]
 
     def act(self, action: str) -> None:
@@ -114,14 +114,14 @@ class RandomYear:
                 await self.change(book)
             elif self.chance.random() < 0.4:
                 action = self.chance.choice(["settle", "settle", "reopen", "cancel"])
-                await self.do(book, f"invoice.{action}", {"id": book.id})
+                await self.run_command(book, f"invoice.{action}", {"id": book.id})
             else:
-                await self.do(book, "payment.create", self.payment(book))
+                await self.run_command(book, "payment.create", self.payment(book))
             await self.check(book)
 
     def payment(self, book: InvoiceState) -> dict[str, Any]:
         """Return a random payment, which the invoice usually must accept."""
-        left = book.total - book.paid
+        left = book.total - book.paid_minor
         body: dict[str, Any] = {
             "invoice": book.id,
             "amount_minor": self.chance.choice([left, left, left // 2, -5, 0, 7]),
@@ -137,15 +137,17 @@ class RandomYear:
         payment = self.chance.choice(list(book.payments))
         which = self.chance.random()
         if which < 0.4:
-            await self.do(book, "payment.delete", {"id": payment})
+            await self.run_command(book, "payment.delete", {"id": payment})
         elif which < 0.8:
-            await self.do(book, "payment.update", {"id": payment, "amount_minor": self.chance.choice([0, 3, -3, 400])})
+            await self.run_command(
+                book, "payment.update", {"id": payment, "amount_minor": self.chance.choice([0, 3, -3, 400])}
+            )
         else:
             other = self.chance.choice(self.books)
-            await self.do(book, "payment.update", {"id": payment, "invoice": other.id, "paid_on": self.today})
+            await self.run_command(book, "payment.update", {"id": payment, "invoice": other.id, "paid_on": self.today})
             await self.check(other)
 
-    async def do(self, book: InvoiceState, command: str, body: dict[str, Any]) -> None:
+    async def run_command(self, book: InvoiceState, command: str, body: dict[str, Any]) -> None:
         """Let a person or the agent run the command, and require the expected result."""
         if self.chance.random() < 0.4:
             return await self.propose(book, command, body)
@@ -215,13 +217,13 @@ class RandomYear:
             book.changes += 1
             book.payments[record_id] = (body["amount_minor"], body.get("reference"))
         else:
-            paid = book.paid
+            paid = book.paid_minor
             amount, reference = book.payments.pop(body["id"])
             if name == "update":
                 to = next((each for each in self.books if each.id == body.get("invoice", book.id)), book)
                 to.payments[body["id"]] = (body.get("amount_minor", amount), reference)
                 to.changes += to is not book
-            book.changes += book.paid != paid
+            book.changes += book.paid_minor != paid
 
     async def check(self, book: InvoiceState) -> None:
         """Require that the invoice matches its expected payments."""
@@ -232,8 +234,8 @@ class RandomYear:
             name: amount for name, (amount, _) in book.payments.items()
         }
         assert seen["state"] == book.state
-        assert (seen["total_minor"], seen["paid_minor"]) == (book.total, book.paid)
-        assert seen["open_minor"] == (0 if book.state == "cancelled" else book.total - book.paid)
+        assert (seen["total_minor"], seen["paid_minor"]) == (book.total, book.paid_minor)
+        assert seen["open_minor"] == (0 if book.state == "cancelled" else book.total - book.paid_minor)
         assert book.state != "paid" or seen["open_minor"] == 0
         assert book.state != "cancelled" or seen["paid_minor"] == 0
 

@@ -163,11 +163,11 @@ async def test_get_meta_has_the_views_of_a_list_as_search_takes_them(office: Off
     assert (closing["name"], closing["label"]["de"]) == ("closing", "Abschluss im Quartal")
     assert closing["filter"][0]["value"] > clock.rfc3339(clock.now())[:10]
     assert closing["order"] == [{"field": "expected_close", "dir": "asc"}]
-    assert mine["filter"][0]["value"] == (await office.first("user", "alice", username="alice"))["id"]
+    assert mine["filter"][0]["value"] == (await office.first_record("user", "alice", username="alice"))["id"]
     for view in (closing, mine):
-        found = await office.value("alice", "lead.search", filter=view["filter"], order=view["order"])
-        assert {each["stage"] for each in found["rows"]} <= {"new", "qualified", "proposed"}
-        assert found["total"] > 0
+        leads = await office.value("alice", "lead.search", filter=view["filter"], order=view["order"])
+        assert {each["stage"] for each in leads["rows"]} <= {"new", "qualified", "proposed"}
+        assert leads["total"] > 0
 
 
 async def test_get_meta_omits_views_that_use_a_field_that_the_caller_does_not_read(office: Office) -> None:
@@ -191,7 +191,7 @@ async def test_get_meta_names_the_currency_that_a_setting_says(office: Office) -
 
     assert currencies(await _models(office, "alice")) == {None}
 
-    assert "setting.value" in await office.refused("root", "setting.create", title="base.currency", value='"JPY"')
+    assert "setting.value" in await office.refusal_of("root", "setting.create", title="base.currency", value='"JPY"')
     await office.value("root", "setting.create", title="base.currency", value='"EUR"')
 
     models = await _models(office, "alice")
@@ -226,7 +226,7 @@ async def test_post_model_command_answers_an_envelope(office: Office) -> None:
 
 async def test_post_model_command_answers_202_to_what_needs_approval(office: Office) -> None:
     agent = await office.agent("alice")
-    lead = await office.first("lead")
+    lead = await office.first_record("lead")
 
     answer = await office.call(agent, "lead.delete", {"id": lead["id"]})
 
@@ -237,7 +237,7 @@ async def test_post_model_command_answers_202_to_what_needs_approval(office: Off
 
 async def test_post_approve_executes_the_plan(office: Office) -> None:
     agent = await office.agent("alice")
-    lead = await office.first("lead")
+    lead = await office.first_record("lead")
     plan_id = await office.proposed(agent, "lead.delete", id=lead["id"])
 
     answer = await office.approve("alice", plan_id)
@@ -248,7 +248,7 @@ async def test_post_approve_executes_the_plan(office: Office) -> None:
 
 async def test_post_approve_takes_an_absent_body_without_a_content_type(office: Office) -> None:
     agent = await office.agent("alice")
-    plan_id = await office.proposed(agent, "lead.delete", id=(await office.first("lead"))["id"])
+    plan_id = await office.proposed(agent, "lead.delete", id=(await office.first_record("lead"))["id"])
 
     answer = await office.http.post(f"/api/approve/{plan_id}", headers=office.headers("alice"))
 

@@ -50,15 +50,15 @@ async def test_a_state_that_refuses_an_action_is_named_with_what_the_action_requ
     await office.value("alice", "lead.qualify", id=lead["id"])
 
     assert (
-        await office.refused("alice", "lead.win", id=lead["id"])
+        await office.refusal_of("alice", "lead.win", id=lead["id"])
         == "lead.win is not allowed in this state: it requires that party is set"
     )
 
 
 async def test_a_description_names_effect_states_inputs_and_approval(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "party.list")
-    listed = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
-    found = {each["id"]: each["description"] for each in listed}
+    commands = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
+    found = {each["id"]: each["description"] for each in commands}
 
     assert found["lead.win"] == (
         "Marks the lead as won. From qualified or proposed to won. Requires that party is set. "

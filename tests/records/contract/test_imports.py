@@ -11,11 +11,11 @@ from tests.records.office import Office
 LEAD = {"title": "New", "source": "web", "expected_revenue_minor": 123450, "expected_close": "2026-12-31"}
 
 
-async def imported(office: Office, who: str, model: str, csv: str, **body: object) -> dict[str, Any]:
+async def import_one(office: Office, who: str, model: str, csv: str, **body: object) -> dict[str, Any]:
     """Import the text, and return the only record that it creates."""
     done = await office.value(who, f"{model}.import", csv=csv, **body)
     assert done["errors"] == []
-    return await office.first(model, who, id=done["ids"][0])
+    return await office.first_record(model, who, id=done["ids"][0])
 
 
 @pytest.mark.parametrize(
@@ -41,14 +41,14 @@ async def imported(office: Office, who: str, model: str, csv: str, **body: objec
     ],
 )
 async def test_every_csv_format_is_read(office: Office, csv: str, body: dict[str, object]) -> None:
-    lead = await imported(office, "alice", "lead", csv, **body)
+    lead = await import_one(office, "alice", "lead", csv, **body)
 
     assert {name: lead[name] for name in LEAD} == LEAD | {"title": "'New" if "'New" in csv else "New"}
 
 
 @pytest.mark.parametrize(("cell", "is_active"), [("yes", True), ("No", False), ("TRUE", True), ("0", False)])
 async def test_words_for_true_and_false_are_understood(office: Office, cell: str, *, is_active: bool) -> None:
-    party = await imported(office, "alice", "party", f"Name,Active\nNew,{cell}\n")
+    party = await import_one(office, "alice", "party", f"Name,Active\nNew,{cell}\n")
 
     assert party["is_active"] is is_active
 
@@ -56,23 +56,23 @@ async def test_words_for_true_and_false_are_understood(office: Office, cell: str
 async def test_a_reference_is_given_by_id_or_by_what_the_record_is_called(office: Office) -> None:
     party = await office.value("alice", "party.create", name="Straße AG")
     for cell in (party["id"], "Straße AG", "STRASSE ag"):
-        lead = await imported(office, "alice", "lead", f"title,Party,owner\nNew,{cell},bob\n")
+        lead = await import_one(office, "alice", "lead", f"title,Party,owner\nNew,{cell},bob\n")
         assert lead["party"] == party["id"]
-        assert lead["owner"] == (await office.first("user", username="bob"))["id"]
+        assert lead["owner"] == (await office.first_record("user", username="bob"))["id"]
 
     await office.value("alice", "party.create", name="Straße AG")
     for cell, error in (
         ("Straße AG", "names 2 party records: give the id of one"),
         ("Other", "must be the id of a party record"),
     ):
-        done = await office.value("alice", "lead.import", csv=f"title,party\nNew,{cell}\n")
-        assert [each["error"] for each in done["errors"]] == [f"lead.party {error}"]
+        report = await office.value("alice", "lead.import", csv=f"title,party\nNew,{cell}\n")
+        assert [each["error"] for each in report["errors"]] == [f"lead.party {error}"]
 
 
 async def test_a_name_that_the_caller_does_not_read_names_no_record(office: Office) -> None:
     party = await office.value("alice", "party.create", name="Only One")
-    await office.value("root", "grant.create", role=(await office.first("role", title="clerk"))["id"], model="lead",
-                       commands="import")  # fmt: skip
+    clerk_id = (await office.first_record("role", title="clerk"))["id"]
+    await office.value("root", "grant.create", role=clerk_id, model="lead", commands="import")
 
     by_name = await office.value("bob", "lead.import", csv="title,party\nNew,Only One\n", dry_run=True)
     by_id = await office.value("bob", "lead.import", csv=f"title,party\nNew,{party['id']}\n", dry_run=True)
@@ -83,12 +83,12 @@ async def test_a_name_that_the_caller_does_not_read_names_no_record(office: Offi
 
 async def test_a_trial_says_what_each_column_is_taken_for(office: Office) -> None:
     csv = "Title,Expected revenue,stage,id,Nonsense,tax_id\nx,1,,,,\n"
-    tried = await office.value("alice", "lead.import", csv=csv, dry_run=True)
+    dry_run_report = await office.value("alice", "lead.import", csv=csv, dry_run=True)
 
     fields = ["title", "expected_revenue_minor:amount", "stage", None, None, None]
-    assert [each["field"] for each in tried["columns"]] == fields
-    assert [each["row"] for each in tried["errors"]] == [0, 0]
-    assert await office.refused("alice", "lead.import", csv=csv) == "unknown field lead.Nonsense"
+    assert [each["field"] for each in dry_run_report["columns"]] == fields
+    assert [each["row"] for each in dry_run_report["errors"]] == [0, 0]
+    assert await office.refusal_of("alice", "lead.import", csv=csv) == "unknown field lead.Nonsense"
 
 
 @pytest.mark.parametrize(
@@ -107,26 +107,26 @@ async def test_a_trial_says_what_each_column_is_taken_for(office: Office) -> Non
     ],
 )
 async def test_an_unreadable_file_is_refused(office: Office, csv: str, body: dict[str, object], error: str) -> None:
-    assert (await office.refused("alice", "lead.import", csv=csv, **body)).startswith(error)
+    assert (await office.refusal_of("alice", "lead.import", csv=csv, **body)).startswith(error)
 
 
 @pytest.mark.parametrize("cell", ["12,50", "1,23.00", "1.2.3", "12.345", "9" * 5000, "1e3", "-", "\u0661"])
 async def test_an_amount_in_another_writing_is_an_error_of_its_row(office: Office, cell: str) -> None:
-    done = await office.value("alice", "lead.import", csv=f'title,Expected revenue\nx,"{cell}"\n')
+    report = await office.value("alice", "lead.import", csv=f'title,Expected revenue\nx,"{cell}"\n')
 
-    assert [each["row"] for each in done["errors"]] == [1]
+    assert [each["row"] for each in report["errors"]] == [1]
 
 
 async def test_an_agent_restores_nothing(office: Office) -> None:
     agent = await office.agent("root", "*")
 
-    assert (await office.refused(agent, "lead.import", csv="title\nx\n", restore=True)).startswith("restore keeps")
+    assert (await office.refusal_of(agent, "lead.import", csv="title\nx\n", restore=True)).startswith("restore keeps")
 
 
 async def test_an_export_has_the_columns_and_the_form_that_were_asked_for(office: Office) -> None:
     party = await office.value("alice", "party.create", name="=Acme", customer_since="2026-01-31", is_active=False)
-    made = await office.value("alice", "lead.create", title="x", party=party["id"], expected_revenue_minor=-0 + 1205)
-    only = [{"field": "id", "op": "eq", "value": made["id"]}]
+    lead = await office.value("alice", "lead.create", title="x", party=party["id"], expected_revenue_minor=-0 + 1205)
+    only = [{"field": "id", "op": "eq", "value": lead["id"]}]
     fields = ["title", "party", "expected_revenue_minor", "owner"]
     shown = await office.value("alice", "lead.export", filter=only, fields=fields, form="shown")
     assert shown["text"] == "Title,Party,Expected revenue,Owner\r\nx,'=Acme,12.05,alice\r\n"
@@ -140,16 +140,16 @@ async def test_an_export_has_the_columns_and_the_form_that_were_asked_for(office
     assert lines["text"] == f'{{"id":"{party["id"]}"}}\n'
     wrong: list[dict[str, object]] = [{"fields": ["tax_id"]}, {"fields": [{}]}, {"fields": []}, {"form": "nice"}]
     for body in wrong:
-        assert await office.refused("alice", "party.export", **body)
+        assert await office.refusal_of("alice", "party.export", **body)
 
 
 async def test_a_clerk_exports_no_name_that_is_masked(office: Office) -> None:
-    await office.value("root", "grant.create", role=(await office.first("role", title="clerk"))["id"], model="lead",
-                       commands="export")  # fmt: skip
+    clerk_id = (await office.first_record("role", title="clerk"))["id"]
+    await office.value("root", "grant.create", role=clerk_id, model="lead", commands="export")
     rows = (await office.value("bob", "lead.export", fields=["party"], form="shown"))["text"].splitlines()[1:]
-    known = {each["id"] for each in await office.all("party")}
+    ids = {each["id"] for each in await office.all("party")}
 
-    assert {each for each in rows if each != '""'} <= known
+    assert {each for each in rows if each != '""'} <= ids
     assert len(set(rows)) > 5
 
 

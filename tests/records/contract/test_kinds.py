@@ -69,9 +69,9 @@ async def _record(office: Office, model: str) -> str:
     if model == "lead":
         return str((await office.value("root", "lead.create", title="Kinds"))["id"])
     if model == "invoice_line":
-        invoice = await office.first("invoice", state="draft")
-        return str((await office.first("invoice_line", invoice=invoice["id"]))["id"])
-    return str((await office.first(model))["id"])
+        invoice = await office.first_record("invoice", state="draft")
+        return str((await office.first_record("invoice_line", invoice=invoice["id"]))["id"])
+    return str((await office.first_record(model))["id"])
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
@@ -92,14 +92,14 @@ async def test_another_value_is_400_and_changes_nothing(office: Office, kind: st
         record_id = await _record(office, model)
         before = await office.value("root", f"{model}.get", id=record_id)
 
-        said = await office.refused("root", f"{model}.update", id=record_id, **{name: value})
+        reason = await office.refusal_of("root", f"{model}.update", id=record_id, **{name: value})
 
-        assert f"{model}.{name}" in said
+        assert f"{model}.{name}" in reason
         assert await office.value("root", f"{model}.get", id=record_id) == before, str(value)[:80]
 
 
 async def test_a_ref_is_the_id_of_an_existing_record(office: Office) -> None:
-    lead, party = await _record(office, "lead"), await office.first("party")
+    lead, party = await _record(office, "lead"), await office.first_record("party")
 
     written = await office.value("root", "lead.update", id=lead, party=party["id"])
 
@@ -117,12 +117,12 @@ async def test_null_empties_a_field_that_may_be_empty(office: Office) -> None:
 async def test_null_in_a_required_field_is_400(office: Office) -> None:
     lead = await _record(office, "lead")
 
-    assert "lead.title" in await office.refused("root", "lead.update", id=lead, title=None)
+    assert "lead.title" in await office.refusal_of("root", "lead.update", id=lead, title=None)
 
 
 async def test_every_record_has_an_id_that_shows_nothing(office: Office) -> None:
-    made = [(await office.value("alice", "lead.create", title=f"{number}"))["id"] for number in range(20)]
+    ids = [(await office.value("alice", "lead.create", title=f"{number}"))["id"] for number in range(20)]
 
-    assert len(set(made)) == 20
-    assert made != sorted(made)
-    assert {len(each) for each in made} == {24}
+    assert len(set(ids)) == 20
+    assert ids != sorted(ids)
+    assert {len(each) for each in ids} == {24}

@@ -42,8 +42,8 @@ async def test_each_operator_works_where_it_fits_and_is_400_elsewhere(office: Of
         answer = await office.call("alice", "lead.list", {"filter": [_where(field, op, given)]})
         assert answer.status_code == (200 if op in FITTING[field] else 400), op
         if answer.status_code == 200:
-            found = {each["id"] for each in answer.json()["value"]}
-            assert found == {each["id"] for each in leads if _matches(each[field], op, value, field)}, op
+            ids = {each["id"] for each in answer.json()["value"]}
+            assert ids == {each["id"] for each in leads if _matches(each[field], op, value, field)}, op
 
 
 STAGES = ["new", "qualified", "proposed", "won", "lost"]
@@ -71,8 +71,8 @@ def _matches(value: Any, op: str, wanted: Any, field: str) -> bool:
 
 async def test_bool_fields_take_no_order_operators(office: Office) -> None:
     for op in ("gt", "gte", "lt", "lte", "contains"):
-        said = await office.refused("alice", "party.list", filter=[_where("is_active", op, True)])
-        assert "party.is_active" in said
+        reason = await office.refusal_of("alice", "party.list", filter=[_where("is_active", op, True)])
+        assert "party.is_active" in reason
     assert len(await office.value("alice", "party.list", filter=[_where("is_active", "eq", True)])) == 200
 
 
@@ -112,8 +112,8 @@ async def test_contains_finds_entries_of_the_audit(office: Office) -> None:
     await office.value(agent, "lead.qualify", id=lead["id"])
 
     for field, part in (("command", "QUALIFY"), ("agent", "harbour"), ("record_id", str(lead["id"])[4:])):
-        found = await office.value("root", "audit_entry.list", filter=[_where(field, "contains", part)])
-        assert any(each["record_id"] == lead["id"] for each in found), field
+        audit_entries = await office.value("root", "audit_entry.list", filter=[_where(field, "contains", part)])
+        assert any(each["record_id"] == lead["id"] for each in audit_entries), field
 
 
 async def test_contains_takes_signs_of_patterns_literally(office: Office) -> None:
@@ -126,9 +126,9 @@ async def test_contains_takes_signs_of_patterns_literally(office: Office) -> Non
 @pytest.mark.parametrize("direction", ["asc", "desc"])
 @pytest.mark.parametrize("field", ["expected_revenue_minor", "expected_close", "source", "lost_reason", "party"])
 async def test_empty_values_sort_last_in_both_directions(office: Office, field: str, direction: str) -> None:
-    found = await office.value("alice", "lead.list", order=[{"field": field, "dir": direction}])
+    leads = await office.value("alice", "lead.list", order=[{"field": field, "dir": direction}])
 
-    values = [each[field] for each in found]
+    values = [each[field] for each in leads]
     filled = [each for each in values if each is not None]
     assert 0 < len(filled) < 500
     assert values == filled + [None] * (500 - len(filled))
@@ -174,20 +174,20 @@ async def test_text_is_ordered_by_code_point(office: Office) -> None:
 
 
 async def test_limit_and_offset_cut_the_page(office: Office) -> None:
-    whole = [each["id"] for each in await office.all("lead", "alice")]
+    whole_ids = [each["id"] for each in await office.all("lead", "alice")]
 
-    assert [each["id"] for each in await office.value("alice", "lead.list", limit=7, offset=11)] == whole[11:18]
-    assert [each["id"] for each in await office.value("alice", "lead.list", offset=490)] == whole[490:]
+    assert [each["id"] for each in await office.value("alice", "lead.list", limit=7, offset=11)] == whole_ids[11:18]
+    assert [each["id"] for each in await office.value("alice", "lead.list", offset=490)] == whole_ids[490:]
     assert await office.value("alice", "lead.list", limit=7, offset=500) == []
 
 
 async def test_search_answers_rows_and_the_total_before_limit_and_offset(office: Office) -> None:
     condition = _where("stage", "eq", "won")
     for limits in ({"limit": 3}, {"limit": 3, "offset": 99}, {"limit": 3, "offset": 1000}, {}):
-        found = await office.value("alice", "lead.search", filter=[condition], **limits)
-        assert list(found) == ["rows", "total"]
-        assert found["total"] == 100
-        assert len(found["rows"]) == min(limits.get("limit", 500), max(0, 100 - limits.get("offset", 0)))
+        leads = await office.value("alice", "lead.search", filter=[condition], **limits)
+        assert list(leads) == ["rows", "total"]
+        assert leads["total"] == 100
+        assert len(leads["rows"]) == min(limits.get("limit", 500), max(0, 100 - limits.get("offset", 0)))
 
 
 LIMITS: list[tuple[str, dict[str, object], dict[str, object]]] = [
@@ -211,7 +211,7 @@ async def test_the_limit_is_enforced(
 ) -> None:
     for command in ("lead.list", "lead.search"):
         assert (await office.call("alice", command, within)).status_code == 200
-        await office.refused("alice", command, **beyond)
+        await office.refusal_of("alice", command, **beyond)
 
 
 MALFORMED: list[dict[str, object]] = [
@@ -256,34 +256,34 @@ MALFORMED: list[dict[str, object]] = [
 @pytest.mark.parametrize("command", ["lead.list", "lead.search"])
 async def test_unknown_keys_operators_and_malformed_values_are_400(office: Office, command: str) -> None:
     for body in MALFORMED:
-        await office.refused("alice", command, **body)
+        await office.refusal_of("alice", command, **body)
 
 
 @pytest.mark.parametrize("field", ["contact_email", "notes", "nothing"])
 async def test_only_fields_read_in_clear_may_be_filtered(office: Office, field: str) -> None:
     for op in OPERATORS:
         value = {"in": ["x"], "is_null": True}.get(op, "x")
-        said = await office.refused("bob", "lead.list", filter=[_where(field, op, value)])
-        assert said == f"unknown field lead.{field}"
+        reason = await office.refusal_of("bob", "lead.list", filter=[_where(field, op, value)])
+        assert reason == f"unknown field lead.{field}"
         assert (await office.call("bob", "lead.list", {"filter": [_where("title", op, value)]})).status_code == 200
 
 
 @pytest.mark.parametrize("field", ["name", "tax_id", "nothing"])
 async def test_only_fields_read_in_clear_may_be_sorted_on(office: Office, field: str) -> None:
     for order in ([{"field": field}], [{"field": "kind"}, {"field": field, "dir": "desc"}]):
-        assert await office.refused("bob", "party.list", order=order) == f"unknown field party.{field}"
+        assert await office.refusal_of("bob", "party.list", order=order) == f"unknown field party.{field}"
 
 
 async def test_count_by_groups_and_counts(office: Office) -> None:
-    counted = await office.value("alice", "lead.count_by", field="stage")
+    counts = await office.value("alice", "lead.count_by", field="stage")
 
-    assert str(counted).count("100") == 5
+    assert str(counts).count("100") == 5
 
 
 async def test_an_unknown_key_comes_with_the_known_ones(office: Office) -> None:
-    order = await office.refused("alice", "lead.list", order=[{"field": "title", "desc": True}])
-    command = await office.refused("alice", "lead.get", ident="x")
-    nothing = await office.refused("root", "audit_entry.verify", since="2026-01-01")
+    order = await office.refusal_of("alice", "lead.list", order=[{"field": "title", "desc": True}])
+    command = await office.refusal_of("alice", "lead.get", ident="x")
+    nothing = await office.refusal_of("root", "audit_entry.verify", since="2026-01-01")
 
     assert order.startswith("unknown key desc in ")
     assert order.endswith("(known: field, dir)")

@@ -70,14 +70,14 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Sett
 
 
 @asynccontextmanager
-async def opened(place: Settings) -> AsyncGenerator[ProcessInstallation]:
+async def open_installation(place: Settings) -> AsyncGenerator[ProcessInstallation]:
     """Open an installation without records other than its administrator."""
     async with app.opened(place, ROOT_URL, is_loopback=True) as service:
         inside = InProcessService(service)
         yield ProcessInstallation(inside, await inside.member())
 
 
-async def fill(one: ProcessInstallation) -> None:
+async def create_records(one: ProcessInstallation) -> None:
     """Create records of every model in every state, with texts that are difficult to export."""
     run = one.run
     user = await run("user.create", username="eve", name="=Eve", email="eve@example.org", language="de")
@@ -135,8 +135,8 @@ async def carry(one: ProcessInstallation, two: ProcessInstallation) -> None:
 
 
 async def test_every_model_is_exported_and_imported_with_equal_values(places: list[Settings]) -> None:
-    async with opened(places[0]) as one, opened(places[1]) as two:
-        await fill(one)
+    async with open_installation(places[0]) as one, open_installation(places[1]) as two:
+        await create_records(one)
         importable = {name for name, model in one.inside.models.items() if "import" in model.commands}
         assert importable == set(MODELS)
 
@@ -183,8 +183,8 @@ def without_id(text: str) -> list[str]:
 
 async def test_values_are_equal_in_the_form_people_read_too(places: list[Settings]) -> None:
     notation: dict[str, object] = {"separator": ";", "decimal": ",", "date_order": "dmy"}
-    async with opened(places[0]) as one, opened(places[1]) as two:
-        await fill(one)
+    async with open_installation(places[0]) as one, open_installation(places[1]) as two:
+        await create_records(one)
         await two.run("user.import", csv="username;Name\neve;=Eve\n")
         for model in MODELS[5:]:
             text = await one.exported(model, form="shown", **notation)

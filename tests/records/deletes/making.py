@@ -77,7 +77,7 @@ async def _put(office: Office, invoice: str, state: str) -> None:
         await transaction.run("UPDATE invoice SET state = $1 WHERE id = $2", state, invoice)
 
 
-async def stored(office: Office, model: Declared, record_id: str, field: str = "id") -> list[object]:
+async def stored_value(office: Office, model: Declared, record_id: str, field: str = "id") -> list[object]:
     """Return the stored value of a field, or None if the record does not exist."""
     text = f'SELECT "{field}" FROM "{model.name}" WHERE id = $1'
     return [row[0] for row in await office.service.records.database.fetch(text, record_id)]

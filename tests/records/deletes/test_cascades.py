@@ -35,7 +35,7 @@ class Part(Model, locked=(where("title", eq="closed"),)):
 @pytest.fixture
 async def graph(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without nodes, once on SQLite and once on PostgreSQL."""
-    async with inside.opened(database_url, tmp_path, Node, Part) as opened:
+    async with inside.open_service(database_url, tmp_path, Node, Part) as opened:
         yield opened
 
 
@@ -150,9 +150,9 @@ async def test_a_reference_created_during_a_deletion_never_dangles(graph: InProc
     for turn in range(6):
         target = await node(graph, f"target {turn}")
         child = asyncio.create_task(node(graph, f"child {turn}", boss=target))
-        gone = asyncio.create_task(delete(graph, target, cascade=bool(turn % 2)))
+        removed_task = asyncio.create_task(delete(graph, target, cascade=bool(turn % 2)))
 
-        made, deleted = await asyncio.gather(child, gone, return_exceptions=True)
+        made, deleted = await asyncio.gather(child, removed_task, return_exceptions=True)
 
         assert isinstance(made, BadInput) != isinstance(deleted, BadInput), (made, deleted)
     left = await graph.rows("SELECT count(*) FROM node WHERE boss IS NOT NULL AND boss NOT IN (SELECT id FROM node)")

@@ -22,9 +22,9 @@ async def test_a_reference_that_the_agent_sees_is_refused_at_once(office: Office
     agent, doomed = await office.agent("alice", "*"), await lead(office)
     await activity(office, doomed)
 
-    assert await office.refused(agent, "lead.delete", id=doomed) == REFUSAL
-    said = await office.refused(agent, "plan.propose", steps=[{"command": "lead.delete", "input": {"id": doomed}}])
-    assert said == f"step 0: {REFUSAL}"
+    assert await office.refusal_of(agent, "lead.delete", id=doomed) == REFUSAL
+    reason = await office.refusal_of(agent, "plan.propose", steps=[{"command": "lead.delete", "input": {"id": doomed}}])
+    assert reason == f"step 0: {REFUSAL}"
 
 
 async def test_a_reference_that_the_agent_does_not_see_is_found_by_the_approver(office: Office) -> None:
@@ -64,9 +64,9 @@ async def test_a_plan_lists_the_deleted_records_to_callers_who_see_them(office: 
 
     effects = ["1 address deleted", "party of 1 lead emptied", "party of 2 tickets emptied"]
     for who in ("root", "alice", agent):
-        shown = await office.value(who, "plan.get", id=plan)
-        assert sorted(shown["effects"]) == effects, who
-        assert shown["input"] == {"id": party, "cascade": True}
+        shown_plan = await office.value(who, "plan.get", id=plan)
+        assert sorted(shown_plan["effects"]) == effects, who
+        assert shown_plan["input"] == {"id": party, "cascade": True}
     assert (await office.approve("alice", plan)).status_code == 200
     assert (await office.value("alice", "lead.get", id=doomed))["party"] is None
 
@@ -86,7 +86,7 @@ async def test_a_plan_may_delete_first_what_refers_to_what_it_deletes_then(offic
     part = await activity(office, doomed)
     steps = [{"command": f"{model}.delete", "input": {"id": each}} for model, each in
              (("activity", part), ("lead", doomed))]  # fmt: skip
-    assert await office.refused(agent, "plan.propose", steps=steps[::-1]) == f"step 0: {REFUSAL}"
+    assert await office.refusal_of(agent, "plan.propose", steps=steps[::-1]) == f"step 0: {REFUSAL}"
 
     plan = await office.proposed(agent, "plan.propose", steps=steps)
 
@@ -102,7 +102,7 @@ async def test_a_person_without_rights_to_the_cascade_cannot_decide_the_plan(off
     plan = await office.proposed(agent, "lead.delete", id=doomed, cascade=True)
 
     assert (await office.approve("eve", plan)).status_code == 404
-    assert await office.refused("eve", "plan.get", id=plan) == "no such record"
+    assert await office.refusal_of("eve", "plan.get", id=plan) == "no such record"
     assert (await office.approve("alice", plan)).json()["value"]["state"] == "executed"
 
 

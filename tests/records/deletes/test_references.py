@@ -3,7 +3,7 @@ declared."""
 
 from countersign.declare import Declared
 from countersign.declare.registry import Referrer
-from tests.records.deletes.making import pair, referrers, stored
+from tests.records.deletes.making import pair, referrers, stored_value
 from tests.records.mcp.desk import McpDesk, tool
 from tests.records.office import Office
 
@@ -15,13 +15,13 @@ async def test_a_deletion_is_refused_while_any_reference_to_the_record_exists(of
     for target, referrer in found:
         record_id, other = await pair(office, target, referrer)
 
-        over_rest = await office.refused("root", f"{target.name}.delete", id=record_id)
+        over_rest = await office.refusal_of("root", f"{target.name}.delete", id=record_id)
         over_mcp = await McpDesk(office).result(tool(f"{target.name}__delete", id=record_id), "root")
 
         assert over_rest == REFUSAL, _named(target, referrer)
         assert over_mcp["isError"] is True, _named(target, referrer)
         assert REFUSAL in over_mcp["content"][0]["text"]
-        assert await stored(office, referrer.model, other, referrer.ref.name) == [record_id]
+        assert await stored_value(office, referrer.model, other, referrer.ref.name) == [record_id]
     assert len(found) >= 16, "the shipped modules have fewer references than they had"
 
 
@@ -30,8 +30,8 @@ async def test_a_cascading_deletion_does_what_each_reference_declares(office: Of
         record_id, other = await pair(office, target, referrer)
         body = {"id": record_id, "cascade": True}
         if referrer.ref.on_delete == "refuse":
-            assert await office.refused("root", f"{target.name}.delete", **body) == REFUSAL
-            assert await stored(office, target, record_id) == [record_id], _named(target, referrer)
+            assert await office.refusal_of("root", f"{target.name}.delete", **body) == REFUSAL
+            assert await stored_value(office, target, record_id) == [record_id], _named(target, referrer)
             continue
 
         if number % 2:
@@ -41,8 +41,8 @@ async def test_a_cascading_deletion_does_what_each_reference_declares(office: Of
             assert done["isError"] is False, done
 
         left = {"cascade": [], "clear": [None]}[referrer.ref.on_delete]
-        assert await stored(office, target, record_id) == [], _named(target, referrer)
-        assert await stored(office, referrer.model, other, referrer.ref.name) == left, _named(target, referrer)
+        assert await stored_value(office, target, record_id) == [], _named(target, referrer)
+        assert await stored_value(office, referrer.model, other, referrer.ref.name) == left, _named(target, referrer)
         await _is_audited(office, target, referrer, other)
 
 
@@ -61,19 +61,19 @@ async def test_a_deletion_without_rights_to_the_cascade_needs_an_approval(
         who = f"clerk{number}"
         await office.person(who, {"model": target.name, "commands": "*", "clear": "*", "write": "*"})
         record_id, other = await pair(office, target, referrer)
-        assert await office.refused(who, f"{target.name}.delete", id=record_id) == REFUSAL
+        assert await office.refusal_of(who, f"{target.name}.delete", id=record_id) == REFUSAL
         if referrer.ref.on_delete == "refuse":
-            assert await office.refused(who, f"{target.name}.delete", id=record_id, cascade=True) == REFUSAL
+            assert await office.refusal_of(who, f"{target.name}.delete", id=record_id, cascade=True) == REFUSAL
         elif _has_right_of_its_own(referrer):
             plan = await office.proposed(who, f"{target.name}.delete", id=record_id, cascade=True)
             assert (await office.approve(who, plan)).status_code == 404, _named(target, referrer)
-            assert await stored(office, referrer.model, other, referrer.ref.name) == [record_id]
-            approved = await office.approve("root", plan)
-            assert approved.json()["value"]["state"] == "executed", approved.text
-            assert await stored(office, target, record_id) == []
+            assert await stored_value(office, referrer.model, other, referrer.ref.name) == [record_id]
+            approval = await office.approve("root", plan)
+            assert approval.json()["value"]["state"] == "executed", approval.text
+            assert await stored_value(office, target, record_id) == []
         else:
             await office.value(who, f"{target.name}.delete", id=record_id, cascade=True)
-            assert await stored(office, target, record_id) == []
+            assert await stored_value(office, target, record_id) == []
 
 
 def _has_right_of_its_own(referrer: Referrer) -> bool:

@@ -42,8 +42,8 @@ async def l27(office: Office) -> None:
     lead = (await office.value(agent, "lead.list", limit=1))[0]
     clear = (await office.value("alice", "lead.get", id=lead["id"]))["contact_email"]
     for guess in (clear, clear.upper()):
-        made = await office.value(agent, "lead.create", title="x", contact_email=guess)
-        assert made["contact_email"] != lead["contact_email"]
+        created_lead = await office.value(agent, "lead.create", title="x", contact_email=guess)
+        assert created_lead["contact_email"] != lead["contact_email"]
 
 
 def _sharing_one_domain(patch: pytest.MonkeyPatch) -> None:
@@ -56,8 +56,8 @@ async def l28(office: Office) -> None:
     """A token is invalid for every other caller."""
     one, two = await office.agent("alice", label="one"), await office.agent("alice", label="two")
     lead = (await office.value(one, "lead.list", limit=1))[0]
-    said = await office.refused(two, "lead.update", id=lead["id"], contact_email=lead["contact_email"])
-    assert said == f"unknown token {lead['contact_email']}"
+    reason = await office.refusal_of(two, "lead.update", id=lead["id"], contact_email=lead["contact_email"])
+    assert reason == f"unknown token {lead['contact_email']}"
 
 
 @channel(29, leaking.tokens_are_swapped_anywhere)
@@ -67,8 +67,8 @@ async def l29(office: Office) -> None:
     lead = (await office.value(agent, "lead.list", limit=1))[0]
     token = lead["contact_email"]
     for field, text in (("title", token), ("title", f"Ask {token}."), ("lost_reason", token)):
-        said = await office.refused(agent, "lead.update", id=lead["id"], **{field: text})
-        assert said == f"token not allowed in lead.{field}"
+        reason = await office.refusal_of(agent, "lead.update", id=lead["id"], **{field: text})
+        assert reason == f"token not allowed in lead.{field}"
     for field in ("source", "party", "stage"):
         assert (await office.call(agent, "lead.update", {"id": lead["id"], field: token})).status_code == 400
     asked = [{"field": "title", "op": "contains", "value": token}]
@@ -82,11 +82,11 @@ async def l30(office: Office) -> None:
     """A plan shows its proposer tokens, and no fields that the proposer cannot read."""
     await create_dan(office)
     agent = await office.agent("dan")
-    lead = await office.first("lead", stage="new")
+    lead = await office.first_record("lead", stage="new")
     plan_id = await office.proposed(agent, "lead.delete", id=lead["id"])
     answer = await office.call(agent, "plan.get", {"id": plan_id})
-    shown = {each["field"] for each in answer.json()["value"]["diff"]}
-    assert shown <= {"title", "stage", "party", "source", "contact_name", "contact_email"}
+    fields = {each["field"] for each in answer.json()["value"]["diff"]}
+    assert fields <= {"title", "stage", "party", "source", "contact_name", "contact_email"}
     assert "lead.notes" in answer.json()["denied"]
     assert lead["contact_email"] not in answer.text
 
@@ -147,7 +147,7 @@ async def l33(office: Office) -> None:
 
 
 async def _exported(office: Office) -> str:
-    clerk = (await office.first("role", title="clerk"))["id"]
+    clerk = (await office.first_record("role", title="clerk"))["id"]
     await office.value("root", "grant.create", role=clerk, model="party", commands="export")
     headers = {**office.headers("bob"), "Accept": "application/x-ndjson"}
     return (await office.http.post("/api/party/export", json={}, headers=headers)).text
@@ -207,7 +207,7 @@ async def l37(office: Office) -> None:
     """A right that is revoked between two pages is missing for the second page."""
     await office.person("dan", {"model": "product", "commands": "list", "clear": "sku"})
     assert len(await office.value("dan", "product.list", limit=2)) == 2
-    role = (await office.first("role", title="role of dan"))["id"]
+    role = (await office.first_record("role", title="role of dan"))["id"]
     grant = next(each["id"] for each in await office.all("grant") if each["role"] == role)
     await office.value("root", "grant.delete", id=grant)
     assert (await office.call("dan", "product.list", {"limit": 2, "offset": 2})).status_code == 404
@@ -293,8 +293,8 @@ def _inheriting(patch: pytest.MonkeyPatch) -> None:
 async def l45(office: Office) -> None:
     """The rights of a person are the sum of the grants of the person's roles. Nothing is inherited."""
     await office.person("dan", {"model": "product", "commands": "list", "clear": "sku"})
-    listed = (await office.http.get("/api/commands", headers=office.headers("dan"))).json()["commands"]
-    assert {each["id"] for each in listed if not each["id"].startswith(OWN_MODELS)} == {
+    commands = (await office.http.get("/api/commands", headers=office.headers("dan"))).json()["commands"]
+    assert {each["id"] for each in commands if not each["id"].startswith(OWN_MODELS)} == {
         "product.list",
         *("user.get", "user.related", "user.home", "user.find", "user.recent"),
     }

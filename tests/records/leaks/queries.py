@@ -34,15 +34,15 @@ async def l02(office: Office) -> None:
     for field in ("tax_id", "email", "name", "notes"):
         for op in OPERATORS:
             value = {"in": ["a"], "is_null": True}.get(op, "a")
-            said = await office.refused("bob", "party.list", **filter_with(field, op, value))
-            assert said == f"unknown field party.{field}"
+            reason = await office.refusal_of("bob", "party.list", **filter_with(field, op, value))
+            assert reason == f"unknown field party.{field}"
 
 
 @channel(3, leaking.hidden_fields_are_filtered)
 async def l03(office: Office) -> None:
     """No order key can be a hidden field, in any position and direction."""
     for order in ([{"field": "tax_id"}], [{"field": "kind"}, {"field": "tax_id", "dir": "desc"}]):
-        assert await office.refused("bob", "party.list", order=order) == "unknown field party.tax_id"
+        assert await office.refusal_of("bob", "party.list", order=order) == "unknown field party.tax_id"
 
 
 @channel(4, leaking.masked_fields_are_filtered)
@@ -50,7 +50,7 @@ async def l04(office: Office) -> None:
     """No order key can be a masked field."""
     agent = await office.agent("root")
     for field in ("name", "email", "tax_id", "notes"):
-        assert await office.refused(agent, "party.list", order=[{"field": field}]) == f"unknown field party.{field}"
+        assert await office.refusal_of(agent, "party.list", order=[{"field": field}]) == f"unknown field party.{field}"
 
 
 def _searching_more(patch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def _searching_more(patch: pytest.MonkeyPatch) -> None:
 @channel(5, _searching_more)
 async def l05(office: Office) -> None:
     """A search does not find records by values that the caller cannot read in clear."""
-    lead = await office.first("lead")
+    lead = await office.first_record("lead")
     for field in ("title", "lost_reason", "id"):
         assert await office.value("bob", "lead.list", **filter_with(field, "contains", lead["contact_email"])) == []
 
@@ -80,8 +80,8 @@ def _following_paths(patch: pytest.MonkeyPatch) -> None:
 async def l06(office: Office) -> None:
     """A query cannot follow a ref to another record."""
     for path in ("party.tax_id", "owner.username", "party.name", "party.id"):
-        assert await office.refused("bob", "lead.list", **filter_with(path, "eq", "x")) == f"unknown field lead.{path}"
-        assert await office.refused("bob", "lead.list", order=[{"field": path}]) == f"unknown field lead.{path}"
+        assert await office.refusal_of("bob", "lead.list", **filter_with(path, "eq", "x")) == f"unknown field lead.{path}"
+        assert await office.refusal_of("bob", "lead.list", order=[{"field": path}]) == f"unknown field lead.{path}"
 
 
 @channel(7, leaking.totals_count_everything)
@@ -96,7 +96,7 @@ async def l07(office: Office) -> None:
 async def l08(office: Office) -> None:
     """Records cannot be grouped or counted by a field that the caller cannot read in clear."""
     for field in ("contact_email", "contact_name", "notes"):
-        assert await office.refused("bob", "lead.count_by", field=field) == f"unknown field lead.{field}"
+        assert await office.refusal_of("bob", "lead.count_by", field=field) == f"unknown field lead.{field}"
     for command in ("lead.min", "lead.max", "lead.sum", "lead.group_by", "lead.aggregate"):
         assert (await office.call("root", command)).status_code == 404
 
@@ -125,7 +125,7 @@ def _taking_repeated_keys(patch: pytest.MonkeyPatch) -> None:
 async def l10(office: Office) -> None:
     """Unusual, repeated and nested keys are refused."""
     for key in ("__proto__", "where", "$where", "filter.field", "t1.password", "filter[0]"):
-        assert key in await office.refused("alice", "lead.list", limit=1, **{key: {}})
+        assert key in await office.refusal_of("alice", "lead.list", limit=1, **{key: {}})
     headers = {**office.headers("alice"), "Content-Type": "application/json"}
     twice = b'{"limit":1,"filter":[],"filter":[]}'
     assert (await office.http.post("/api/lead/list", content=twice, headers=headers)).status_code == 400
@@ -134,8 +134,8 @@ async def l10(office: Office) -> None:
 @channel(25, leaking.masked_fields_are_filtered)
 async def l25(office: Office) -> None:
     """A query cannot find out whether a masked field is empty."""
-    said = await office.refused("bob", "lead.list", **filter_with("contact_phone", "is_null", True))
-    assert said == "unknown field lead.contact_phone"
+    reason = await office.refusal_of("bob", "lead.list", **filter_with("contact_phone", "is_null", True))
+    assert reason == "unknown field lead.contact_phone"
 
 
 @channel(41, leaking.order_follows_hidden_edits)
@@ -162,7 +162,7 @@ async def l46(office: Office) -> None:
 async def l47(office: Office) -> None:
     """A query cannot rename or select members of a response."""
     for key in ("fields", "alias", "select", "include", "expand"):
-        assert key in await office.refused("bob", "party.list", limit=1, **{key: ["tax_id"]})
+        assert key in await office.refusal_of("bob", "party.list", limit=1, **{key: ["tax_id"]})
 
 
 @channel(48, _following_paths)
@@ -179,8 +179,8 @@ async def l49(office: Office) -> None:
     who = await create_dan(office)
     for stage in ("new", "won", "lost"):
         asked = filter_with("stage", "eq", stage)
-        listed = await office.value(who, "lead.list", **asked)
-        assert (await office.value(who, "lead.search", **asked))["total"] == len(listed)
+        listed_leads = await office.value(who, "lead.list", **asked)
+        assert (await office.value(who, "lead.search", **asked))["total"] == len(listed_leads)
 
 
 def _locking_first(patch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def _locking_first(patch: pytest.MonkeyPatch) -> None:
 async def l42(office: Office) -> None:
     """A hidden record is not locked. Its statement excludes it, so a caller never waits for it."""
     who = await create_dan(office)
-    hidden = (await office.first("lead", stage="lost"))["id"]
+    hidden = (await office.first_record("lead", stage="lost"))["id"]
     answers = [await office.call(who, "lead.update", {"id": each, "title": "x"}) for each in (hidden, "0" * 24)]
     assert_same_response(*answers)
     assert json.loads(answers[0].content) == {"error": "no such record"}

@@ -33,10 +33,10 @@ async def l11(office: Office) -> None:
 
     with pytest.MonkeyPatch.context() as race:
         race.setattr(record_writer, "_require_unique", quicker)
-        taken = (await office.first("product"))["sku"]
-        answer = await office.call("carol", "product.create", {"sku": taken, "name": "x", "unit_price_minor": 1})
+        sku = (await office.first_record("product"))["sku"]
+        answer = await office.call("carol", "product.create", {"sku": sku, "name": "x", "unit_price_minor": 1})
     assert answer.status_code == 400, answer.text
-    assert not [word for word in ("UNIQUE", "constraint", "product_", taken) if word in answer.text]
+    assert not [word for word in ("UNIQUE", "constraint", "product_", sku) if word in answer.text]
 
 
 def _echoing_values(patch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ async def _too_long(office: Office) -> tuple[str, str, str]:
     lead = (await office.value(agent, "lead.list", limit=1))[0]
     clear = (await office.value("alice", "lead.get", id=lead["id"]))["contact_name"]
     text = " ".join([lead["contact_name"]] * 200)
-    return await office.refused(agent, "lead.update", id=lead["id"], contact_name=text), text, clear
+    return await office.refusal_of(agent, "lead.update", id=lead["id"], contact_name=text), text, clear
 
 
 @channel(12, _echoing_values)
@@ -108,7 +108,7 @@ async def l13(office: Office) -> None:
 async def l14(office: Office) -> None:
     """For every command, a record that a row condition hides is equal to a missing record."""
     who = await create_dan(office)
-    hidden = (await office.first("lead", stage="qualified"))["id"]
+    hidden = (await office.first_record("lead", stage="qualified"))["id"]
     for command, more in (("get", {}), ("update", {"title": "x"}), ("delete", {}), ("propose", {}), ("history", {})):
         assert_same_response(
             *[await office.call(who, f"lead.{command}", {"id": each, **more}) for each in (hidden, "0" * 24)]
@@ -123,9 +123,9 @@ def _counting_ids(patch: pytest.MonkeyPatch) -> None:
 @channel(15, _counting_ids)
 async def l15(office: Office) -> None:
     """An id reveals neither when a record was created nor how many records there are."""
-    made = [(await office.value("alice", "lead.create", title="x"))["id"] for _ in range(12)]
-    assert made != sorted(made)
-    assert len({each[:8] for each in made}) == 12
+    ids = [(await office.value("alice", "lead.create", title="x"))["id"] for _ in range(12)]
+    assert ids != sorted(ids)
+    assert len({each[:8] for each in ids}) == 12
 
 
 @channel(16, leaking.refs_tell_what_exists)
@@ -133,7 +133,7 @@ async def l16(office: Office) -> None:
     """A ref to a hidden record has the same error as a ref to a missing record."""
     rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
     who = await create_dan(office, {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule})
-    hidden = (await office.first("party", kind="company"))["id"]
+    hidden = (await office.first_record("party", kind="company"))["id"]
     for body in ({"title": "x"}, {"title": "x", "stage": "new"}):
         assert_same_response(
             *[await office.call(who, "lead.create", {**body, "party": each}) for each in (hidden, "0" * 24)]
@@ -145,8 +145,8 @@ async def l17(office: Office) -> None:
     """A ref whose target is hidden is shown as empty."""
     rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
     who = await create_dan(office, {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule})
-    seen = {each["id"] for each in await office.all("party", who)}
-    assert {each["party"] for each in await office.all("lead", who)} <= {None, *seen}
+    ids = {each["id"] for each in await office.all("party", who)}
+    assert {each["party"] for each in await office.all("lead", who)} <= {None, *ids}
 
 
 @channel(18, leaking.a_unique_clash_is_told)
@@ -166,9 +166,9 @@ async def l19(office: Office) -> None:
     """If an agent proposes a deletion, the response does not reveal whether a record that the agent cannot see refers
     to the record."""
     agent = await office.agent("root", "party.*")
-    used = (await office.first("invoice"))["party"]
+    used_party = (await office.first_record("invoice"))["party"]
     free = (await office.value("root", "party.create", name="Nobody's"))["id"]
-    for party in (used, free):
+    for party in (used_party, free):
         for more in ({}, {"cascade": True}):
             answer = await office.call(agent, "party.delete", {"id": party, **more})
             assert answer.status_code == 202, answer.text
@@ -181,9 +181,9 @@ def _dropping_unknown_fields(patch: pytest.MonkeyPatch) -> None:
 @channel(20, _dropping_unknown_fields)
 async def l20(office: Office) -> None:
     """No command creates a record if it exists and updates it otherwise."""
-    lead = (await office.first("lead"))["id"]
+    lead = (await office.first_record("lead"))["id"]
     for key, value in (("id", lead), ("on_conflict", "update"), ("upsert", True)):
-        assert key in await office.refused("alice", "lead.create", title="x", **{key: value})
+        assert key in await office.refusal_of("alice", "lead.create", title="x", **{key: value})
 
 
 @channel(21, leaking.guards_look_at_hidden_fields)
@@ -209,7 +209,7 @@ def _naming_what_misses(patch: pytest.MonkeyPatch) -> None:
 async def l22(office: Office) -> None:
     """An error never names a required field that is hidden."""
     await create_dan(office, {"model": "ticket", "commands": "create,get", "clear": "priority", "write": "priority"})
-    assert "subject" not in await office.refused("dan", "ticket.create", priority="low")
+    assert "subject" not in await office.refusal_of("dan", "ticket.create", priority="low")
 
 
 def _not_looking_through(patch: pytest.MonkeyPatch) -> None:
@@ -269,6 +269,6 @@ def _checking_references(patch: pytest.MonkeyPatch) -> None:
 async def l50(office: Office) -> None:
     """A proposal is checked against what the agent may know. The other checks follow at the approval."""
     agent = await office.agent("root", "party.*", "plan.propose")
-    used = (await office.first("invoice"))["party"]
-    steps = [{"command": "party.delete", "input": {"id": used}}]
+    used_party = (await office.first_record("invoice"))["party"]
+    steps = [{"command": "party.delete", "input": {"id": used_party}}]
     assert (await office.call(agent, "plan.propose", {"steps": steps})).status_code == 202

@@ -26,7 +26,7 @@ class Contact(Model):
 @pytest.fixture
 async def book(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """An empty address book, once on SQLite and once on PostgreSQL."""
-    async with inside.opened(database_url, tmp_path, Contact) as opened:
+    async with inside.open_service(database_url, tmp_path, Contact) as opened:
         yield opened
 
 

@@ -11,7 +11,7 @@ from countersign.records.commands.errors import BadInput
 from tests.records.inside import InProcessService
 
 
-async def ended(book: InProcessService, token_id: str) -> None:
+async def revoke_token(book: InProcessService, token_id: str) -> None:
     """Revoke a bearer token."""
     async with book.service.records.database.transaction() as transaction:
         assert await sessions.end_credential(transaction, "agent_token", token_id)
@@ -25,11 +25,11 @@ async def token_of(book: InProcessService, caller: Caller, record_id: str) -> st
 async def test_a_second_token_of_the_label_takes_up_the_domain(book: InProcessService) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    first = await book.issued(person)
+    first = await book.issue_agent_token(person)
     token = await token_of(book, await book.caller_of(first), made)
 
-    second = await book.issued(person)
-    await ended(book, first)
+    second = await book.issue_agent_token(person)
+    await revoke_token(book, first)
     rotated = await book.caller_of(second)
 
     assert await token_of(book, rotated, made) == token
@@ -40,7 +40,9 @@ async def test_a_second_token_of_the_label_takes_up_the_domain(book: InProcessSe
 async def test_other_labels_and_other_people_have_other_tokens(book: InProcessService) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    callers = [await book.caller_of(await book.issued(person, label)) for label in ("scout", "Scout", "clerk")]
+    callers = [
+        await book.caller_of(await book.issue_agent_token(person, label)) for label in ("scout", "Scout", "clerk")
+    ]
     callers.append(await book.agent("scout"))
 
     tokens = [await token_of(book, caller, made) for caller in callers]
@@ -54,16 +56,16 @@ async def test_other_labels_and_other_people_have_other_tokens(book: InProcessSe
 async def test_the_domain_ends_with_its_last_token_and_its_salt_is_wiped(book: InProcessService) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    tokens = [await book.issued(person) for _ in range(2)]
+    tokens = [await book.issue_agent_token(person) for _ in range(2)]
     old = await token_of(book, await book.caller_of(tokens[0]), made)
 
-    await ended(book, tokens[0])
+    await revoke_token(book, tokens[0])
     assert await token_of(book, await book.caller_of(tokens[1]), made) == old
-    await ended(book, tokens[1])
+    await revoke_token(book, tokens[1])
 
     rows = await book.rows("SELECT salt FROM token_domain WHERE closed_at IS NOT NULL")
     assert [bytes(row[0]) for row in rows] == [b""]
-    later = await book.caller_of(await book.issued(person))
+    later = await book.caller_of(await book.issue_agent_token(person))
     assert await token_of(book, later, made) != old
     with pytest.raises(BadInput, match=f"unknown token {old}"):
         await book.value(later, "contact", "create", email=old)
@@ -72,12 +74,12 @@ async def test_the_domain_ends_with_its_last_token_and_its_salt_is_wiped(book: I
 async def test_a_domain_whose_tokens_have_expired_is_not_taken_up_again(book: InProcessService) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    first = await book.issued(person)
+    first = await book.issue_agent_token(person)
     old = await token_of(book, await book.caller_of(first), made)
     async with book.service.records.database.transaction() as transaction:
         await transaction.run('UPDATE "agent_token" SET expires_at = 1 WHERE id = $1', first)
 
-    later = await book.caller_of(await book.issued(person))
+    later = await book.caller_of(await book.issue_agent_token(person))
 
     assert await token_of(book, later, made) != old
 
@@ -85,25 +87,25 @@ async def test_a_domain_whose_tokens_have_expired_is_not_taken_up_again(book: In
 async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: InProcessService) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    first = await book.issued(person)
+    first = await book.issue_agent_token(person)
     caller = await book.caller_of(first)
     old = await token_of(book, caller, made)
     proposed = await book.service.dispatch.run(caller, caller.view.models["contact"], "delete", {"id": made}, "request")
     assert isinstance(proposed.value, Proposal)
-    await ended(book, first)
+    await revoke_token(book, first)
 
-    second = await book.issued(person)
+    second = await book.issue_agent_token(person)
     assert await token_of(book, await book.caller_of(second), made) == old
     await book.value(await book.caller_of(second), "plan", "withdraw", id=proposed.value.plan_id)
-    await ended(book, second)
+    await revoke_token(book, second)
 
-    third = await book.issued(person)
+    third = await book.issue_agent_token(person)
     assert await token_of(book, await book.caller_of(third), made) != old
 
 
 async def test_only_unused_domains_are_closed(book: InProcessService) -> None:
     person = await book.member()
-    await book.issued(person)
+    await book.issue_agent_token(person)
     await book.domain(person.user_id, "left over")
     await book.domain(person.user_id, "")
 

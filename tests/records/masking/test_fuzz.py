@@ -106,7 +106,7 @@ def attempts(luck: random.Random, vault: MemoryVault, mine: Permutation, foreign
         yield batch
 
 
-def resolved(vault: MemoryVault, mine: Permutation, tokens: list[str]) -> int:
+def count_resolved(vault: MemoryVault, mine: Permutation, tokens: list[str]) -> int:
     """Return how many of the tokens mean a person if a masked field with their label reads them."""
     found = [token for text in tokens for token in GRAMMAR.tokens(text) if token.number < SIZE]
     value_ids = mine.decode([token.number for token in found])
@@ -128,7 +128,7 @@ def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures
     tried = wrong = 0
 
     for batch in attempts(luck, vault, mine, foreign):
-        wrong += resolved(vault, mine, batch)
+        wrong += count_resolved(vault, mine, batch)
         tried += len(batch)
         if tried >= wanted:
             break
@@ -140,7 +140,7 @@ def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures
     right = list(vault.live.items())[:BATCH]
     numbers = mine.encode([each for each, _ in right])
     tokens = [f"{label}_{number}" for (_, label), number in zip(right, numbers, strict=True)]
-    assert resolved(vault, mine, tokens) == BATCH
+    assert count_resolved(vault, mine, tokens) == BATCH
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES | st.text(max_size=3), max_size=30).map("".join)
 
 
-def found(text: str) -> list[str]:
+def tokens_in(text: str) -> list[str]:
     """Return the tokens in the text."""
     return [token.text for token in GRAMMAR.tokens(text)]
 
@@ -43,7 +43,7 @@ def found(text: str) -> list[str]:
     ],
 )
 def test_a_token_ends_where_no_letter_digit_or_underscore_continues(text: str) -> None:
-    assert found(text) == ["EMAIL_1"]
+    assert tokens_in(text) == ["EMAIL_1"]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_token_ends_where_no_letter_digit_or_underscore_continues(text: str) -
     ["XEMAIL_1", "0EMAIL_1", "_EMAIL_1", "EMAIL_1a", "EMAIL_1_", "EMAIL_1_2", "EMAIL_", "EMAIL", "EMAIL_x", "OTHER_1"],
 )
 def test_a_part_of_a_longer_word_is_no_token(text: str) -> None:
-    assert found(text) == []
+    assert tokens_in(text) == []
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_part_of_a_longer_word_is_no_token(text: str) -> None:
 )
 def test_near_misses_are_no_tokens_and_are_noticed(text: str) -> None:
     for around in (text, f"Write to {text}, please", f"EMAIL_5 {text} EMAIL_6"):
-        assert text not in found(around)
+        assert text not in tokens_in(around)
         assert GRAMMAR.near_miss(around) == text
         assert GRAMMAR.might_hold_token_or_near_miss(around)
 
@@ -86,12 +86,12 @@ def test_tokens_and_plain_words_are_no_near_misses(text: str) -> None:
 
 
 def test_of_two_labels_the_longer_one_is_found() -> None:
-    assert found("TAX_1 TAX_ID_1 TAX_ID_1_1") == ["TAX_1", "TAX_ID_1"]
+    assert tokens_in("TAX_1 TAX_ID_1 TAX_ID_1_1") == ["TAX_1", "TAX_ID_1"]
     assert [(token.label, token.number) for token in GRAMMAR.tokens("TAX_ID_12")] == [("TAX_ID", 12)]
 
 
 def test_numbers_have_fifteen_digits_at_most_and_no_leading_zero() -> None:
-    assert found("EMAIL_0 EMAIL_999999999999999 EMAIL_281474976710655") == [
+    assert tokens_in("EMAIL_0 EMAIL_999999999999999 EMAIL_281474976710655") == [
         "EMAIL_0",
         "EMAIL_999999999999999",
         "EMAIL_281474976710655",
@@ -99,7 +99,7 @@ def test_numbers_have_fifteen_digits_at_most_and_no_leading_zero() -> None:
 
 
 def test_digits_of_other_scripts_are_no_digits() -> None:
-    assert found("EMAIL_١٢ EMAIL_１２") == []
+    assert tokens_in("EMAIL_١٢ EMAIL_１２") == []
 
 
 def test_a_token_that_begins_another_one_is_replaced_on_its_own() -> None:
@@ -134,14 +134,14 @@ def test_an_inserted_value_is_not_searched_for_tokens() -> None:
 @given(TEXTS)
 def test_every_text_is_the_same_after_its_tokens_went_out_and_came_back(text: str) -> None:
     """A caller reads a clear field, in which LITERAL tokens replace token-like text, and sends it back unchanged."""
-    numbers = {each: number * 7_919 for number, each in enumerate(dict.fromkeys(found(text)))}
+    numbers = {each: number * 7_919 for number, each in enumerate(dict.fromkeys(tokens_in(text)))}
 
     shown = placeholder_tokens.replace_tokens(
         GRAMMAR, text, {each: f"LITERAL_{number}" for each, number in numbers.items()}
     )
 
     # Every token-like part of the shown text is one of the inserted tokens. No token merges with the text around it.
-    assert set(found(shown)) == {f"LITERAL_{number}" for number in numbers.values()}
+    assert set(tokens_in(shown)) == {f"LITERAL_{number}" for number in numbers.values()}
     assert (
         placeholder_tokens.replace_tokens(
             GRAMMAR, shown, {f"LITERAL_{number}": each for each, number in numbers.items()}
@@ -152,13 +152,13 @@ def test_every_text_is_the_same_after_its_tokens_went_out_and_came_back(text: st
 
 @given(TEXTS)
 def test_no_text_has_a_token_where_the_quick_look_says_there_is_none(text: str) -> None:
-    if found(text):
+    if tokens_in(text):
         assert GRAMMAR.might_hold_token(text)
-    if found(text) or GRAMMAR.near_miss(text):
+    if tokens_in(text) or GRAMMAR.near_miss(text):
         assert GRAMMAR.might_hold_token_or_near_miss(text)
 
 
 @given(TEXTS, st.sampled_from(LABELS), st.integers(0, 10**15 - 1))
 def test_a_token_between_spaces_is_found_in_any_text(text: str, label: str, number: int) -> None:
-    assert f"{label}_{number}" in found(f"{text} {label}_{number} {text}")
-    assert found(f"{text} {label}_{number} {text}") == [*found(text), f"{label}_{number}", *found(text)]
+    assert f"{label}_{number}" in tokens_in(f"{text} {label}_{number} {text}")
+    assert tokens_in(f"{text} {label}_{number} {text}") == [*tokens_in(text), f"{label}_{number}", *tokens_in(text)]

@@ -12,7 +12,7 @@ from tests.records.inside import InProcessService
 KNOWN = "ada@example.com"
 
 
-async def refreshed(book: InProcessService, label: str = "scout") -> Caller:
+async def refresh_agent(book: InProcessService, label: str = "scout") -> Caller:
     """Return the agent as authentication returns it for the next request."""
     return await book.agent(label)
 
@@ -29,7 +29,7 @@ async def test_a_guessed_value_does_not_get_the_token_of_the_one_that_is_there(
     token = (await get(book, agent, there))["email"]
 
     answered = await book.value(agent, "contact", "create", email=KNOWN, other_email=KNOWN)
-    later = await refreshed(book)
+    later = await refresh_agent(book)
     shown = await get(book, later, answered)
 
     assert answered["email"] == shown["email"]
@@ -47,7 +47,7 @@ async def test_an_update_in_clear_gets_a_token_of_its_own_even_with_the_same_val
     token = (await get(book, agent, there))["email"]
 
     right = await book.value(agent, "contact", "update", id=there["id"], email=KNOWN)
-    later = await refreshed(book)
+    later = await refresh_agent(book)
     wrong = await book.value(later, "contact", "update", id=there["id"], email="eve@example.com")
 
     assert len({token, right["email"], wrong["email"]}) == 3
@@ -58,17 +58,17 @@ async def test_an_update_in_clear_gets_a_token_of_its_own_even_with_the_same_val
 async def test_only_the_agent_that_wrote_a_value_can_use_its_token(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
-    mine = (await book.value(agent, "contact", "create", email=KNOWN))["email"]
-    later = await refreshed(book)
+    own_email = (await book.value(agent, "contact", "create", email=KNOWN))["email"]
+    later = await refresh_agent(book)
 
-    copy = await book.value(later, "contact", "create", email=mine, notes=f"to {mine}")
+    copy = await book.value(later, "contact", "create", email=own_email, notes=f"to {own_email}")
 
-    assert copy["email"] == mine
+    assert copy["email"] == own_email
     assert (await get(book, root, copy))["email"] == KNOWN
     assert (await get(book, root, copy))["notes"] == f"to {KNOWN}"
-    clerk = await refreshed(book, "clerk")
+    clerk = await refresh_agent(book, "clerk")
     with pytest.raises(BadInput, match="unknown token"):
-        await book.value(clerk, "contact", "create", email=mine)
+        await book.value(clerk, "contact", "create", email=own_email)
 
 
 async def test_others_see_what_an_agent_wrote_joined_as_it_is(
@@ -76,7 +76,7 @@ async def test_others_see_what_an_agent_wrote_joined_as_it_is(
 ) -> None:
     there = await book.value(root, "contact", "create", email=KNOWN)
     written = await book.value(agent, "contact", "create", email=KNOWN)
-    clerk = await refreshed(book, "clerk")
+    clerk = await refresh_agent(book, "clerk")
 
     assert (await get(book, clerk, there))["email"] == (await get(book, clerk, written))["email"]
 
@@ -96,7 +96,7 @@ async def test_the_token_of_a_replaced_guess_means_nothing_any_more(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     written = await book.value(agent, "contact", "create", email=KNOWN)
-    later = await refreshed(book)
+    later = await refresh_agent(book)
 
     await book.value(root, "contact", "update", id=written["id"], email="new@example.com")
 
@@ -119,7 +119,7 @@ async def test_an_old_token_does_not_come_back_by_a_right_guess(
 
 
 async def test_the_history_and_the_plans_of_a_record_show_its_token(book: InProcessService, root: Caller) -> None:
-    agent = await book.caller_of(await book.issued(await book.member()))
+    agent = await book.caller_of(await book.issue_agent_token(await book.member()))
     there = await book.value(root, "contact", "create", email=KNOWN)
     token = (await get(book, agent, there))["email"]
     first = await book.value(agent, "contact", "create", email=KNOWN)
@@ -133,10 +133,10 @@ async def test_the_history_and_the_plans_of_a_record_show_its_token(book: InProc
     history = await book.value(agent, "contact", "history", id=first["id"])
     (plan,) = await book.value(agent, "plan", "list")
 
-    shown = [entry["changes"]["email"] for entry in reversed(history)]
-    seen_new = shown[2][1]
+    emails = [entry["changes"]["email"] for entry in reversed(history)]
+    seen_new = emails[2][1]
     assert third["email"] == "new@example.com"
-    assert shown == [
+    assert emails == [
         # Other records contain the value, but the agent must not find out. Of its own tokens, only the last one is
         # valid.
         [None, "[erased]"],
@@ -169,8 +169,8 @@ async def test_deleting_what_it_wrote_does_not_tell_whether_others_hold_the_valu
 
 
 async def test_a_token_under_another_label_is_unknown(book: InProcessService, agent: Caller) -> None:
-    mine = (await book.value(agent, "contact", "create", email=KNOWN))["email"]
-    relabelled = mine.replace("EMAIL", "PHONE")
+    own_email = (await book.value(agent, "contact", "create", email=KNOWN))["email"]
+    relabelled = own_email.replace("EMAIL", "PHONE")
 
     for field in ("phone", "notes"):
         with pytest.raises(BadInput, match=f"unknown token {relabelled}"):

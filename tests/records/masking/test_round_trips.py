@@ -61,8 +61,8 @@ async def _same_after(office: Office, who: str, model: str, record: dict[str, An
     if answer.status_code == 202:
         # A change that an agent may only propose also changes nothing when it is approved.
         plan_id = answer.json()["plan_id"]
-        approved = await office.approve("root", plan_id)
-        assert approved.status_code == 200, approved.text
+        approval = await office.approve("root", plan_id)
+        assert approval.status_code == 200, approval.text
         state = [{"field": "plan_id", "op": "eq", "value": plan_id}, {"field": "model", "op": "eq", "value": model}]
         assert (await office.value("root", "audit_entry.search", filter=state, limit=1))["total"] == 0
         found = await office.value("root", f"{model}.get", id=record["id"])
@@ -80,32 +80,32 @@ async def test_a_notes_token_with_more_beside_it_is_a_change(office: Office) -> 
 
     for text in ("{}!", " {}", "{}\n", "{} "):
         body = {"id": record["id"], "notes": text.replace("{}", record["notes"])}
-        changed = await office.value(agent, "lead.update", **body)
-        assert changed["revision"] == record["revision"] + 1
-        assert changed["notes"] != record["notes"]
-        record = changed
+        changed_lead = await office.value(agent, "lead.update", **body)
+        assert changed_lead["revision"] == record["revision"] + 1
+        assert changed_lead["notes"] != record["notes"]
+        record = changed_lead
 
 
 async def test_the_notes_token_of_another_record_is_a_change(office: Office) -> None:
     agent = await office.agent("root")
     one = await office.value("root", "lead.create", title="One", notes="The same text")
-    other = await office.value("root", "lead.create", title="Other", notes="The same text")
+    other_lead = await office.value("root", "lead.create", title="Other", notes="The same text")
     before = await office.value(agent, "lead.get", id=one["id"])
-    token = (await office.value(agent, "lead.get", id=other["id"]))["notes"]
+    token = (await office.value(agent, "lead.get", id=other_lead["id"]))["notes"]
 
-    changed = await office.value(agent, "lead.update", id=one["id"], notes=token)
+    changed_lead = await office.value(agent, "lead.update", id=one["id"], notes=token)
 
-    assert changed["revision"] == before["revision"] + 1
-    assert changed["notes"] not in (before["notes"], token)
+    assert changed_lead["revision"] == before["revision"] + 1
+    assert changed_lead["notes"] not in (before["notes"], token)
 
 
 async def test_a_guess_of_the_text_in_place_is_a_change(office: Office) -> None:
     agent = await office.agent("root")
-    made = await office.value("root", "lead.create", title="One", notes="A text", contact_email="ada@x.example")
-    before = await office.value(agent, "lead.get", id=made["id"])
+    lead = await office.value("root", "lead.create", title="One", notes="A text", contact_email="ada@x.example")
+    before = await office.value(agent, "lead.get", id=lead["id"])
 
     for guess in ({"notes": "A text"}, {"contact_email": "ada@x.example"}):
-        changed = await office.value(agent, "lead.update", id=made["id"], **guess)
-        assert changed["revision"] == before["revision"] + 1
-        assert all(changed[name] != before[name] for name in guess)
-        before = changed
+        changed_lead = await office.value(agent, "lead.update", id=lead["id"], **guess)
+        assert changed_lead["revision"] == before["revision"] + 1
+        assert all(changed_lead[name] != before[name] for name in guess)
+        before = changed_lead

@@ -31,7 +31,7 @@ async def seen(book: InProcessService, caller: Caller, record_id: str) -> dict[s
     return await book.value(caller, "contact", "get", id=record_id)
 
 
-async def refused(book: InProcessService, caller: Caller, command: str = "create", **values: str) -> str:
+async def refusal_of(book: InProcessService, caller: Caller, command: str = "create", **values: str) -> str:
     """Return the error of a command that is refused and writes nothing."""
     before = await book.rows("SELECT count(*), coalesce(sum(revision), 0) FROM contact")
     with pytest.raises(BadInput) as caught:
@@ -92,11 +92,11 @@ async def test_a_token_of_one_label_is_refused_in_a_field_of_another(
     made = await make(book, root, email="ada@example.com", phone="+441234", postcode="10115", notes="n")
     shown = await seen(book, agent, made)
 
-    assert await refused(book, agent, phone=shown["email"]) == "token not allowed in contact.phone"
-    assert await refused(book, agent, email=shown["phone"]) == "token not allowed in contact.email"
-    assert await refused(book, agent, email=shown["notes"]) == "token not allowed in contact.email"
+    assert await refusal_of(book, agent, phone=shown["email"]) == "token not allowed in contact.phone"
+    assert await refusal_of(book, agent, email=shown["phone"]) == "token not allowed in contact.email"
+    assert await refusal_of(book, agent, email=shown["notes"]) == "token not allowed in contact.email"
     wrong = shown["email"].replace("EMAIL", "PHONE")
-    assert await refused(book, agent, phone=wrong) == f"unknown token {wrong}"
+    assert await refusal_of(book, agent, phone=wrong) == f"unknown token {wrong}"
 
 
 async def test_a_token_is_refused_wherever_the_field_is_read_in_clear(
@@ -106,9 +106,9 @@ async def test_a_token_is_refused_wherever_the_field_is_read_in_clear(
     token = (await seen(book, agent, made))["email"]
 
     for text in (token, f"see {token}", f"[{token}]", "EMAIL_7"):
-        assert await refused(book, agent, title=text) == "token not allowed in contact.title"
-        assert await refused(book, agent, remark=text) == "token not allowed in contact.remark"
-        assert await refused(book, agent, "update", id=made, title=text) == "token not allowed in contact.title"
+        assert await refusal_of(book, agent, title=text) == "token not allowed in contact.title"
+        assert await refusal_of(book, agent, remark=text) == "token not allowed in contact.remark"
+        assert await refusal_of(book, agent, "update", id=made, title=text) == "token not allowed in contact.title"
     for field in ("title", "remark"):
         condition = {"field": field, "op": "contains", "value": token}
         with pytest.raises(BadInput, match="token not allowed in a filter"):
@@ -120,8 +120,8 @@ async def test_a_token_is_refused_wherever_the_field_is_read_in_clear(
 async def test_near_misses_are_refused_in_masked_fields(
     book: InProcessService, agent: Caller, field: str, text: str
 ) -> None:
-    assert f"{text} is no placeholder token" in await refused(book, agent, **{field: text})
-    assert f"{text} is no placeholder token" in await refused(book, agent, **{field: f"to {text}."})
+    assert f"{text} is no placeholder token" in await refusal_of(book, agent, **{field: text})
+    assert f"{text} is no placeholder token" in await refusal_of(book, agent, **{field: f"to {text}."})
 
 
 async def test_a_token_in_brackets_is_fine(book: InProcessService, root: Caller, agent: Caller) -> None:
@@ -156,7 +156,7 @@ async def test_token_like_text_is_a_literal_token_that_comes_back_anywhere(
     assert first.startswith("LITERAL_")
     kept = await seen(book, root, copy["id"])
     assert (kept["title"], kept["notes"], kept["email"]) == ("EMAIL_1/EMAIL_12", "re EMAIL_12", "EMAIL_12")
-    assert await refused(book, agent, title="LITERAL_12345") == "unknown token LITERAL_12345"
+    assert await refusal_of(book, agent, title="LITERAL_12345") == "unknown token LITERAL_12345"
 
 
 async def test_tokens_of_two_callers_have_nothing_to_do_with_each_other(book: InProcessService, root: Caller) -> None:
@@ -169,10 +169,10 @@ async def test_tokens_of_two_callers_have_nothing_to_do_with_each_other(book: In
     tokens = [{row[name] for row in each.values() for name in ("email", "phone", "title")} for each in shown]
     assert [len(each) for each in tokens] == [41, 41, 41]
     assert not tokens[0] & tokens[1] | tokens[0] & tokens[2] | tokens[1] & tokens[2]
-    foreign = shown[0][ids[0]]["email"]
+    foreign_email = shown[0][ids[0]]["email"]
     for caller in (other, person):
-        assert await refused(book, caller, email=foreign) == f"unknown token {foreign}"
-        assert await refused(book, caller, notes=f"to {foreign}") == f"unknown token {foreign}"
+        assert await refusal_of(book, caller, email=foreign_email) == f"unknown token {foreign_email}"
+        assert await refusal_of(book, caller, notes=f"to {foreign_email}") == f"unknown token {foreign_email}"
 
 
 async def test_equal_values_have_equal_tokens_where_the_label_is_linked_and_nowhere_else(

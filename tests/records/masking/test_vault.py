@@ -13,7 +13,7 @@ from tests.records.inside import InProcessService
 HELD = "SELECT label, refs FROM pii_value ORDER BY label, refs"
 
 
-async def held(book: InProcessService) -> list[tuple[str, int]]:
+async def vault_counts(book: InProcessService) -> list[tuple[str, int]]:
     """Return the labels and the reference counts in the vault."""
     return [(row[0], row[1]) for row in await book.rows(HELD)]
 
@@ -34,13 +34,13 @@ async def test_each_distinct_linked_value_has_one_row_and_the_others_one_for_eac
     for _ in range(2):
         await book.value(root, "contact", "create", **values)
 
-    assert await held(book) == [("EMAIL", 4), ("NOTES", 1), ("NOTES", 1), ("POSTCODE", 1), ("POSTCODE", 1)]
+    assert await vault_counts(book) == [("EMAIL", 4), ("NOTES", 1), ("NOTES", 1), ("POSTCODE", 1), ("POSTCODE", 1)]
 
 
 async def test_equal_values_of_two_labels_are_two_values(book: InProcessService, root: Caller) -> None:
     await book.value(root, "contact", "create", email="12", phone="12")
 
-    assert await held(book) == [("EMAIL", 1), ("PHONE", 1)]
+    assert await vault_counts(book) == [("EMAIL", 1), ("PHONE", 1)]
 
 
 async def test_no_value_is_in_the_vault(book: InProcessService, root: Caller) -> None:
@@ -56,10 +56,10 @@ async def test_changing_a_value_releases_the_old_one(book: InProcessService, roo
     await book.value(root, "contact", "create", email="old@example.com")
 
     await book.value(root, "contact", "update", id=made["id"], email="new@example.com")
-    assert await held(book) == [("EMAIL", 1), ("EMAIL", 1), ("NOTES", 1)]
+    assert await vault_counts(book) == [("EMAIL", 1), ("EMAIL", 1), ("NOTES", 1)]
 
     await book.value(root, "contact", "update", id=made["id"], email=None, notes=None)
-    assert await held(book) == [("EMAIL", 1)]
+    assert await vault_counts(book) == [("EMAIL", 1)]
     assert await book.rows('SELECT count(*) FROM contact WHERE "email__value" IS NOT NULL') == [(1,)]
 
 
@@ -81,7 +81,7 @@ async def test_deleting_the_last_holder_erases_the_value_and_its_sealed_copies(
     for row in await book.value(root, "contact", "list"):
         await book.value(root, "contact", "delete", id=row["id"])
     assert await vault.keys(database, [value_id]) == {}
-    assert await held(book) == []
+    assert await vault_counts(book) == []
     with pytest.raises(BadInput, match=f"unknown token {token}"):
         await book.value(agent, "contact", "create", email=token)
 
@@ -145,7 +145,7 @@ async def test_references_are_what_a_recount_finds_after_many_changes(
         assert found == await recounted(book), f"turn {turn}"
     for each in contacts:
         await book.value(root, "contact", "delete", id=each)
-    assert await held(book) == []
+    assert await vault_counts(book) == []
     assert await book.rows("SELECT count(*) FROM pii_alias") == [(0,)]
 
 
@@ -161,7 +161,7 @@ async def test_values_held_in_one_batch_are_counted_once_each(book: InProcessSer
 
     assert first[0] == first[2] == second[0]
     assert len({each.id for each in first}) == 4
-    assert await held(book) == [("EMAIL", 1), ("EMAIL", 3), ("NOTES", 1), ("NOTES", 1)]
+    assert await vault_counts(book) == [("EMAIL", 1), ("EMAIL", 3), ("NOTES", 1), ("NOTES", 1)]
     assert all(0 <= each.id < 1 << 48 for each in first)
 
 
@@ -171,12 +171,12 @@ async def test_releasing_twice_as_often_as_held_leaves_nothing(book: InProcessSe
         (one,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
         assert await vault.hold_existing(transaction, one.id) == one
         await vault.release(transaction, [one.id])
-    assert await held(book) == [("EMAIL", 1)]
+    assert await vault_counts(book) == [("EMAIL", 1)]
 
     async with book.service.records.database.transaction() as transaction:
         await vault.release(transaction, [one.id, one.id])
         assert await vault.hold_existing(transaction, one.id) is None
-    assert await held(book) == []
+    assert await vault_counts(book) == []
 
 
 @pytest.mark.parametrize("text", ["", "a", "zoë\U0001f600", "x" * 5_000])

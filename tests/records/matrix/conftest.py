@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from countersign.records import app
 from tests.records.conftest import OfficeSettings, SeededOffice
-from tests.records.matrix.scene import MatrixScene, furnished
+from tests.records.matrix.scene import MatrixScene, build_scene
 from tests.records.office import ROOT_URL, Office, settings
 from tests.servers.postgres import Cluster
 
@@ -35,4 +35,4 @@ async def scene(rooms: OfficeSettings) -> AsyncIterator[MatrixScene]:
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            yield await furnished(Office(client, rooms.tokens, service))
+            yield await build_scene(Office(client, rooms.tokens, service))

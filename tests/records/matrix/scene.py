@@ -55,7 +55,7 @@ class MatrixScene:
         return self.owned[model, person if thing == "ours" else other]
 
 
-async def furnished(office: Office) -> MatrixScene:
+async def build_scene(office: Office) -> MatrixScene:
     """Build the scene with the commands of the service."""
     scene = MatrixScene(office)
     for thing, word in (("ours", "ours"), ("hidden", HIDDEN_ROW)):
@@ -87,10 +87,10 @@ async def _records(scene: MatrixScene, thing: str, word: str) -> None:
     await scene.office.value("root", "invoice.post", id=paid)
     await create("payment", invoice=paid, amount_minor=1, reference=f"{PERSONAL} {word}")
     await create("role", title=f"{word} role", description=HIDDEN_FIELD)
-    await create("user_role", user=(await scene.office.first("user", username="root"))["id"], role=made["role"])
+    await create("user_role", user=(await scene.office.first_record("user", username="root"))["id"], role=made["role"])
     await create("grant", role=made["role"], model="lead", commands="get", clear="title")
     await create("setting", title=f"approval:lead.{'win' if thing == 'ours' else 'propose'}", value='{"n": 1}')
-    entry = await scene.office.first("audit_entry", record_id=made["lead"], command="lead.create")
+    entry = await scene.office.first_record("audit_entry", record_id=made["lead"], command="lead.create")
     scene.records |= {(model, thing): each for model, each in {**made, "audit_entry": entry["id"]}.items()}
 
 
@@ -113,16 +113,16 @@ async def _people(scene: MatrixScene) -> None:
     await office.person("keeper", *_grants(scene, office.service.records.registry.models))
     await office.person("dan")
     erin = await office.person("erin")
-    manager = (await office.first("role", title="sales_manager"))["id"]
+    manager = (await office.first_record("role", title="sales_manager"))["id"]
     had = await office.value("root", "user_role.create", user=erin, role=manager)
     for name, (person, scope) in table.AGENTS.items():
         await office.agent(person, scope, name=name)
     await office.value("root", "user_role.delete", id=had["id"])
     for person in (*table.PEOPLE, "erin"):
-        user = (await office.first("user", username=person))["id"]
+        user = (await office.first_record("user", username=person))["id"]
         scene.owned["user", person] = user
         await office.agent(person, "plan.*", name=f"{person}'s spare")
-        spare = await office.first("agent_token", user=user, label=f"{person}'s spare")
+        spare = await office.first_record("agent_token", user=user, label=f"{person}'s spare")
         scene.owned["agent_token", person] = spare["id"]
         await _pages(scene, person, str(spare["id"]))
         before = {each["id"] for each in await _sessions(office, user)}
@@ -162,9 +162,9 @@ async def _outsiders(scene: MatrixScene) -> None:
     office.tokens["ended session"] = await sessions.sign_in(office.service.records, "alice", demo.PASSWORD)
     await office.value("ended session", "session.revoke")
     await office.agent("alice", "*", name="ended agent")
-    ended = await office.first("agent_token", label="ended agent")
+    ended = await office.first_record("agent_token", label="ended agent")
     await office.value("root", "agent_token.revoke", id=ended["id"])
-    manager = (await office.first("role", title="sales_manager"))["id"]
+    manager = (await office.first_record("role", title="sales_manager"))["id"]
     off = await office.person("off")
     await office.value("root", "user_role.create", user=off, role=manager)
     office.tokens["person switched off"] = office.tokens["off"]

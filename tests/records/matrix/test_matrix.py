@@ -50,7 +50,7 @@ NOT_FOUND = b'{"error":"not found"}'
 NO_SUCH_RECORD = b'{"error":"no such record"}'
 
 
-def like(answer: httpx.Response) -> tuple[object, ...]:
+def without_request_id(answer: httpx.Response) -> tuple[object, ...]:
     """Return the whole response without the request id."""
     headers = sorted((name, value) for name, value in answer.headers.multi_items() if name != "x-request-id")
     return (answer.status_code, answer.content, tuple(headers))
@@ -68,7 +68,7 @@ def is_about_one(model: str, name: str) -> bool:
     return name in ABOUT_ONE or (name not in FILTERED and name not in ALONE)
 
 
-def asked(model: str, name: str, record_id: str) -> dict[str, object]:
+def harmless_input(model: str, name: str, record_id: str) -> dict[str, object]:
     """Return an input about the record that has no effect: an input of a writing command contains a wrong revision."""
     if name in ALONE:
         return {}
@@ -104,7 +104,7 @@ def _wrong_with_one(model: str, name: str, answer: httpx.Response, *, exists: bo
     if not exists:
         is_missing = (answer.status_code, answer.content) == (400, NO_SUCH_RECORD)
         return None if is_missing else "it must not be told from a missing one"
-    if "revision" in asked(model, name, ""):
+    if "revision" in harmless_input(model, name, ""):
         said = b'{"error":"record has changed"}'
         return None if (answer.status_code, answer.content) == (400, said) else "its revision must be compared"
     return None if answer.status_code == 200 else "it must be done"
@@ -121,7 +121,7 @@ def _found(name: str, value: Any) -> bool:
 def unlike(answer: httpx.Response, nothing: tuple[object, ...]) -> str | None:
     """Return what is wrong with the response to a caller who does not have the command or is not authenticated, or
     None."""
-    return None if like(answer) == nothing else "it must be as if there were no such command"
+    return None if without_request_id(answer) == nothing else "it must be as if there were no such command"
 
 
 def told_too_much(caller: str, answer: httpx.Response) -> str | None:
@@ -161,14 +161,14 @@ async def test_every_command_does_for_every_caller_what_the_table_says(
     scene: MatrixScene, is_full: bool, figures: Figures
 ) -> None:
     cells, wrong = Counter[str](), list[str]()
-    nobody = like(await scene.send("anonymous", "GET", "/api/meta"))
-    nothing = {caller: like(await scene.run(caller, "nothing.get", {})) for caller in CALLERS}
+    nobody = without_request_id(await scene.send("anonymous", "GET", "/api/meta"))
+    nothing = {caller: without_request_id(await scene.run(caller, "nothing.get", {})) for caller in CALLERS}
     nothing |= dict.fromkeys(table.OUTSIDERS, nobody)
     held = {caller: table.holds(caller) for caller in CALLERS}
 
     for model, name, caller, thing in tried(held, is_full=is_full):
         record_id = scene.record(caller if caller in held else "alice", model, thing)
-        answer = await scene.run(caller, f"{model}.{name}", asked(model, name, record_id))
+        answer = await scene.run(caller, f"{model}.{name}", harmless_input(model, name, record_id))
         has = f"{model}.{name}" in held.get(caller, ())
         said = wrong_with(caller, model, name, thing, answer) if has else unlike(answer, nothing[caller])
         said = said or told_too_much(caller, answer)
@@ -183,7 +183,7 @@ async def test_every_command_does_for_every_caller_what_the_table_says(
 
 
 async def test_every_address_admits_the_callers_of_the_table(scene: MatrixScene, figures: Figures) -> None:
-    nobody = like(await scene.send("anonymous", "GET", "/api/meta"))
+    nobody = without_request_id(await scene.send("anonymous", "GET", "/api/meta"))
     cells = 0
     for address, kind in table.ROUTES.items():
         method, path = address.split(" ")
@@ -194,12 +194,14 @@ async def test_every_address_admits_the_callers_of_the_table(scene: MatrixScene,
             place = (address, caller, answer.status_code, answer.text)
             if kind in ("password", "link"):
                 # The body is invalid JSON, so the rest of the request makes no difference.
-                assert like(answer)[0] in (400, 404, 415), place
-                assert like(answer) == like(await scene.send("anonymous", method, path)), place
+                assert without_request_id(answer)[0] in (400, 404, 415), place
+                assert without_request_id(answer) == without_request_id(await scene.send("anonymous", method, path)), (
+                    place
+                )
             elif kind == "anybody":
                 assert (answer.status_code, answer.json()) == (200, {"status": "ok"}), place
             elif caller in table.OUTSIDERS:
-                assert like(answer) == nobody, place
+                assert without_request_id(answer) == nobody, place
             elif "approve" in path or (kind == "person" and caller in table.AGENTS):
                 assert (answer.status_code, answer.content) == (404, NOT_FOUND), place
             else:
@@ -210,14 +212,14 @@ async def test_every_address_admits_the_callers_of_the_table(scene: MatrixScene,
 async def test_callers_see_only_the_commands_that_they_may_use(scene: MatrixScene, figures: Figures) -> None:
     for caller in CALLERS:
         held = table.holds(caller)
-        listed = (await scene.send(caller, "GET", "/api/commands")).json()["commands"]
+        listed_commands = (await scene.send(caller, "GET", "/api/commands")).json()["commands"]
         tools = (await _over_mcp(scene, caller, "tools/list", {})).json()["result"]["tools"]
         models = {each["name"] for each in (await scene.send(caller, "GET", "/api/meta")).json()["models"]}
 
-        assert {each["id"] for each in listed} == held, caller
+        assert {each["id"] for each in listed_commands} == held, caller
         assert {each["name"].replace("__", ".") for each in tools} == table.as_tools(held), caller
         assert models == {each.partition(".")[0] for each in held}, caller
-        assert table.PROPOSED_ONLY & held <= {each["id"] for each in listed if each["needs_approval"]}
+        assert table.PROPOSED_ONLY & held <= {each["id"] for each in listed_commands if each["needs_approval"]}
     figures["cells"] = 3 * len(CALLERS) * sum(1 for _ in commands())
 
 
@@ -269,9 +271,9 @@ async def test_a_hidden_field_is_like_a_misspelt_one(scene: MatrixScene, figures
         for model, hidden in table.HIDDEN.items():
             misspelt = "q" * len(hidden)
             record_id = scene.record(caller, model, "ours")
-            shown = (await scene.run(caller, f"{model}.get", {"id": record_id})).json()
-            assert hidden not in shown["value"], (caller, model)
-            assert f"{model}.{hidden}" in shown["denied"], (caller, model)
+            shown_body = (await scene.run(caller, f"{model}.get", {"id": record_id})).json()
+            assert hidden not in shown_body["value"], (caller, model)
+            assert f"{model}.{hidden}" in shown_body["denied"], (caller, model)
             asking = zip(naming(model, hidden, record_id), naming(model, misspelt, record_id), strict=True)
             for (name, body), (_, other) in asking:
                 if f"{model}.{name}" not in table.holds(caller):
@@ -301,8 +303,10 @@ async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: Matri
             place = (maker, name, thing, caller)
             read = await scene.run(caller, "plan.get", {"id": plan_id})
             assert (read.status_code == 200) == sees, place
-            assert sees or like(read) == like(await scene.run(caller, "plan.get", {"id": scenes.MISSING})), place
-            found = await scene.run(caller, "plan.list", asked("plan", "list", plan_id))
+            assert sees or without_request_id(read) == without_request_id(
+                await scene.run(caller, "plan.get", {"id": scenes.MISSING})
+            ), place
+            found = await scene.run(caller, "plan.list", harmless_input("plan", "list", plan_id))
             if "plan.list" in table.holds(caller):
                 assert len(found.json()["value"]) == sees, place
             approved = await scene.send(caller, "POST", f"/api/approve/{plan_id}", {"digest": "another"})

@@ -88,7 +88,7 @@ class McpDesk:
         """Return the tools in the list for a caller."""
         return cast("list[dict[str, Any]]", (await self.result(request("tools/list"), who, revision))["tools"])
 
-    async def called(self, who: str, name: str, /, **arguments: object) -> dict[str, Any]:
+    async def call_tool(self, who: str, name: str, /, **arguments: object) -> dict[str, Any]:
         """Return the structured content of the successful result of a tool."""
         # List the tools before the call, because the call may end the caller's session.
         described = next((each for each in await self.tools(who) if each["name"] == name), {})
@@ -102,7 +102,7 @@ class McpDesk:
             schema.validate(result["structuredContent"])
         return cast("dict[str, Any]", result["structuredContent"])
 
-    async def refused(self, who: str, name: str, /, **arguments: object) -> str:
+    async def refusal_of(self, who: str, name: str, /, **arguments: object) -> str:
         """Return the reason for which a tool refuses its input."""
         result = await self.result(tool(name, **arguments), who)
         assert result["isError"] is True, result

@@ -13,7 +13,7 @@ PREFIX = "io.modelcontextprotocol/"
 META = {f"{PREFIX}protocolVersion": MODERN, f"{PREFIX}clientInfo": CLIENT, f"{PREFIX}clientCapabilities": {}}
 
 
-def described(message: dict[str, Any], **meta: object) -> dict[str, Any]:
+def with_meta(message: dict[str, Any], **meta: object) -> dict[str, Any]:
     """Return the request with its metadata. A member of `meta` that is None is omitted."""
     whole = {**META, **{f"{PREFIX}{name}": value for name, value in meta.items()}}
     said = {name: value for name, value in whole.items() if value is not None}
@@ -30,7 +30,7 @@ async def send(desk: McpDesk, message: dict[str, Any], who: str = "alice", **hea
 
 
 async def test_discovery_shows_what_is_offered(modern: McpDesk) -> None:
-    answer = await send(modern, described(request("server/discover")))
+    answer = await send(modern, with_meta(request("server/discover")))
 
     result = answer.json()["result"]
     assert result["supportedVersions"] == [MODERN, NEW, "2025-06-18", "2025-03-26"]
@@ -42,7 +42,7 @@ async def test_discovery_shows_what_is_offered(modern: McpDesk) -> None:
 async def test_tools_are_listed_for_the_caller_alone(modern: McpDesk) -> None:
     agent = await modern.office.agent("alice", "lead.get")
 
-    result = (await send(modern, described(request("tools/list")), agent)).json()["result"]
+    result = (await send(modern, with_meta(request("tools/list")), agent)).json()["result"]
 
     assert (result["resultType"], result["cacheScope"], result["ttlMs"]) == ("complete", "private", 60_000)
     assert result["tools"] == await modern.tools(agent)
@@ -50,11 +50,11 @@ async def test_tools_are_listed_for_the_caller_alone(modern: McpDesk) -> None:
 
 async def test_a_tool_is_called(modern: McpDesk) -> None:
     agent = await modern.office.agent("alice", "*")
-    lead = await modern.office.first("lead")
+    lead = await modern.office.first_record("lead")
 
-    good = await send(modern, described(tool("lead__get", id=lead["id"])), agent)
-    proposed = await send(modern, described(tool("lead__delete", id=lead["id"])), agent)
-    refused = await send(modern, described(tool("lead__get", id="x")), agent)
+    good = await send(modern, with_meta(tool("lead__get", id=lead["id"])), agent)
+    proposed = await send(modern, with_meta(tool("lead__delete", id=lead["id"])), agent)
+    refused = await send(modern, with_meta(tool("lead__get", id="x")), agent)
 
     results = [each.json()["result"] for each in (good, proposed, refused)]
     assert [each["resultType"] for each in results] == ["complete"] * 3
@@ -66,7 +66,7 @@ async def test_a_tool_is_called(modern: McpDesk) -> None:
 async def test_a_hidden_tool_is_unknown(modern: McpDesk) -> None:
     agent = await modern.office.agent("alice", "lead.get")
 
-    answer = await send(modern, described(tool("user__list")), agent)
+    answer = await send(modern, with_meta(tool("user__list")), agent)
 
     assert answer.status_code == 200
     assert answer.json()["error"] == {"code": -32602, "message": "Unknown tool: user__list"}
@@ -74,20 +74,20 @@ async def test_a_hidden_tool_is_unknown(modern: McpDesk) -> None:
 
 @pytest.mark.parametrize("method", ["initialize", "ping", "resources/list", "subscriptions/listen", "fly"])
 async def test_an_unknown_method_is_404(modern: McpDesk, method: str) -> None:
-    answer = await send(modern, described(request(method)))
+    answer = await send(modern, with_meta(request(method)))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, -32601)
 
 
-LIST = described(request("tools/list"))
-CALL = described(tool("lead__list", limit=1))
+LIST = with_meta(request("tools/list"))
+CALL = with_meta(tool("lead__list", limit=1))
 MISMATCHES: list[tuple[dict[str, Any], dict[str, str]]] = [
     (LIST, {"mcp_method": ""}),
     (LIST, {"mcp_method": "tools/call"}),
     (LIST, {"mcp_method": "Tools/List"}),
     (LIST, {"revision": ""}),
     (LIST, {"revision": NEW}),
-    (described(request("tools/list"), protocolVersion=NEW), {}),
+    (with_meta(request("tools/list"), protocolVersion=NEW), {}),
     (CALL, {"mcp_name": ""}),
     (CALL, {"mcp_name": "lead__get"}),
     (CALL, {"mcp_name": "=?base64?!?="}),
@@ -120,7 +120,7 @@ async def test_white_space_around_a_header_is_no_part_of_it(modern: McpDesk) -> 
 
 @pytest.mark.parametrize("meta", [{"clientCapabilities": None}, {"clientCapabilities": []}, {"protocolVersion": 7}])
 async def test_an_incomplete_metadata_are_malformed(modern: McpDesk, meta: dict[str, object]) -> None:
-    answer = await send(modern, described(request("tools/list"), **meta))
+    answer = await send(modern, with_meta(request("tools/list"), **meta))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32602)
 
@@ -133,7 +133,7 @@ async def test_the_header_alone_is_not_enough(modern: McpDesk) -> None:
 
 @pytest.mark.parametrize("revision", ["1900-01-01", "2024-11-05"])
 async def test_an_unsupported_revision_is_refused_with_the_supported_ones(modern: McpDesk, revision: str) -> None:
-    for message in (described(request("tools/list"), protocolVersion=revision), request("tools/list")):
+    for message in (with_meta(request("tools/list"), protocolVersion=revision), request("tools/list")):
         answer = await send(modern, message, revision=revision)
         assert answer.status_code == 400
         assert answer.json()["error"] == {
@@ -157,7 +157,7 @@ async def test_clients_with_a_handshake_are_served_beside(modern: McpDesk, revis
     assert await modern.result(request("ping"), revision=revision) == {}
     assert "resultType" not in await modern.result(request("tools/list"), revision=revision)
     # A client that chose this revision from the list, and continues to send it.
-    kept = described(request("tools/list"), protocolVersion=revision)
+    kept = with_meta(request("tools/list"), protocolVersion=revision)
     assert "resultType" not in await modern.result(kept, revision=revision)
 
 
@@ -188,6 +188,6 @@ async def test_the_link_of_the_metadata_leads_to_the_endpoint(desk: McpDesk) -> 
 
 
 async def test_without_the_setting_its_clients_get_an_error_that_makes_them_fall_back(desk: McpDesk) -> None:
-    answer = await send(desk, described(request("server/discover")))
+    answer = await send(desk, with_meta(request("server/discover")))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)

@@ -172,7 +172,7 @@ async def test_h14_an_expired_or_revoked_token_is_refused_and_none_is_read_from_
     with clock.fixed(clock.later(clock.now(), seconds=91 * 86400)):
         assert (await desk.send(PING, agent)).status_code == 401
 
-    record = await desk.office.first("agent_token", "alice", label="mailbot")
+    record = await desk.office.first_record("agent_token", "alice", label="mailbot")
     await desk.office.value("alice", "agent_token.revoke", id=record["id"])
 
     assert (await desk.send(PING, agent)).status_code == 401

@@ -4,20 +4,20 @@ replay."""
 from typing import Any
 
 from tests.records.mcp.desk import McpDesk, request
-from tests.records.test_idempotency import LEAD, REUSED, fresh, keyed, leads
+from tests.records.test_idempotency import LEAD, REUSED, keyed, leads, new_key
 
 
-def called(name: str, key: object, **arguments: object) -> dict[str, Any]:
+def tool_call(name: str, key: object, **arguments: object) -> dict[str, Any]:
     """Return a call of a tool with an idempotency key."""
     params = {"name": name, "arguments": arguments, "_meta": {"idempotency-key": key}}
     return request("tools/call", params)
 
 
 async def test_a_repeated_tool_call_has_one_effect(both: McpDesk) -> None:
-    office, agent, key = both.office, await both.office.agent("alice"), fresh()
+    office, agent, key = both.office, await both.office.agent("alice"), new_key()
 
-    first = await both.result(called("lead__create", key, **LEAD), agent)
-    again = await both.result(called("lead__create", key, **LEAD), agent)
+    first = await both.result(tool_call("lead__create", key, **LEAD), agent)
+    again = await both.result(tool_call("lead__create", key, **LEAD), agent)
 
     assert again == {**first, "_meta": {"idempotency-replayed": True}}
     assert "_meta" not in first
@@ -25,30 +25,32 @@ async def test_a_repeated_tool_call_has_one_effect(both: McpDesk) -> None:
     assert rest.json()["value"] == first["structuredContent"]["value"]
     assert await leads(office) == 1
     lead_id = first["structuredContent"]["value"]["id"]
-    plans = [await both.result(called("lead__delete", fresh_key, id=lead_id), agent) for fresh_key in [fresh()] * 2]
+    plans = [
+        await both.result(tool_call("lead__delete", fresh_key, id=lead_id), agent) for fresh_key in [new_key()] * 2
+    ]
     assert plans[1] == {**plans[0], "_meta": {"idempotency-replayed": True}}
     assert plans[0]["structuredContent"]["status"] == "approval_required"
 
 
 async def test_a_tool_call_with_a_wrong_key_is_an_error_result(desk: McpDesk) -> None:
-    key = fresh()
-    await desk.result(called("lead__create", key, **LEAD))
+    key = new_key()
+    await desk.result(tool_call("lead__create", key, **LEAD))
     for wrong in ("x", 5, True, [], {}, "", None, False, 0):
-        result = await desk.result(called("lead__create", wrong, **LEAD))
+        result = await desk.result(tool_call("lead__create", wrong, **LEAD))
         assert (result["isError"], result["content"][0]["text"]) == (
             True,
             "Idempotency-Key: must be one UUID, bare or in double quotes",
         )
-    other = await desk.result(called("lead__create", key, title="Another"))
+    other = await desk.result(tool_call("lead__create", key, title="Another"))
     assert (other["isError"], other["content"][0]["text"]) == (True, REUSED)
-    refused = [await desk.result(called("lead__qualify", each, id="x")) for each in [fresh()] * 2]
+    refused = [await desk.result(tool_call("lead__qualify", each, id="x")) for each in [new_key()] * 2]
     assert refused[0]["isError"]
     assert refused[1] == {**refused[0], "_meta": {"idempotency-replayed": True}}
     assert await leads(desk.office) == 1
 
 
 async def test_in_the_newest_revision_a_result_has_one_meta(modern: McpDesk) -> None:
-    key = fresh()
+    key = new_key()
     described = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},

@@ -215,7 +215,7 @@ async def test_j16_tools_are_listed_and_called_without_a_handshake(desk: McpDesk
 async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: McpDesk, revision: str) -> None:
     """The client validates each response against the schema. This test sends a request of every kind."""
     agent = await desk.office.agent("alice", "*")
-    lead = await desk.office.first("lead")
+    lead = await desk.office.first_record("lead")
     deletion, unknown = tool("lead__delete", id=lead["id"]), tool("lead__fly")
 
     for message in (initialize(revision), request("ping"), request("tools/list"), deletion, tool("lead__get")):

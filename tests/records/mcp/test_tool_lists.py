@@ -31,7 +31,7 @@ async def test_o1_every_tool_has_a_name_a_description_and_a_schema_of_an_object(
 async def test_o2_a_tool_without_arguments_takes_an_empty_object(desk: McpDesk) -> None:
     revoke = next(each for each in await desk.tools("root") if each["name"] == "session__revoke")
     assert "required" not in revoke["inputSchema"]
-    assert (await desk.called("alice", "session__revoke"))["status"] == "ok"
+    assert (await desk.call_tool("alice", "session__revoke"))["status"] == "ok"
 
 
 def types_in(schema: Any) -> list[Any]:
@@ -83,9 +83,9 @@ async def test_o5_each_caller_is_listed_the_commands_it_may_use(both: McpDesk, r
     agent = await both.office.agent("alice", "lead.get", "lead.update")
     for who in ("root", "alice", "bob", "carol", agent):
         answer = await both.office.http.get("/api/commands", headers=both.office.headers(who))
-        named = {each["id"] for each in answer.json()["commands"]}
-        expected = {each.replace(".", "__") for each in named if is_tool(*each.split("."))}
-        assert (len(expected) < len(named)) == (who != agent)
+        ids = {each["id"] for each in answer.json()["commands"]}
+        expected = {each.replace(".", "__") for each in ids if is_tool(*each.split("."))}
+        assert (len(expected) < len(ids)) == (who != agent)
         assert {each["name"] for each in await both.tools(who, revision)} == expected
     assert {each["name"] for each in await both.tools(agent)} < {each["name"] for each in await both.tools("alice")}
 

@@ -113,7 +113,7 @@ async def test_o9_a_refused_input_is_a_result_with_the_words_of_rest(both: McpDe
 @every_revision
 async def test_o10_what_needs_approval_is_a_good_result_with_a_plan(both: McpDesk, revision: str) -> None:
     agent = await both.office.agent("alice", "lead.*")
-    lead = await both.office.first("lead", "alice")
+    lead = await both.office.first_record("lead", "alice")
 
     result = await both.result(tool("lead__delete", id=lead["id"]), agent, revision)
 
@@ -124,7 +124,7 @@ async def test_o10_what_needs_approval_is_a_good_result_with_a_plan(both: McpDes
     # The same proposal over REST is the same plan, and a person executes it.
     assert await both.office.proposed(agent, "lead.delete", id=lead["id"]) == told["plan_id"]
     assert (await both.office.approve("alice", told["plan_id"])).status_code == 200
-    assert await both.refused("alice", "lead__get", id=lead["id"]) == "no such record"
+    assert await both.refusal_of("alice", "lead__get", id=lead["id"]) == "no such record"
 
 
 @every_revision
@@ -190,18 +190,18 @@ async def test_o16_nothing_is_sent_that_was_not_asked_for(desk: McpDesk, revisio
 
 async def test_o19_a_call_is_limited_and_audited_as_over_rest(both: McpDesk) -> None:
     agent = await both.office.agent("alice", "lead.*", label="mailbot")
-    lead = await both.office.first("lead", "alice", stage="new")
-    await both.called(agent, "lead__qualify", id=lead["id"])
+    lead = await both.office.first_record("lead", "alice", stage="new")
+    await both.call_tool(agent, "lead__qualify", id=lead["id"])
 
     entry = (await both.office.value("root", "audit_entry.list", order=[{"field": "at", "dir": "desc"}], limit=1))[0]
     assert (entry["command"], entry["record_id"], entry["agent"]) == ("lead.qualify", lead["id"], "mailbot")
     assert entry["request_id"]
 
     for _ in range(token_guess_limit.MAX_UNKNOWN_TOKENS):
-        await both.refused(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1")
+        await both.refusal_of(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1")
     rest = await both.office.call(agent, "lead.update", {"id": lead["id"], "contact_email": "EMAIL_1"})
     assert rest.status_code == 429
-    assert await both.refused(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1") == rest.json()["error"]
+    assert await both.refusal_of(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1") == rest.json()["error"]
 
 
 async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: McpDesk) -> None:
@@ -213,7 +213,7 @@ async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: McpDe
     assert all(
         each["contact_email"].startswith("EMAIL_") for each in answer.json()["result"]["structuredContent"]["value"]
     )
-    denied = (await both.called(agent, "party__list", limit=1))["denied"]
+    denied = (await both.call_tool(agent, "party__list", limit=1))["denied"]
     assert denied == ["party.tax_id"]
 
 
@@ -252,9 +252,9 @@ async def test_a_list_that_is_too_long_for_one_message_is_refused(
     desk: McpDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = await desk.office.agent("alice", "lead.*")
-    assert len((await desk.called(agent, "lead__list"))["value"]) == 500
+    assert len((await desk.call_tool(agent, "lead__list"))["value"]) == 500
 
     monkeypatch.setattr(tools, "MAX_RESPONSE_BYTES", 1 << 17)
 
-    assert "give a limit" in await desk.refused(agent, "lead__list")
-    assert len((await desk.called(agent, "lead__list", limit=5))["value"]) == 5
+    assert "give a limit" in await desk.refusal_of(agent, "lead__list")
+    assert len((await desk.call_tool(agent, "lead__list", limit=5))["value"]) == 5

@@ -15,7 +15,7 @@ def day(days: int) -> str:
 
 async def test_home_answers_what_a_person_has_to_do(office: Office) -> None:
     agent = await office.agent("alice", label="mailbot")
-    me = (await office.first("user", username="alice"))["id"]
+    me = (await office.first_record("user", username="alice"))["id"]
     soon = await office.value("alice", "lead.create", title="Closing soon", expected_close=day(-400), owner=me)
     await office.value("alice", "lead.create", title="Far away", expected_close=day(300), owner=me)
     await office.value("alice", "ticket.create", subject="Broken", assignee=me, priority="urgent")
@@ -88,17 +88,17 @@ async def test_find_never_searches_masked_or_hidden_fields(office: Office) -> No
 
 @pytest.mark.parametrize("body", [{}, {"q": ""}, {"q": "x" * 101}, {"q": "x", "limit": 0}, {"q": "x", "model": "lead"}])
 async def test_malformed_finds_are_refused(office: Office, body: dict[str, Any]) -> None:
-    assert await office.refused("alice", "user.find", **body)
+    assert await office.refusal_of("alice", "user.find", **body)
 
 
 async def test_calls_of_an_agent_are_logged_without_their_content(office: Office) -> None:
     record_id = (await office.value("alice", "lead.create", title="Trial"))["id"]
     agent = await office.agent("alice", label="mailbot")
-    token = await office.first("agent_token", "alice", label="mailbot")
+    token = await office.first_record("agent_token", "alice", label="mailbot")
     assert (token["last_used_at"], token["calls_24h"]) == (None, 0)
 
     await office.value(agent, "lead.get", id=record_id)
-    await office.refused(agent, "lead.update", id=record_id, stage="no such stage")
+    await office.refusal_of(agent, "lead.update", id=record_id, stage="no such stage")
     await office.proposed(agent, "lead.delete", id=record_id)
     await office.all("lead", agent)
 
@@ -112,27 +112,27 @@ async def test_calls_of_an_agent_are_logged_without_their_content(office: Office
     assert "no such stage" not in str(page)
     again = await office.value("alice", "agent_token.calls", id=token["id"], after=page["cursor"])
     assert again == {"calls": [], "cursor": page["cursor"]}
-    used = await office.first("agent_token", "alice", label="mailbot")
+    used = await office.first_record("agent_token", "alice", label="mailbot")
     assert used["last_used_at"] is not None
     assert (used["calls_24h"], used["refused_24h"], used["proposals_open"]) == (4, 1, 1)
 
 
 async def test_the_calls_of_others_agents_are_hidden(office: Office) -> None:
     agent = await office.agent("alice", label="mailbot")
-    token = await office.first("agent_token", "alice", label="mailbot")
+    token = await office.first_record("agent_token", "alice", label="mailbot")
 
-    assert await office.refused("bob", "agent_token.calls", id=token["id"]) == "no such record"
+    assert await office.refusal_of("bob", "agent_token.calls", id=token["id"]) == "no such record"
     assert (await office.call(agent, "agent_token.calls", {"id": token["id"]})).status_code == 404
 
 
 async def test_a_person_is_seen_and_can_be_switched_off(office: Office) -> None:
     await office.value("bob", "user.home")
-    bob = await office.first("user", username="bob")
+    bob = await office.first_record("user", username="bob")
 
     assert (await office.call("alice", "user.deactivate", {"id": bob["id"]})).status_code == 404
     off = await office.value("root", "user.deactivate", id=bob["id"])
 
     assert off["is_active"] is False
     await office.value("root", "user.recent")
-    assert (await office.first("user", username="bob"))["last_seen_at"] is not None
+    assert (await office.first_record("user", username="bob"))["last_seen_at"] is not None
     assert (await office.call("bob", "lead.list")).status_code == 401

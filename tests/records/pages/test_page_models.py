@@ -17,12 +17,12 @@ async def test_a_view_is_seen_by_its_owner_alone_until_it_is_shared(office: Offi
     view = await office.value("alice", "view.create", model="lead", name="New ones", query=query, columns='["title"]')
 
     assert await office.all("view", "bob") == []
-    assert await office.refused("bob", "view.get", id=view["id"]) == "no such record"
+    assert await office.refusal_of("bob", "view.get", id=view["id"]) == "no such record"
     await office.value("alice", "view.update", id=view["id"], shared=True)
 
     assert [each["name"] for each in await office.all("view", "bob")] == ["New ones"]
-    assert await office.refused("bob", "view.update", id=view["id"], name="Mine") == "no such record"
-    assert await office.refused("bob", "view.delete", id=view["id"]) == "no such record"
+    assert await office.refusal_of("bob", "view.update", id=view["id"], name="Mine") == "no such record"
+    assert await office.refusal_of("bob", "view.delete", id=view["id"]) == "no such record"
 
 
 @pytest.mark.parametrize("model", ["view", "dashboard"])
@@ -31,14 +31,14 @@ async def test_only_some_roles_share(office: Office, model: str) -> None:
 
     own = await office.value("bob", f"{model}.create", name="Mine", **values)
 
-    assert "shared" in await office.refused("bob", f"{model}.update", id=own["id"], shared=True)
-    assert "shared" in await office.refused("bob", f"{model}.create", name="Another", shared=True, **values)
+    assert "shared" in await office.refusal_of("bob", f"{model}.update", id=own["id"], shared=True)
+    assert "shared" in await office.refusal_of("bob", f"{model}.create", name="Another", shared=True, **values)
 
 
 async def test_no_caller_creates_a_view_for_another_person(office: Office) -> None:
-    other = (await office.first("user", username="bob"))["id"]
+    other = (await office.first_record("user", username="bob"))["id"]
 
-    assert "owner" in await office.refused("alice", "view.create", model="lead", name="x", owner=other)
+    assert "owner" in await office.refusal_of("alice", "view.create", model="lead", name="x", owner=other)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ async def test_no_caller_creates_a_view_for_another_person(office: Office) -> No
     ],
 )
 async def test_a_malformed_view_is_refused(office: Office, values: dict[str, str], text: str) -> None:
-    answer = await office.refused("alice", "view.create", **{"model": "lead", "name": "Odd", **values})
+    answer = await office.refusal_of("alice", "view.create", **{"model": "lead", "name": "Odd", **values})
 
     assert answer.startswith(text)
 
@@ -62,9 +62,9 @@ async def test_a_dashboard_keeps_valid_tiles(office: Office) -> None:
     tile = {"kind": "line", "model": "invoice", "fn": "sum", "field": "total_minor", "date": "issued", "step": "week"}
     tiles = json.dumps([tile, {"kind": "text", "text": "Hello", "w": 12}])
 
-    made = await office.value("carol", "dashboard.create", name="Money", tiles=tiles, shared=True)
+    dashboard = await office.value("carol", "dashboard.create", name="Money", tiles=tiles, shared=True)
 
-    assert json.loads(made["tiles"])[0]["model"] == "invoice"
+    assert json.loads(dashboard["tiles"])[0]["model"] == "invoice"
     assert [each["name"] for each in await office.all("dashboard", "alice")] == ["Money"]
 
 
@@ -79,7 +79,7 @@ async def test_a_dashboard_keeps_valid_tiles(office: Office) -> None:
     ],
 )
 async def test_malformed_tiles_are_refused(office: Office, tiles: object, text: str) -> None:
-    answer = await office.refused("alice", "dashboard.create", name="Odd", tiles=json.dumps(tiles))
+    answer = await office.refusal_of("alice", "dashboard.create", name="Odd", tiles=json.dumps(tiles))
 
     assert answer.startswith(text)
 
@@ -90,7 +90,7 @@ async def test_favourites_are_ones_own_and_lead_to_pages_of_the_service(office: 
     assert [each["name"] for each in await office.all("favourite", "alice")] == ["Leads"]
     assert await office.all("favourite", "bob") == []
     for path in ("https://evil.example", "//evil.example", "/a b", "/\\evil.example"):
-        assert "favourite.path must be" in await office.refused("alice", "favourite.create", name="x", path=path)
+        assert "favourite.path must be" in await office.refusal_of("alice", "favourite.create", name="x", path=path)
 
 
 async def test_a_comment_is_seen_by_anyone_who_sees_its_record(office: Office) -> None:
@@ -101,24 +101,24 @@ async def test_a_comment_is_seen_by_anyone_who_sees_its_record(office: Office) -
     assert comment["written_at"]
     assert [each["text"] for each in await office.value("bob", "comment.list", filter=about)] == ["Call them"]
     assert await office.value("carol", "comment.list", filter=about) == []
-    assert await office.refused("carol", "comment.get", id=comment["id"]) == "no such record"
+    assert await office.refusal_of("carol", "comment.get", id=comment["id"]) == "no such record"
 
 
 async def test_only_its_author_changes_a_comment(office: Office) -> None:
     record_id = await lead(office)
     comment = await office.value("bob", "comment.create", model="lead", record=record_id, text="First")
 
-    assert await office.refused("alice", "comment.update", id=comment["id"], text="Changed") == "no such record"
-    assert await office.refused("alice", "comment.delete", id=comment["id"]) == "no such record"
-    changed = await office.value("bob", "comment.update", id=comment["id"], text="Second")
-    assert changed["text"] == "Second"
+    assert await office.refusal_of("alice", "comment.update", id=comment["id"], text="Changed") == "no such record"
+    assert await office.refusal_of("alice", "comment.delete", id=comment["id"]) == "no such record"
+    changed_comment = await office.value("bob", "comment.update", id=comment["id"], text="Second")
+    assert changed_comment["text"] == "Second"
 
 
 async def test_no_comment_is_made_on_a_hidden_or_missing_record(office: Office) -> None:
-    invoice = (await office.first("invoice"))["id"]
+    invoice = (await office.first_record("invoice"))["id"]
 
     for model, record_id in (("invoice", invoice), ("lead", "0" * 24), ("nothing", invoice)):
-        answer = await office.refused("alice", "comment.create", model=model, record=record_id, text="Hello")
+        answer = await office.refusal_of("alice", "comment.create", model=model, record=record_id, text="Hello")
         assert answer == "no such record"
 
 
@@ -128,7 +128,7 @@ async def test_comments_are_deleted_with_their_record(office: Office) -> None:
 
     await office.value("alice", "lead.delete", id=record_id)
 
-    assert await office.refused("root", "comment.get", id=comment["id"]) == "no such record"
+    assert await office.refusal_of("root", "comment.get", id=comment["id"]) == "no such record"
     trail = await office.value(
         "root", "audit_entry.list", filter=[{"field": "record_id", "op": "eq", "value": comment["id"]}]
     )

@@ -29,13 +29,13 @@ FOUND = re.compile(r"Index Cond|\bSEARCH t\b")
 SCAN = re.compile(r"Seq Scan on thing|\bSCAN t\b(?! USING)")
 
 
-class RefTarget(Model):
+class Place(Model):
     """The target of refs."""
 
     title = Text()
 
 
-class IndexedRecord(Model):
+class Thing(Model):
     """A model with an indexed field of each kind."""
 
     title = Text(index=True)
@@ -79,7 +79,7 @@ VALUES: Mapping[str, Any] = {
 RANGED = tuple(name for name in FIELDS if name not in ("done", "place"))
 
 
-async def fill(opened: InProcessService) -> None:
+async def insert_rows(opened: InProcessService) -> None:
     """Insert rows like the rows of records, without their audit entries."""
     luck = random.Random(1)
     root = opened.administrator()
@@ -109,8 +109,8 @@ async def things(
         cluster: Cluster = request.getfixturevalue("postgres_cluster")
         cluster.drop(name)
         url = cluster.create(name)
-    async with inside.opened(url, folder, RefTarget, IndexedRecord, deadline_s=60) as opened:
-        await fill(opened)
+    async with inside.open_service(url, folder, Place, Thing, deadline_s=60) as opened:
+        await insert_rows(opened)
         yield opened
 
 
@@ -138,7 +138,7 @@ class RecordedStatements:
         return await self.things.plan_of(made.text, made.values)
 
 
-def by(name: str, operator: str, operand: Any) -> dict[str, Any]:
+def one_condition(name: str, operator: str, operand: Any) -> dict[str, Any]:
     """Return a filter with one condition."""
     return {"filter": [{"field": name, "op": operator, "value": operand}]}
 
@@ -200,7 +200,11 @@ async def test_a_filter_on_one_indexed_field_is_answered_by_its_index(things: In
         [
             {**query, "limit": 50}
             for name, operand in {**VALUES, "place": place, "id": place}.items()
-            for query in (by(name, "eq", operand), by(name, "in", [operand]), by(name, "in", [operand] * 1_000))
+            for query in (
+                one_condition(name, "eq", operand),
+                one_condition(name, "in", [operand]),
+                one_condition(name, "in", [operand] * 1_000),
+            )
         ],
     )
 
@@ -211,9 +215,9 @@ async def test_a_filter_of_many_values_is_answered_by_its_index(things: InProces
     await check(
         things,
         [
-            {**by("email", "in", emails), "limit": 50, "order": [{"field": "email"}]},
-            {**by("title", "in", titles), "limit": 5_000},
-            {**by("size", "in", list(range(0, 10_000, 50))), "limit": 5_000, "order": [{"field": "day"}]},
+            {**one_condition("email", "in", emails), "limit": 50, "order": [{"field": "email"}]},
+            {**one_condition("title", "in", titles), "limit": 5_000},
+            {**one_condition("size", "in", list(range(0, 10_000, 50))), "limit": 5_000, "order": [{"field": "day"}]},
         ],
     )
 
@@ -222,7 +226,7 @@ async def test_a_filter_and_the_order_of_one_indexed_field_share_its_index(thing
     await check(
         things,
         [
-            {**by(name, operator, VALUES[name]), "order": [{"field": name, "dir": direction}], "limit": 50}
+            {**one_condition(name, operator, VALUES[name]), "order": [{"field": name, "dir": direction}], "limit": 50}
             for name in RANGED
             for operator in ("eq", "gt", "lt", "gte", "lte")
             for direction in ("asc", "desc")
@@ -245,5 +249,5 @@ async def test_the_check_sees_a_sort_and_a_scan(things: InProcessService) -> Non
 
     assert faults(await asked.plan(asked.statement(order=[{"field": "plain"}], limit=50)))
     assert faults(await asked.plan(asked.statement(order=[{"field": "plain"}], limit=50)), may_scan=True)
-    unindexed = await asked.plan(asked.statement(**by("plain", "eq", "y"), limit=50))
+    unindexed = await asked.plan(asked.statement(**one_condition("plain", "eq", "y"), limit=50))
     assert faults(unindexed) or not FOUND.search(unindexed)

@@ -24,12 +24,12 @@ from tests.records import inside
 from tests.records.inside import InProcessService
 from tests.records.queries import worlds
 from tests.records.queries.oracle import Query
-from tests.records.queries.test_queries import SLOW, QueryWorld, Viewer, cases, filled
+from tests.records.queries.test_queries import SLOW, QueryWorld, Viewer, cases, create_world
 
 ROWS = 4_000
 
 
-def listed(opened: InProcessService, caller: Caller, model: str, query: Query) -> ListQuery:
+def list_query(opened: InProcessService, caller: Caller, model: str, query: Query) -> ListQuery:
     """Return the list of a query."""
     run = opened.run(caller)
     view = run.view_of(model)
@@ -42,7 +42,7 @@ async def jumped(
 ) -> Any:
     """Return the rows of a jump as they are sent."""
     run = world.opened.run(viewer.caller)
-    rows = await PageSeeker(run, listed(world.opened, viewer.caller, "thing", query), known).page(offset, limit)
+    rows = await PageSeeker(run, list_query(world.opened, viewer.caller, "thing", query), known).page(offset, limit)
     shown = await mask_output.masked_records(run, run.engine.reading(viewer.caller, run.view_of("thing")), rows)
     return msgspec.json.decode(msgspec.json.encode(shown))
 
@@ -77,7 +77,7 @@ async def test_a_jump_gives_what_the_whole_list_has_there(
     @given(worlds.models(), st.integers(0, 2**32))
     def on_a_model(model: type[Model], seed: int) -> None:
         counted["models"] += 1
-        opening = filled(database_url, tmp_path, counted["models"], model, seed)
+        opening = create_world(database_url, tmp_path, counted["models"], model, seed)
         world: QueryWorld = here(opening.__aenter__())
 
         @settings(quick, max_examples=each)
@@ -139,7 +139,7 @@ FILTERS: list[list[dict[str, Any]]] = [
 @pytest.fixture
 async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """4,000 deals with equal and empty values in each field."""
-    async with inside.opened(database_url, tmp_path, Shop, Deal, deadline_s=60) as opened:
+    async with inside.open_service(database_url, tmp_path, Shop, Deal, deadline_s=60) as opened:
         luck = random.Random(5)
         root = opened.administrator()
         shops = [(await opened.value(root, "shop", "create", size=number))["id"] for number in range(6)]

@@ -25,7 +25,7 @@ class Item(Model):
 @pytest.fixture
 async def items(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without items, once on SQLite and once on PostgreSQL."""
-    async with inside.opened(database_url, tmp_path, Item) as opened:
+    async with inside.open_service(database_url, tmp_path, Item) as opened:
         yield opened
 
 
@@ -35,7 +35,7 @@ async def put(items: InProcessService, name: str, *values: Any) -> None:
         await items.value(items.administrator(), "item", "create", **{name: value})
 
 
-async def found(items: InProcessService, name: str, operator: str, value: Any) -> list[Any]:
+async def matching_values(items: InProcessService, name: str, operator: str, value: Any) -> list[Any]:
     """Return the values of the field in the items that meet a condition."""
     condition = {"field": name, "op": operator, "value": value}
     rows = await items.value(items.administrator(), "item", "list", filter=[condition], order=[{"field": name}])
@@ -73,10 +73,10 @@ async def test_contains_compares_without_case_and_composition(items: InProcessSe
     await put(items, "word", *(text for text, _ in CONTAINED + NOT_CONTAINED), None)
 
     for text, part in CONTAINED:
-        assert text in await found(items, "word", "contains", part), (text, part)
+        assert text in await matching_values(items, "word", "contains", part), (text, part)
     for text, part in NOT_CONTAINED:
-        assert text not in await found(items, "word", "contains", part), (text, part)
-    assert None not in await found(items, "word", "contains", "")
+        assert text not in await matching_values(items, "word", "contains", part), (text, part)
+    assert None not in await matching_values(items, "word", "contains", "")
 
 
 async def test_equality_of_texts_is_exact(items: InProcessService) -> None:
@@ -84,8 +84,8 @@ async def test_equality_of_texts_is_exact(items: InProcessService) -> None:
     await put(items, "word", *words)
 
     for word in words:
-        assert await found(items, "word", "eq", word) == [word]
-        assert word not in await found(items, "word", "ne", word)
+        assert await matching_values(items, "word", "eq", word) == [word]
+        assert word not in await matching_values(items, "word", "ne", word)
 
 
 @pytest.mark.parametrize("name", ["word", "indexed"])
@@ -95,8 +95,8 @@ async def test_texts_are_ordered_by_code_point(items: InProcessService, name: st
 
     assert await in_order(items, name, "asc") == [*ordered, None]
     assert await in_order(items, name, "desc") == [*reversed(ordered), None]
-    assert await found(items, name, "gt", "\uffff") == ["\U00010000", "\U0001f600"]
-    assert await found(items, name, "lte", "9") == ["", "10", "9"]
+    assert await matching_values(items, name, "gt", "\uffff") == ["\U00010000", "\U0001f600"]
+    assert await matching_values(items, name, "lte", "9") == ["", "10", "9"]
 
 
 async def test_options_are_compared_and_ordered_as_declared(items: InProcessService) -> None:
@@ -104,10 +104,10 @@ async def test_options_are_compared_and_ordered_as_declared(items: InProcessServ
 
     assert await in_order(items, "stage", "asc") == ["zulu", "mike", "alpha", None]
     assert await in_order(items, "stage", "desc") == ["alpha", "mike", "zulu", None]
-    assert await found(items, "stage", "gt", "zulu") == ["mike", "alpha"]
-    assert await found(items, "stage", "gte", "mike") == ["mike", "alpha"]
-    assert await found(items, "stage", "lt", "alpha") == ["zulu", "mike"]
-    assert await found(items, "stage", "lte", "zulu") == ["zulu"]
+    assert await matching_values(items, "stage", "gt", "zulu") == ["mike", "alpha"]
+    assert await matching_values(items, "stage", "gte", "mike") == ["mike", "alpha"]
+    assert await matching_values(items, "stage", "lt", "alpha") == ["zulu", "mike"]
+    assert await matching_values(items, "stage", "lte", "zulu") == ["zulu"]
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ async def test_numbers_and_days_are_compared_by_value(items: InProcessService, n
 
     assert await in_order(items, name, "asc") == [*values, None]
     assert await in_order(items, name, "desc") == [*reversed(values), None]
-    assert await found(items, name, "gt", values[1]) == values[2:]
-    assert await found(items, name, "lt", values[1]) == values[:1]
+    assert await matching_values(items, name, "gt", values[1]) == values[2:]
+    assert await matching_values(items, name, "lt", values[1]) == values[:1]
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,16 @@ async def test_only_ne_and_is_null_match_an_empty_value(
 ) -> None:
     await put(items, name, value, None)
 
-    assert await found(items, name, "eq", value) == [value]
-    assert await found(items, name, "in", [value, other]) == [value]
-    assert await found(items, name, "ne", value) == [None]
-    assert await found(items, name, "ne", other) == [value, None]
-    assert await found(items, name, "is_null", True) == [None]
-    assert await found(items, name, "is_null", False) == [value]
+    assert await matching_values(items, name, "eq", value) == [value]
+    assert await matching_values(items, name, "in", [value, other]) == [value]
+    assert await matching_values(items, name, "ne", value) == [None]
+    assert await matching_values(items, name, "ne", other) == [value, None]
+    assert await matching_values(items, name, "is_null", True) == [None]
+    assert await matching_values(items, name, "is_null", False) == [value]
     if name != "done":
-        assert await found(items, name, "gte", value) == await found(items, name, "lte", value) == [value]
-        assert await found(items, name, "gt", value) == await found(items, name, "lt", value) == []
+        assert (
+            await matching_values(items, name, "gte", value)
+            == await matching_values(items, name, "lte", value)
+            == [value]
+        )
+        assert await matching_values(items, name, "gt", value) == await matching_values(items, name, "lt", value) == []

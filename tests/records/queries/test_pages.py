@@ -37,7 +37,7 @@ RANGES = ("gt", "gte", "lt", "lte")
 @pytest.fixture
 async def samples(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without samples, once on SQLite and once on PostgreSQL."""
-    async with inside.opened(database_url, tmp_path, Sample) as opened:
+    async with inside.open_service(database_url, tmp_path, Sample) as opened:
         yield opened
 
 
@@ -47,7 +47,7 @@ def caller(samples: InProcessService) -> Caller:
     return samples.administrator()
 
 
-async def refused(samples: InProcessService, caller: Caller, **query: object) -> str:
+async def refusal_of(samples: InProcessService, caller: Caller, **query: object) -> str:
     """Return the error of a query, which must be the same for list and search."""
     reasons: set[str] = set()
     for command in ("list", "search"):
@@ -98,7 +98,7 @@ async def test_operators_that_do_not_fit_the_kind_are_refused(samples: InProcess
     misfits += [(name, operator) for name in ("done", "parent") for operator in RANGES]
     for field, operator in misfits:
         condition = {"field": field, "op": operator, "value": FITTING[field]}
-        assert f"op {operator} does not fit sample.{field}" in await refused(samples, caller, filter=[condition])
+        assert f"op {operator} does not fit sample.{field}" in await refusal_of(samples, caller, filter=[condition])
 
 
 # Maps each kind to values that do not belong to it. A text that is not an id is not an error: it is the id of no
@@ -118,7 +118,7 @@ async def test_a_value_of_another_kind_is_refused(samples: InProcessService, cal
     for value in NEVER + MISFITS[field]:
         for operator, operand in (("eq", value), ("ne", value), ("in", [FITTING[field], value])):
             condition = {"field": field, "op": operator, "value": operand}
-            assert f"sample.{field}" in await refused(samples, caller, filter=[condition]), (operator, value)
+            assert f"sample.{field}" in await refusal_of(samples, caller, filter=[condition]), (operator, value)
 
 
 MALFORMED: list[dict[str, Any]] = [
@@ -165,7 +165,7 @@ MALFORMED: list[dict[str, Any]] = [
 
 async def test_malformed_queries_are_refused(samples: InProcessService, caller: Caller) -> None:
     for query in MALFORMED:
-        assert await refused(samples, caller, **query), query
+        assert await refusal_of(samples, caller, **query), query
 
 
 async def test_queries_at_the_limits_are_answered(samples: InProcessService, caller: Caller) -> None:
@@ -194,8 +194,8 @@ async def test_few_and_many_values_of_in_find_the_same(samples: InProcessService
 async def test_names_that_are_no_fields_are_unknown(samples: InProcessService, caller: Caller) -> None:
     for name in ("changed", "revision", "title__folded", "x", "Title", "", "size ", "id.id", "t.id"):
         condition = {"field": name, "op": "is_null", "value": True}
-        assert await refused(samples, caller, filter=[condition]) == f"unknown field sample.{name}"
-        assert await refused(samples, caller, order=[{"field": name}]) == f"unknown field sample.{name}"
+        assert await refusal_of(samples, caller, filter=[condition]) == f"unknown field sample.{name}"
+        assert await refusal_of(samples, caller, order=[{"field": name}]) == f"unknown field sample.{name}"
 
 
 async def moments(samples: InProcessService, caller: Caller, operator: str, operand: Any) -> list[str]:

@@ -42,7 +42,7 @@ class QueryWorld:
         """Run a command and return its value."""
         return await self.opened.value(caller, "thing", command, **query)
 
-    async def fill(self, luck: random.Random) -> None:
+    async def create_records(self, luck: random.Random) -> None:
         """Create targets, and records that refer to them and to each other."""
         root = self.opened.administrator()
         targets = [(await self.opened.value(root, "target", "create"))["id"] for _ in range(4)]
@@ -63,11 +63,11 @@ class QueryWorld:
         ]
         caller = await self.opened.person(*grants, Grant(model="target", commands="*", clear="*"))
         queries = [{"filter": [vars_of(each) for each in rules]} for rules in alternatives]
-        seen = {each["id"] for query in queries for each in oracle.filtered(self.model, records, query)}
-        shown = [self.shown(each, names, seen) for each in records if each["id"] in seen]
+        ids = {each["id"] for query in queries for each in oracle.filtered(self.model, records, query)}
+        shown = [self.record_seen_by(each, names, ids) for each in records if each["id"] in ids]
         return Viewer(caller, names, shown)
 
-    def shown(self, record: Record, names: list[str], seen: set[str]) -> Record:
+    def record_seen_by(self, record: Record, names: list[str], seen: set[str]) -> Record:
         """Return a record as a caller sees it who sees these fields and only these records."""
         fields = {name: field for name, field in self.model.fields.items() if name in names}
         return {
@@ -109,14 +109,16 @@ def cases(world: QueryWorld) -> st.SearchStrategy[tuple[Viewer, Query, str]]:
 
 
 @asynccontextmanager
-async def filled(url: str, folder: Path, number: int, model: type[Model], seed: int) -> AsyncGenerator[QueryWorld]:
+async def create_world(
+    url: str, folder: Path, number: int, model: type[Model], seed: int
+) -> AsyncGenerator[QueryWorld]:
     """Create a world in its own file on SQLite, or in its own schema on PostgreSQL."""
     place = folder / str(number)
     place.mkdir()
     own_url = f"sqlite:///{place}/test.db" if url.startswith("sqlite") else url
-    async with inside.opened(own_url, place, worlds.RefTarget, model, schema=f"world_{number}") as opened:
+    async with inside.open_service(own_url, place, worlds.Target, model, schema=f"world_{number}") as opened:
         world = QueryWorld(opened)
-        await world.fill(random.Random(seed))
+        await world.create_records(random.Random(seed))
         yield world
 
 
@@ -138,7 +140,7 @@ async def test_queries_give_what_the_oracle_gives(
     @given(worlds.models(), st.integers(0, 2**32))
     def on_a_model(model: type[Model], seed: int) -> None:
         counted["models"] += 1
-        opening = filled(database_url, tmp_path, counted["models"], model, seed)
+        opening = create_world(database_url, tmp_path, counted["models"], model, seed)
         world: QueryWorld = here(opening.__aenter__())
         counted["records"] += len(world.viewers[0].records)
 

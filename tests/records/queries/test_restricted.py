@@ -53,7 +53,7 @@ def some_deals(*conditions: Any) -> tuple[Grant, ...]:
 @pytest.fixture
 async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """Twelve shops, half of them open, and 96 deals."""
-    async with inside.opened(database_url, tmp_path, Shop, Deal) as opened:
+    async with inside.open_service(database_url, tmp_path, Shop, Deal) as opened:
         root = opened.administrator()
         shops = [
             (await opened.value(root, "shop", "create", title=f"shop {n}", is_open=("no", "yes")[n % 2]))["id"]
@@ -73,7 +73,7 @@ async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessSer
         yield opened
 
 
-async def refused(trade: InProcessService, caller: Caller, command: str, **query: object) -> str:
+async def refusal_of(trade: InProcessService, caller: Caller, command: str, **query: object) -> str:
     """Return the error of a query."""
     with pytest.raises(BadInput) as caught:
         await trade.value(caller, "deal", command, **query)
@@ -106,22 +106,22 @@ async def test_masked_hidden_and_missing_fields_are_refused_with_the_same_text(t
             for operator in OPERATORS:
                 condition = {"field": name, "op": operator, "value": values.get(operator, "p1@example.com")}
                 for command in ("list", "search", "export"):
-                    assert await refused(trade, caller, command, filter=[condition]) == unknown
-                assert await refused(trade, caller, "count_by", field="stage", filter=[condition]) == unknown
+                    assert await refusal_of(trade, caller, command, filter=[condition]) == unknown
+                assert await refusal_of(trade, caller, "count_by", field="stage", filter=[condition]) == unknown
             # The validity of the value is not checked either.
             misfit = {"field": name, "op": "gt", "value": {"x": 1}}
-            assert await refused(trade, caller, "list", filter=[misfit]) == unknown
+            assert await refusal_of(trade, caller, "list", filter=[misfit]) == unknown
             for order in ([{"field": name}], [{"field": "title"}, {"field": name, "dir": "desc"}]):
-                assert await refused(trade, caller, "list", order=order) == unknown
-                assert await refused(trade, caller, "search", order=order) == unknown
-            assert await refused(trade, caller, "count_by", field=name) == unknown
+                assert await refusal_of(trade, caller, "list", order=order) == unknown
+                assert await refusal_of(trade, caller, "search", order=order) == unknown
+            assert await refusal_of(trade, caller, "count_by", field=name) == unknown
 
 
 async def test_an_administrators_agent_filters_on_everything_but_personal_fields(trade: InProcessService) -> None:
     agent = await trade.agent("scout")
 
     condition = {"field": "email", "op": "eq", "value": "p1@example.com"}
-    assert await refused(trade, agent, "list", filter=[condition]) == "unknown field deal.email"
+    assert await refusal_of(trade, agent, "list", filter=[condition]) == "unknown field deal.email"
     found = await trade.value(agent, "deal", "search", filter=[{"field": "secret", "op": "eq", "value": "secret 3"}])
     assert found["total"] == 1
 

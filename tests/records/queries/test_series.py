@@ -52,7 +52,7 @@ def rows() -> list[dict[str, Any]]:
 @pytest.fixture
 async def sales(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A shop with all sales."""
-    async with inside.opened(database_url, tmp_path, Shop, Sale) as opened:
+    async with inside.open_service(database_url, tmp_path, Shop, Sale) as opened:
         root = opened.administrator()
         shop = (await value(opened, root, "shop.create", title="Main street"))["id"]
         for each in rows():

@@ -46,7 +46,7 @@ CHEAP = where("price", lt=100)
 @pytest.fixture
 async def land(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """Two owners, six plots with prices from 0 to 250, and a fence for each plot."""
-    async with inside.opened(database_url, tmp_path, Owner, Plot, Fence) as opened:
+    async with inside.open_service(database_url, tmp_path, Owner, Plot, Fence) as opened:
         root = opened.administrator()
         owners = [(await value(opened, root, "owner.create", name=f"Owner {n}"))["id"] for n in range(2)]
         for number in range(6):

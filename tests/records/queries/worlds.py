@@ -34,7 +34,7 @@ KINDS: Mapping[str, type[Field]] = {
 }  # fmt: skip
 
 
-class RefTarget(Model, plural="Targets"):
+class Target(Model, plural="Targets"):
     """The target of refs of the random model."""
 
     title = Text()

@@ -19,7 +19,7 @@ MASTER = MasterKey((Key("test", b"m" * 32),))
 _numbers = count(1)
 
 
-async def opened(url: str) -> Database:
+async def open_schema(url: str) -> Database:
     """Open the records schema at the address. The caller must close it."""
     return await open_database(url, schema="records", pool=3, reserve_bytes=0)
 
@@ -27,7 +27,7 @@ async def opened(url: str) -> Database:
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """An open, empty database."""
-    database = await opened(database_url)
+    database = await open_schema(database_url)
     yield database
     await database.close()
 

@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from countersign.declare import Model, Money, Number, Ref, Select, Text
 from countersign.kernel.database.port import Database, Dialect, Row, Transaction, Value
 from countersign.records.schema import install
-from tests.records.schema.conftest import MASTER, model, opened, registry
+from tests.records.schema.conftest import MASTER, model, open_schema, registry
 
 BEFORE: tuple[type[Model], ...] = (
     model(
@@ -136,7 +136,7 @@ class DyingDatabase:
 
 async def upgrade(url: str, last: int) -> None:
     """Upgrade the database to AFTER, or kill this process before the statement with the number `last`."""
-    database = DyingDatabase(await opened(url), StatementCountdown(last))
+    database = DyingDatabase(await open_schema(url), StatementCountdown(last))
     await install.upgrade(database, registry(*AFTER), MASTER, destroy=True)
     await database.close()
 

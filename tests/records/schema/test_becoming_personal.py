@@ -18,12 +18,12 @@ def contact(*, is_personal: bool) -> type[Model]:
 async def test_an_agent_sees_neither_the_value_nor_its_older_copies_in_clear(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with inside.opened(database_url, tmp_path, contact(is_personal=False)) as before:
+    async with inside.open_service(database_url, tmp_path, contact(is_personal=False)) as before:
         root = before.administrator()
         made = await before.value(root, "contact", "create", title="Ada", email="old@example.com")
         await before.value(root, "contact", "update", id=made["id"], email=SECRET)
 
-    async with inside.opened(database_url, tmp_path, contact(is_personal=True)) as after:
+    async with inside.open_service(database_url, tmp_path, contact(is_personal=True)) as after:
         agent, root = await after.agent("scout"), after.administrator()
         seen = await after.value(agent, "contact", "get", id=made["id"])
         story = await after.value(agent, "contact", "history", id=made["id"])

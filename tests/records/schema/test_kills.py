@@ -18,7 +18,7 @@ from countersign.records.masking.vault import PersonalValue, Vault
 from countersign.records.schema.install import installed
 from countersign.records.schema.rows import BATCH
 from tests.figures import Figures
-from tests.records.schema.conftest import MASTER, all_of, opened, put, put_many, shape, upgrade
+from tests.records.schema.conftest import MASTER, all_of, open_schema, put, put_many, shape, upgrade
 from tests.records.schema.killed import AFTER, BEFORE
 from tests.servers.countersign import SOURCE
 from tests.servers.postgres import Cluster
@@ -39,7 +39,7 @@ class DatabaseState(NamedTuple):
 
 async def furnish(url: str) -> None:
     """Install BEFORE, with rows for every step to change."""
-    database = await opened(url)
+    database = await open_schema(url)
     await upgrade(database, *BEFORE)
     vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
@@ -63,7 +63,7 @@ async def furnish(url: str) -> None:
 
 async def state(url: str) -> DatabaseState:
     """Return everything that must be equal after two upgrades."""
-    database = await opened(url)
+    database = await open_schema(url)
     values = [row[0] for row in await all_of(database, "lead", "mail__value")]
     values += [row[0] for row in await all_of(database, "note", "text__value")]
     numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
@@ -95,7 +95,7 @@ class DatabaseCopies:
         self._cluster = cluster
         self._numbers = count(1)
 
-    def another(self) -> str:
+    def create_copy(self) -> str:
         """Create another copy, and return its address."""
         number = next(self._numbers)
         if self._cluster is None:
@@ -152,13 +152,13 @@ def killer() -> Iterator[KilledUpgrades]:
 def test_a_kill_before_any_statement_changes_nothing_of_the_end(
     copies: DatabaseCopies, killer: KilledUpgrades, is_full: bool, figures: Figures
 ) -> None:
-    whole = copies.another()
+    whole = copies.create_copy()
     assert killer.upgrade(whole, 0) == "done"
     expected = asyncio.run(state(whole))
 
     kills = 0
     for last in range(1, 2000, 1 if is_full else EVERY):
-        url = copies.another()
+        url = copies.create_copy()
         ended = killer.upgrade(url, last)
         if ended == "done":
             break
@@ -172,7 +172,7 @@ def test_a_kill_before_any_statement_changes_nothing_of_the_end(
 
 
 def test_kills_one_after_the_other_only_cost_time(copies: DatabaseCopies, killer: KilledUpgrades) -> None:
-    whole, url = copies.another(), copies.another()
+    whole, url = copies.create_copy(), copies.create_copy()
     assert killer.upgrade(whole, 0) == "done"
     expected = asyncio.run(state(whole))
 
@@ -187,10 +187,10 @@ def test_kills_one_after_the_other_only_cost_time(copies: DatabaseCopies, killer
 
 
 def test_two_that_upgrade_at_once_share_the_steps(copies: DatabaseCopies) -> None:
-    whole, url = copies.another(), copies.url
+    whole, url = copies.create_copy(), copies.url
 
     async def both() -> tuple[list[str], list[str]]:
-        first, second = await opened(url), await opened(url)
+        first, second = await open_schema(url), await open_schema(url)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(upgrade(each, *AFTER, destroy=True)) for each in (first, second)]
         await first.close()
@@ -198,7 +198,7 @@ def test_two_that_upgrade_at_once_share_the_steps(copies: DatabaseCopies) -> Non
         return tasks[0].result(), tasks[1].result()
 
     async def alone() -> None:
-        database = await opened(whole)
+        database = await open_schema(whole)
         await upgrade(database, *AFTER, destroy=True)
         await database.close()
 

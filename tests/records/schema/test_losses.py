@@ -31,7 +31,7 @@ def _length(stage: str) -> int:
     return len(stage)
 
 
-async def refused(database: Database, *models: type[Model]) -> str:
+async def upgrade_errors(database: Database, *models: type[Model]) -> str:
     """Return the errors of an upgrade that would lose data. The upgrade must not change anything."""
     before = (await shape(database), await installed(database))
     with pytest.raises(DataLoss) as caught:
@@ -57,7 +57,7 @@ async def test_a_dropped_field_is_refused_and_then_dropped_for_good(database: Da
     await upgrade(database, whole)
     await put(database, "lead", title="One", size="Big")
 
-    told = await refused(database, kept)
+    told = await upgrade_errors(database, kept)
     await upgrade(database, kept, destroy=True)
     await upgrade(database, whole)
 
@@ -69,7 +69,7 @@ async def test_a_renamed_field_is_a_removed_and_an_added_field(database: Databas
     await upgrade(database, model("lead", title=Text()))
     await put(database, "lead", title="One")
 
-    told = await refused(database, model("lead", name=Text()))
+    told = await upgrade_errors(database, model("lead", name=Text()))
     await upgrade(database, model("lead", name=Text()), destroy=True)
 
     assert "drop lead.title with its values" in told
@@ -86,7 +86,7 @@ async def test_a_dropped_model_is_refused_and_then_dropped_with_its_revisions(da
                 "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, 'a', 1, 1)", name
             )
 
-    told = await refused(database, lead)
+    told = await upgrade_errors(database, lead)
     await upgrade(database, lead, destroy=True)
 
     assert "drop the table note with its records" in told
@@ -113,7 +113,7 @@ async def test_a_field_of_another_kind_begins_empty_when_that_was_asked_for(
     await upgrade(database, other, model("lead", title=Text(), size=before()))
     await put(database, "lead", size=value)
 
-    told = await refused(database, other, model("lead", title=Text(), size=after()))
+    told = await upgrade_errors(database, other, model("lead", title=Text(), size=after()))
     await upgrade(database, other, model("lead", title=Text(), size=after()), destroy=True)
 
     assert f"drop lead.size with its values, since {becomes}" in told
@@ -138,7 +138,7 @@ async def test_the_removal_of_a_used_option_needs_confirmation_and_clears_it(
     await put(database, "lead", stage="lost", length=4)
     await put(database, "lead", stage="new", length=3)
 
-    told = await refused(database, model("lead", stage=Select("new", **options), **made))
+    told = await upgrade_errors(database, model("lead", stage=Select("new", **options), **made))
     await upgrade(database, model("lead", stage=Select("new", **options), **made), destroy=True)
 
     assert "take lost, gone out of lead.stage" in told
@@ -236,7 +236,7 @@ async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, 
     async with database.transaction() as transaction:
         await vault.add_alias(transaction, "lead", first, "mail", "domain", alias.id)
 
-    told = await refused(database, *after)
+    told = await upgrade_errors(database, *after)
     await upgrade(database, *after, destroy=True)
 
     assert "forget the EMAIL values of lead.mail in the vault and their copies in the audit" in told
@@ -252,7 +252,7 @@ async def test_another_label_gives_every_value_another_id(database: Database) ->
         (held,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
     await put(database, "lead", mail="a", mail__value=held.id)
 
-    await refused(database, model("lead", mail=Text(personal="CONTACT")))
+    await upgrade_errors(database, model("lead", mail=Text(personal="CONTACT")))
     await upgrade(database, model("lead", mail=Text(personal="CONTACT")), destroy=True)
 
     (value,) = await column_of(database, "lead", "mail__value")

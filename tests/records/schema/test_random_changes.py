@@ -66,7 +66,7 @@ def models(declared: Declared) -> list[type[Model]]:
     ]
 
 
-async def fill(database: Database, table: Table) -> None:
+async def insert_full_row(database: Database, table: Table) -> None:
     """Insert one row with a value in every possible field."""
     values = {column.name: _value(column) for column in table.columns if column.kind}
     await put(database, table.name, **values)
@@ -80,17 +80,17 @@ async def compare(url: str, folder: Path, sequence: list[Declared]) -> None:
     """Upgrade from each set of models to the next, with a row in every table. Compare the result with a new
     installation of the last set."""
     number = next(_numbers)
-    grown, fresh = [await opened(url, folder, f"{name}_{number}") for name in ("grown", "fresh")]
+    grown, fresh = [await open_named(url, folder, f"{name}_{number}") for name in ("grown", "fresh")]
     try:
         for declared in sequence:
             known = (await installed(grown)).tables if declared is not sequence[0] else {}
             await upgrade(grown, *models(declared), destroy=True)
             # As in a service, the connections know the types of the columns from the first write.
             await grown.close()
-            grown = await opened(url, folder, f"grown_{number}")
+            grown = await open_named(url, folder, f"grown_{number}")
             for name, table in (await installed(grown)).tables.items():
                 if name not in known:
-                    await fill(grown, table)
+                    await insert_full_row(grown, table)
         await upgrade(fresh, *models(sequence[-1]))
 
         assert (await describe_schema(grown)).replace("grown_", "fresh_") == await describe_schema(fresh)
@@ -104,7 +104,7 @@ async def compare(url: str, folder: Path, sequence: list[Declared]) -> None:
         await fresh.close()
 
 
-async def opened(url: str, folder: Path, name: str) -> Database:
+async def open_named(url: str, folder: Path, name: str) -> Database:
     """Open an empty database with this name: a file or a schema."""
     here = f"sqlite:///{folder}/{name}.sqlite" if url.startswith("sqlite") else url
     return await open_database(here, schema=name, pool=2, reserve_bytes=0)

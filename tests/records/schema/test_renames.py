@@ -89,18 +89,20 @@ async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(rooms
         grant = {"model": "agent_token", "commands": "get,list", "clear": "label,expires_at"}
         await office.person("dora", grant)
         agent = await office.agent("alice", label="bot")
-        hidden = await office.agent("alice", label="hidden")
-        token_id = (await office.first("agent_token", label="bot"))["id"]
-        seen = await office.value("dora", "agent_token.list")
+        hidden_agent = await office.agent("alice", label="hidden")
+        token_id = (await office.first_record("agent_token", label="bot"))["id"]
+        agent_tokens = await office.value("dora", "agent_token.list")
         before = await install.installed(office.service.records.database)
         await _turn_back(office, token_id)
 
     async with _opened(rooms) as office:
         assert (await install.installed(office.service.records.database)) == before
         assert await office.value(agent, "lead.search", limit=1)
-        assert await office.value(hidden, "lead.search", limit=1)
-        assert await office.value("dora", "agent_token.list") == [each for each in seen if each["label"] != "hidden"]
+        assert await office.value(hidden_agent, "lead.search", limit=1)
+        assert await office.value("dora", "agent_token.list") == [
+            each for each in agent_tokens if each["label"] != "hidden"
+        ]
         about = [{"field": "record_id", "op": "eq", "value": token_id}]
         entries = await office.value("root", "audit_entry.list", filter=about)
         assert sorted(each["changes"]["label"][1] for each in entries) == ["bot", "made then"]
-        assert "title" not in await office.first("agent_token", label="bot")
+        assert "title" not in await office.first_record("agent_token", label="bot")

@@ -54,14 +54,14 @@ class GeneratedRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     key: str = ""
 
-    def sent(self) -> str:
+    def body_text(self) -> str:
         """Return the body with its placeholders."""
         return json.dumps(self.body, ensure_ascii=False) if self.raw is None else self.raw.decode("latin-1")
 
     def content(self, tokens: Sequence[tuple[str, str]]) -> bytes:
         """Return the body for one world. `tokens` maps each placeholder to the world's own token and the token of the
         other world."""
-        return _MARK.sub(lambda found: tokens[int(found[2])][bool(found[1])], self.sent()).encode()
+        return _MARK.sub(lambda found: tokens[int(found[2])][bool(found[1])], self.body_text()).encode()
 
 
 @dataclass

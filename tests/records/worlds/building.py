@@ -141,7 +141,7 @@ async def build(settings: Settings, variant: Variant, audience: Audience) -> Clo
     """Fill an empty database with a world for this audience. The variants `a` and `b` look the same to the audience."""
     async with _served(settings, variant) as world:
         with clock.fixed(STARTED):
-            await _WorldBuilder(world.service, variant, audience).everything()
+            await _WorldBuilder(world.service, variant, audience).create_all()
             await _sign_in(world, audience)
             await _sign_in_root(world)
             if variant == "b":
@@ -150,7 +150,7 @@ async def build(settings: Settings, variant: Variant, audience: Audience) -> Clo
 
 
 @asynccontextmanager
-async def opened(settings: Settings, variant: Variant, built: ClosedWorld) -> AsyncGenerator[BuiltDatabase]:
+async def open_world(settings: Settings, variant: Variant, built: ClosedWorld) -> AsyncGenerator[BuiltDatabase]:
     """Open the world that was built in this database, or in the database from which this one was copied."""
     async with _served(settings, variant) as world:
         await _salt_anew(world.service)
@@ -273,15 +273,15 @@ class _WorldBuilder:
         self._is_sales = audience in ("alice", "bob")
         self._people: dict[str, str] = {}
 
-    async def everything(self) -> None:
+    async def create_all(self) -> None:
         """Create everything that the audience sees, which is equal in both worlds. The ids of records in both worlds
         are equal too."""
-        hashed = await passwords.hash_password(PASSWORD)
+        password_hash = await passwords.hash_password(PASSWORD)
         async with self._service.records.database.transaction() as transaction:
             nobody = Caller("person", "", "", "", View({}))
             actor = Actor("0" * 24, request_id="made")
             self._run = Run(self._service.engine, nobody, transaction, actor, transaction)
-            await self._everybody(hashed)
+            await self._everybody(password_hash)
             for number in range(PARTIES):
                 await self._party(number)
             for number in range(LEADS):
@@ -420,10 +420,10 @@ class _WorldBuilder:
                 await self._make("payment", number, invoice=invoice, amount_minor=1_000_000)
 
     async def _post(self, invoice: str) -> None:
-        declared = self._run.engine.registry.models["invoice"]
-        record = await record_writer.find(self._run, declared, None, invoice)
+        declared_invoice = self._run.engine.registry.models["invoice"]
+        record = await record_writer.find(self._run, declared_invoice, None, invoice)
         with ids.seeded(f"post/{invoice}"):
-            await workflow.perform(self._run, declared, record, workflow.move_of(declared, "post"), {})
+            await workflow.perform(self._run, declared_invoice, record, workflow.move_of(declared_invoice, "post"), {})
 
     async def _more(self) -> None:
         """Create what only world b has: more hidden records, and hidden changes of visible records."""

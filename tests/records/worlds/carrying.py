@@ -71,7 +71,7 @@ class McpCarrier(RestCarrier):
         headers = {
             "Authorization": f"Bearer {world.tokens[who]}",
             "Content-Type": "application/json",
-            "MCP-Protocol-Version": REVISIONS[zlib.crc32((asked.path + asked.sent()).encode()) % 3],
+            "MCP-Protocol-Version": REVISIONS[zlib.crc32((asked.path + asked.body_text()).encode()) % 3],
             **asked.headers,
         }
         method = asked.method or "POST"

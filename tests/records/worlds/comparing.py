@@ -174,11 +174,11 @@ def _hold(
 ) -> None:
     heads = [(each.status_code, sorted(_headers(each))) for each in answers]
     texts = [_canonical(asked, *each) for each in zip(answers, heard, strict=True)]
-    if heads[0] != heads[1] or not renaming.match(texts[0], texts[1], asked.sent()):
+    if heads[0] != heads[1] or not renaming.match(texts[0], texts[1], asked.body_text()):
         place = next((n for n, (a, b) in enumerate(_pieces(*texts)) if a != b), 0)
         shown = [" ".join(each.split('"')[max(0, place - 12) : place + 12]) for each in texts]
         raise ResponsesDiffer(
-            f"{asked.path} {asked.sent()}\na: {heads[0]} … {shown[0]} …\nb: {heads[1]} … {shown[1]} …"
+            f"{asked.path} {asked.body_text()}\na: {heads[0]} … {shown[0]} …\nb: {heads[1]} … {shown[1]} …"
         )
 
 

@@ -80,12 +80,12 @@ class WorldPairs:
         await self._originals.build(audience)
 
     @asynccontextmanager
-    async def copied(self, audience: Audience) -> AsyncGenerator[tuple[BuiltDatabase, BuiltDatabase]]:
+    async def copy_pair(self, audience: Audience) -> AsyncGenerator[tuple[BuiltDatabase, BuiltDatabase]]:
         """Return a pair of worlds for this test that look the same to the audience."""
         first, second = await self._originals.take(audience)
         async with (
-            building.opened(self._copy(first), "a", first.built) as one,
-            building.opened(self._copy(second), "b", second.built) as two,
+            building.open_world(self._copy(first), "a", first.built) as one,
+            building.open_world(self._copy(second), "b", second.built) as two,
         ):
             yield one, two
 

@@ -28,7 +28,7 @@ async def test_a_planted_leak_is_caught(
     await sqlite_worlds.build(leak.audience)
     if leak.is_early:
         leak.patch(monkeypatch)
-    async with sqlite_worlds.copied(leak.audience) as (first, second):
+    async with sqlite_worlds.copy_pair(leak.audience) as (first, second):
         if not leak.is_early:
             leak.patch(monkeypatch)
         seed = SEED if is_full else leak.seed

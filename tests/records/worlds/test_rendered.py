@@ -111,7 +111,7 @@ class PageRequest(NamedTuple):
     site: RequestCounter
     address: str
 
-    async def shown(self, path: str) -> str:
+    async def rendered_page(self, path: str) -> str:
         """Return the whole content of the page at the path when it is complete, with its address replaced by
         ROOT_URL."""
         await self.page.goto(path)
@@ -163,13 +163,13 @@ async def test_two_worlds_look_the_same(
     if Assets.of_package().entry_assets("work") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
     async with (
-        sqlite_worlds.copied(audience) as (first, second),
+        sqlite_worlds.copy_pair(audience) as (first, second),
         visited(browser, first, audience) as here,
         visited(browser, second, audience) as there,
     ):
         renaming = TokenRenaming(sorted(first.service.records.registry.labels))
         for path in PAGES if is_full else SAMPLE[audience]:
-            seen = await asyncio.gather(here.shown(path), there.shown(path))
+            seen = await asyncio.gather(here.rendered_page(path), there.rendered_page(path))
 
             assert NOTHING not in seen[0], path
             assert renaming.match(seen[0], seen[1], ""), (path, *_differing(*seen))

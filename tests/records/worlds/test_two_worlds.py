@@ -34,7 +34,7 @@ carriers = pytest.mark.parametrize("carrier", [REST, MCP], ids=["REST", "MCP"])
 @callers
 @carriers
 async def test_two_worlds_answer_the_same(worlds: WorldPairs, audience: Audience, who: str, carrier: Carrier) -> None:
-    async with worlds.copied(audience) as (first, second):
+    async with worlds.copy_pair(audience) as (first, second):
         requests = RequestSequence(first.service.records.registry, seed=1, is_agent=who == "agent")
 
         found = await compare((first, second), who, requests, PAIRS, carrier)
@@ -48,7 +48,7 @@ async def test_two_worlds_answer_the_same(worlds: WorldPairs, audience: Audience
 async def test_two_worlds_answer_the_same_about_the_books(
     worlds: WorldPairs, audience: Audience, who: str, carrier: Carrier
 ) -> None:
-    async with worlds.copied(audience) as (first, second):
+    async with worlds.copy_pair(audience) as (first, second):
         requests = RequestSequence(first.service.records.registry, seed=18, is_agent=who == "agent", models=BOOKS)
 
         found = await compare((first, second), who, requests, PAIRS, carrier)
@@ -65,7 +65,7 @@ async def test_two_worlds_answer_the_same_to_ten_thousand_requests(
     statuses: Counter[int] = Counter()
     tokens, took_s = 0, 0.0
     for seed in range(2, 2 + PAIRS_OF_WORLDS):
-        async with worlds.copied(audience) as (first, second):
+        async with worlds.copy_pair(audience) as (first, second):
             requests = RequestSequence(first.service.records.registry, seed, is_agent=who == "agent")
             started_s = perf_counter()
             found = await compare((first, second), who, requests, ALL_PAIRS // PAIRS_OF_WORLDS, carrier)

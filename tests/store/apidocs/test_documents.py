@@ -34,7 +34,7 @@ async def description(http: httpx.AsyncClient) -> dict[str, Any]:
     return (await http.get("/openapi.json")).json()
 
 
-def served(store: Store) -> dict[tuple[str, str], Route[Store]]:
+def served_routes(store: Store) -> dict[tuple[str, str], Route[Store]]:
     """Map method and address to every route of the application."""
     routes = distribution.create(store).routes
     return {(each.method, each.path if each.at_root else PREFIX + each.path): each for each in routes}
@@ -80,7 +80,7 @@ async def test_health_is_503_when_nothing_can_be_written(world: World) -> None:
 
 
 async def test_every_problem_a_route_declares_has_a_page(world: World) -> None:
-    codes = {refusal.code for each in served(world.store).values() for refusal in each.refusals}
+    codes = {refusal.code for each in served_routes(world.store).values() for refusal in each.refusals}
     codes |= {"route_not_found", "method_not_allowed", "rate_limit_exceeded", "internal_error", "endpoint_gone"}
     codes |= {"idempotency_key_reused", "idempotency_in_progress", "insufficient_scope", "invalid_token"}
     for code in codes:
@@ -125,7 +125,7 @@ async def test_the_description_lists_the_routes_there_are(store: Store, descript
     methods = ("get", "post", "put", "delete", "patch", "head", "options")
     listed = {(m.upper(), path) for path, item in description["paths"].items() for m in item if m in methods}
 
-    assert listed == set(served(store)) == {(each.method, address_of(each)) for each in EVERY_ROUTE}
+    assert listed == set(served_routes(store)) == {(each.method, address_of(each)) for each in EVERY_ROUTE}
     assert {(each.method, address_of(each)) for each in ROUTES} < listed
 
 
@@ -186,7 +186,7 @@ async def test_scopes_parameters_and_bodies_are_described_as_they_are(
 ) -> None:
     ids = [operation["operationId"] for item in description["paths"].values() for operation in item.values()]
     assert len(set(ids)) == len(ids)
-    for (method, path), each in served(store).items():
+    for (method, path), each in served_routes(store).items():
         operation = description["paths"].get(path, {}).get(method.lower())
         if operation is not None:
             assert_described(operation, each, (method, path))

@@ -166,9 +166,9 @@ async def test_the_api_catalog_leads_to_what_describes_the_api(http: httpx.Async
     assert [each["href"] for each in catalog["item"]] == [f"{ROOT}/api/v1"] == [api["anchor"]]
     for relation in ("service-desc", "service-doc", "service-meta", "status"):
         for link in api[relation]:
-            found = await http.get(link["href"])
-            assert found.status_code == 200
-            assert found.headers["content-type"].startswith(link["type"])
+            response = await http.get(link["href"])
+            assert response.status_code == 200
+            assert response.headers["content-type"].startswith(link["type"])
 
 
 async def test_security_txt_names_whom_to_tell_until_when_and_where_it_is(http: httpx.AsyncClient) -> None:
@@ -199,12 +199,12 @@ async def test_without_a_contact_there_is_no_security_txt(store: Store) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS)
 async def test_documents_are_kept_checked_and_read_by_any_site(http: httpx.AsyncClient, path: str) -> None:
     answer, head = await http.get(path), await http.head(path)
-    again = await http.get(path, headers={"If-None-Match": answer.headers["etag"]})
+    second_response = await http.get(path, headers={"If-None-Match": answer.headers["etag"]})
 
     assert answer.status_code == head.status_code == 200
     assert head.content == b""
     assert head.headers["etag"] == answer.headers["etag"]
-    assert (again.status_code, again.content) == (304, b"")
+    assert (second_response.status_code, second_response.content) == (304, b"")
     assert answer.headers["cache-control"] == "public, max-age=300"
     assert answer.headers["access-control-allow-origin"] == "*"
     assert "ratelimit-limit" in answer.headers

@@ -21,7 +21,7 @@ from countersign.kernel.webhooks import receivers
 from countersign.store.apidocs import openapi, operations, problems
 from countersign.store.auth import authentication
 from countersign.store.events import EventType
-from tests.contract.described import DESCRIPTION, resolved
+from tests.contract.described import DESCRIPTION, resolve_reference
 from tools.reference import EVERY_ROUTE
 
 OPERATIONS = [
@@ -48,7 +48,7 @@ def contents(operation: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, An
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         yield "body", kind, content
     for status, answer in operation["responses"].items():
-        for kind, content in resolved(answer).get("content", {}).items():
+        for kind, content in resolve_reference(answer).get("content", {}).items():
             yield status, kind, content
 
 
@@ -57,7 +57,7 @@ def test_every_reference_leads_somewhere() -> None:
 
     assert len(references) > 100
     for each in references:
-        assert resolved({"$ref": each})
+        assert resolve_reference({"$ref": each})
 
 
 @each_operation
@@ -65,7 +65,7 @@ def test_every_example_is_valid(method: str, path: str, operation: dict[str, Any
     for parameter in operation["parameters"]:
         validate(parameter["example"], parameter["schema"])
     for place, kind, content in contents(operation):
-        shown = [resolved(each)["value"] for each in content.get("examples", {}).values()]
+        shown = [resolve_reference(each)["value"] for each in content.get("examples", {}).values()]
         shown += [content["example"]] if "example" in content else []
         is_json = kind.endswith(("/json", "+json")) and content["schema"]
         assert shown or not is_json, f"{place} {kind} has no example"
@@ -90,7 +90,9 @@ def shown_by(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield parameter["name"], parameter["example"]
     for place, kind, content in contents(operation):
         if place == "body" or int(place) < 400:
-            yield from ((f"{place} {kind}", resolved(each)["value"]) for each in content.get("examples", {}).values())
+            yield from (
+                (f"{place} {kind}", resolve_reference(each)["value"]) for each in content.get("examples", {}).values()
+            )
             yield from ((f"{place} {kind}", content[name]) for name in ("example",) if name in content)
 
 
@@ -170,7 +172,7 @@ def test_links_lead_to_operations_and_fill_parameters_they_have(
 ) -> None:
     by_id = {each.values[2]["operationId"]: each.values[2] for each in OPERATIONS}
     for answer in operation["responses"].values():
-        for link in resolved(answer).get("links", {}).values():
+        for link in resolve_reference(answer).get("links", {}).values():
             names = {parameter["name"] for parameter in by_id[link["operationId"]]["parameters"]}
             assert set(link["parameters"]) <= names
             assert len(link["parameters"]) == len(re.findall(r"\{", _path_of(link["operationId"]))) or "cursor" in names
@@ -184,7 +186,7 @@ def test_the_jobs_products_and_releases_are_linked() -> None:
     linked = {
         operation["operationId"]
         for _, _, operation in (each.values for each in OPERATIONS)
-        if any(resolved(answer).get("links") for answer in operation["responses"].values())
+        if any(resolve_reference(answer).get("links") for answer in operation["responses"].values())
     }
 
     assert {"post_jobs", "post_products", "get_products", "post_products_id_releases"} <= linked
@@ -194,13 +196,13 @@ def test_the_jobs_products_and_releases_are_linked() -> None:
 def test_every_code_has_a_page_and_the_status_it_is_at(method: str, path: str, operation: dict[str, Any]) -> None:
     pages = {each.code for each in problems.types(EVERY_ROUTE).values()}
     for status, answer in operation["responses"].items():
-        for code in resolved(answer).get("x-codes", ()):
+        for code in resolve_reference(answer).get("x-codes", ()):
             assert code in pages
-        for content in resolved(answer).get("content", {}).values():
+        for content in resolve_reference(answer).get("content", {}).values():
             for code, example in content.get("examples", {}).items():
-                shown = resolved(example)["value"]
-                assert shown.get("code", code) == code
-                assert str(shown.get("status", status)) == status or not shown.get("type", "").startswith("http")
+                value = resolve_reference(example)["value"]
+                assert value.get("code", code) == code
+                assert str(value.get("status", status)) == status or not value.get("type", "").startswith("http")
 
 
 @each_operation
@@ -209,7 +211,7 @@ def test_every_answer_that_is_counted_says_where_the_caller_stands(
 ) -> None:
     route = _route(method, path)
     for status, answer in operation["responses"].items():
-        headers = set(resolved(answer).get("headers", {}))
+        headers = set(resolve_reference(answer).get("headers", {}))
         if int(status) not in operations.SERVER_STATUSES:
             assert "X-Request-Id" in headers
             assert ("RateLimit-Limit" in headers) == route.counted
@@ -224,7 +226,7 @@ def _route(method: str, path: str) -> Route[Any]:
 def test_a_key_for_the_sandbox_is_marked_wherever_keys_are_shown() -> None:
     for method, path, operation in (each.values for each in OPERATIONS):
         is_known_by_key = {"ApiKey": []} in operation.get("security", [])
-        codes = resolved(operation["responses"].get("403", {})).get("x-codes", [])
+        codes = resolve_reference(operation["responses"].get("403", {})).get("x-codes", [])
         is_document = authentication.is_document(_route(method, path))
         assert "sandbox_only" in codes or is_document or not is_known_by_key, (method, path)
         assert not (is_document and "sandbox_only" in codes), (method, path)

@@ -29,10 +29,12 @@ async def test_the_documented_question_has_the_documented_answer(shop: World) ->
 
 
 async def test_get_answers_the_same(shop: World) -> None:
-    posted = (await shop.call("POST", "/ask", json={"query": QUESTION, "query_id": "1"})).json()
+    posted_body = (await shop.call("POST", "/ask", json={"query": QUESTION, "query_id": "1"})).json()
 
-    assert (await shop.call("GET", "/ask", params={"q": QUESTION, "query_id": "1"})).json() == posted
-    assert (await shop.call("GET", f"{ROOT_URL}/ask", params={"query": QUESTION, "query_id": "1"})).json() == posted
+    assert (await shop.call("GET", "/ask", params={"q": QUESTION, "query_id": "1"})).json() == posted_body
+    assert (
+        await shop.call("GET", f"{ROOT_URL}/ask", params={"query": QUESTION, "query_id": "1"})
+    ).json() == posted_body
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "a" * 2_001])
@@ -75,9 +77,9 @@ async def test_every_suggestion_has_an_answer(shop: World, text: str) -> None:
 async def test_a_suggestion_keeps_alternatives_and_denials(shop: World) -> None:
     for text in ("glittering games on Linux or macOS", "glittering games not on Windows"):
         answer = (await shop.call("GET", "/ask", params={"q": text})).json()
-        again = (await shop.call("GET", "/ask", params={"q": answer["suggestions"][0]})).json()
+        second_body = (await shop.call("GET", "/ask", params={"q": answer["suggestions"][0]})).json()
 
-        assert again["query"] == answer["query"]
+        assert second_body["query"] == answer["query"]
 
 
 @pytest.mark.parametrize(
@@ -134,16 +136,16 @@ async def test_a_question_of_two_thousand_characters_is_answered(shop: World) ->
 
 
 async def test_a_stream_tells_start_sources_deltas_and_the_whole_answer(shop: World) -> None:
-    whole = (await shop.call("POST", "/ask", json={"query": QUESTION, "query_id": "q1"})).json()
+    whole_body = (await shop.call("POST", "/ask", json={"query": QUESTION, "query_id": "q1"})).json()
     answer = await shop.call("POST", "/ask", params={"stream": "true"}, json={"query": QUESTION, "query_id": "q1"})
 
     told = events(answer.text)
     assert answer.headers["content-type"] == "text/event-stream"
     assert [name for name, _ in told][:4] == ["start", "source", "source", "source"]
     assert told[0] == ("start", {"id": "q1"})
-    assert [data for name, data in told if name == "source"] == whole["sources"]
-    assert "".join(data["text"] for name, data in told if name == "delta") == whole["answer"]
-    assert told[-1] == ("done", whole)
+    assert [data for name, data in told if name == "source"] == whole_body["sources"]
+    assert "".join(data["text"] for name, data in told if name == "delta") == whole_body["answer"]
+    assert told[-1] == ("done", whole_body)
 
 
 async def test_a_stream_is_not_taken_up_again(shop: World) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.contract.scenes import everything
+from tests.contract.scenes import all_rows
 from tests.store.world import World
 
 
@@ -31,9 +31,9 @@ class Batches:
         assert len(results) == len(operations)
         return results
 
-    async def everything(self) -> dict[str, list[str]]:
+    async def all_rows(self) -> dict[str, list[str]]:
         """Return everything that the store contains."""
-        return await everything(self.world.store)
+        return await all_rows(self.world.store)
 
 
 def get(path: str, **headers: str) -> dict[str, Any]:

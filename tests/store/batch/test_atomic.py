@@ -52,7 +52,7 @@ async def test_later_operations_see_what_earlier_ones_did(batches: Batches) -> N
 
 
 async def test_the_first_failure_takes_everything_back_and_ends_the_batch(batches: Batches) -> None:
-    before = await batches.everything()
+    before = await batches.all_rows()
 
     results = await batches.results(
         [*STORY[:4], get("/products/nothing"), post("/products", product("never"))], mode="atomic"
@@ -61,7 +61,7 @@ async def test_the_first_failure_takes_everything_back_and_ends_the_batch(batche
     assert statuses(results) == [424, 424, 424, 424, 404, 424]
     assert codes(results) == ["batch_rolled_back"] * 4 + ["resource_not_found", "batch_rolled_back"]
     assert {each["body"]["failed_index"] for each in results if each["status"] == 424} == {4}
-    assert await batches.everything() == before
+    assert await batches.all_rows() == before
     assert (await batches.world.call("GET", "/products/saga", batches.owner)).status_code == 404
 
 
@@ -122,12 +122,12 @@ async def test_no_other_request_sees_anything_before_the_commit(
     may_commit.set()
     results = await running
     after = [(await world.call("GET", path)).status_code for path in reads]
-    listed = (await world.call("GET", "/products")).json()["items"]
+    items = (await world.call("GET", "/products")).json()["items"]
 
     assert meanwhile == before
     assert (results[0]["status"] == 201) == is_good
     assert after == ([200] * 4 if is_good else [404, 404, 200, 200])
-    assert [each["slug"] for each in listed] == (["saga"] if is_good else [])
+    assert [each["slug"] for each in items] == (["saga"] if is_good else [])
 
 
 async def test_a_batch_of_reads_opens_no_write_transaction(
@@ -148,10 +148,10 @@ async def test_jobs_are_only_there_when_the_batch_is(batches: Batches) -> None:
     shop = await open_shop(batches.world)
     artifact = await shop.upload(b"a file", "a.bin")
     job = post("/jobs", {"type": "artifact.verify", "payload": {"artifact_id": artifact["id"]}}, Prefer="wait=20")
-    before = await batches.everything()
+    before = await batches.all_rows()
 
     failed = await batches.results([job, get("/products/nothing")], shop.token, mode="atomic")
-    after = await batches.everything()
+    after = await batches.all_rows()
     (kept,) = await batches.results([job], shop.token, mode="atomic")
 
     assert (statuses(failed), after) == ([424, 404], before)
@@ -168,7 +168,7 @@ async def test_a_batch_that_takes_too_long_is_undone(
     # A million codes are derived in a thread. A batch must not issue so many.
     transaction_waits.allow("redeem/codes.py:prepare")
     await batches.world.product("north", "one")
-    before = await batches.everything()
+    before = await batches.all_rows()
     monkeypatch.setattr(batch, "MAX_ATOMIC_S", 0.25)
     many = post("/codes", {"kind": "license", "products": ["one"], "count": 1_000_000})
 
@@ -177,11 +177,11 @@ async def test_a_batch_that_takes_too_long_is_undone(
     failed = next(each for each in results if each["status"] != 424)
     assert (failed["status"], failed["body"]["code"]) == (503, "unavailable")
     assert results[0]["status"] == 424
-    assert await batches.everything() == before
+    assert await batches.all_rows() == before
 
 
 async def test_a_fault_inside_takes_everything_back(batches: Batches, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = await batches.everything()
+    before = await batches.all_rows()
     answered = App._read  # pyright: ignore[reportPrivateUsage]
 
     async def broken(app: Any, route: Any, call: Any, exchange: Any) -> Any:
@@ -195,7 +195,7 @@ async def test_a_fault_inside_takes_everything_back(batches: Batches, monkeypatc
 
     assert statuses(results) == [424, 424, 500]
     assert "secret" not in str(results)
-    assert await batches.everything() == before
+    assert await batches.all_rows() == before
 
 
 async def test_of_two_batches_that_take_the_same_name_one_is_kept_whole(batches: Batches) -> None:
@@ -211,8 +211,8 @@ async def test_of_two_batches_that_take_the_same_name_one_is_kept_whole(batches:
         kept = [statuses(each) for each in results]
         assert sorted(kept) == [[201, 201, 201], [424, 409, 424]]
         for side, told in zip(("left", "right"), kept, strict=True):
-            found = await world.call("GET", f"/products/{side}-{number}", batches.owner)
-            assert found.status_code == (200 if told[0] == 201 else 404)
+            response = await world.call("GET", f"/products/{side}-{number}", batches.owner)
+            assert response.status_code == (200 if told[0] == 201 else 404)
 
 
 async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches) -> None:
@@ -243,7 +243,7 @@ async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches)
     assert {each.status_code for each in others} <= {200, 503}
 
 
-async def furnished(batches: Batches) -> tuple[str, str]:
+async def create_products(batches: Batches) -> tuple[str, str]:
     """Create what the mix needs: products, releases, an artifact and a code. Return the id of the artifact."""
     shop = await open_shop(batches.world)
     world = batches.world
@@ -336,8 +336,8 @@ class RandomBatch:
 async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
     batches: Batches, is_full: bool, figures: Figures
 ) -> None:
-    artifact_id, code = await furnished(batches)
-    before = await batches.everything()
+    artifact_id, code = await create_products(batches)
+    before = await batches.all_rows()
     wanted = FULL if is_full else SAMPLE
     ran = 0
 
@@ -352,24 +352,24 @@ async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
         assert [each for index, each in enumerate(codes(results)) if index != place] == told[1:], (seed, results)
         assert 400 <= statuses(results)[place] < 500
         assert results[place]["body"]["code"] != "batch_rolled_back"
-        assert await batches.everything() == before, (seed, operations)
+        assert await batches.all_rows() == before, (seed, operations)
         ran += place
     figures |= {"batches": wanted, "operations_undone": ran, "differences": 0}
 
 
 async def test_every_operation_of_the_mix_has_an_effect_when_the_batch_is_good(batches: Batches) -> None:
     """This ensures that the test above rolls something back."""
-    artifact_id, code = await furnished(batches)
+    artifact_id, code = await create_products(batches)
     for seed in range(12):
         mix = RandomBatch(seed, artifact_id, code)
         # Other batches use other versions.
         mix.made = [""] * seed * 8
-        before = await batches.everything()
+        before = await batches.all_rows()
 
         results = await batches.results([mix.good() for _ in range(8)], mode="atomic")
 
         assert all(status < 300 for status in statuses(results)), results
-        assert await batches.everything() != before
+        assert await batches.all_rows() != before
 
 
 async def test_a_nested_database_is_no_longer_used_when_its_time_is_over(batches: Batches) -> None:

@@ -123,12 +123,16 @@ async def test_scopes_are_checked_for_each_operation_as_if_it_came_alone(batches
             (result,) = (await batches.send([operation], token, mode=mode)).json()["results"]
             if operation["path"] == "/products" and result["status"] == 201:
                 operation["body"]["slug"] += "-alone"
-            alone = await world.call(operation["method"], operation["path"], token, json=operation.get("body"))
-            assert result["status"] == alone.status_code, (name, operation, result, alone.text)
-            if alone.status_code >= 400:
-                told, said = result["body"], alone.json()
+            single_response = await world.call(
+                operation["method"], operation["path"], token, json=operation.get("body")
+            )
+            assert result["status"] == single_response.status_code, (name, operation, result, single_response.text)
+            if single_response.status_code >= 400:
+                told, said = result["body"], single_response.json()
                 assert {**told, "instance": ""} == {**said, "instance": ""}
-                assert result.get("headers", {}).get("WWW-Authenticate") == alone.headers.get("www-authenticate")
+                assert result.get("headers", {}).get("WWW-Authenticate") == single_response.headers.get(
+                    "www-authenticate"
+                )
 
 
 async def test_a_bad_token_is_refused_for_the_whole_batch(batches: Batches) -> None:
@@ -175,14 +179,14 @@ BAD: list[tuple[Any, str]] = [
 async def test_a_malformed_operation_is_refused_by_its_index_before_any_runs(
     batches: Batches, mode: str, bad: Any, place: str
 ) -> None:
-    before = await batches.everything()
+    before = await batches.all_rows()
 
     answer = await batches.send([post("/products", product("one")), bad], batches.owner, mode=mode)
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request"), answer.text
     pointer = answer.json()["errors"][0]["pointer"]
     assert pointer.startswith(f"/operations/1{place}") or place == ""
-    assert await batches.everything() == before
+    assert await batches.all_rows() == before
 
 
 @pytest.mark.parametrize("count", [0, MAX_OPERATIONS + 1])
@@ -210,7 +214,7 @@ async def test_a_repeated_batch_has_no_second_effect_and_the_same_answer(batches
     ]
     headers = key()
     first = await batches.send(operations, batches.owner, mode=mode, headers=headers)
-    after = await batches.everything()
+    after = await batches.all_rows()
 
     second = await batches.send(operations, batches.owner, mode=mode, headers=headers)
     other = await batches.send(operations[:1], batches.owner, mode=mode, headers=headers)
@@ -219,7 +223,7 @@ async def test_a_repeated_batch_has_no_second_effect_and_the_same_answer(batches
     assert second.content == first.content
     assert second.headers["idempotency-replayed"] == "true"
     assert other.json()["code"] == "idempotency_key_reused"
-    assert await batches.everything() == after
+    assert await batches.all_rows() == after
 
 
 async def test_a_batch_that_was_cut_off_before_its_answer_was_kept_has_no_second_effect(batches: Batches) -> None:
@@ -232,7 +236,7 @@ async def test_a_batch_that_was_cut_off_before_its_answer_was_kept_has_no_second
     ]
     headers = key()
     first = await batches.results(operations, headers=headers)
-    after = await batches.everything()
+    after = await batches.all_rows()
     async with batches.world.store.database.transaction() as transaction:
         kept = await transaction.run(
             "DELETE FROM idempotency WHERE created_at = (SELECT max(created_at) FROM idempotency)"
@@ -243,7 +247,7 @@ async def test_a_batch_that_was_cut_off_before_its_answer_was_kept_has_no_second
     assert kept == 1
     assert [each["body"] for each in again] == [each["body"] for each in first]
     assert [each["headers"].get("Idempotency-Replayed") for each in again] == ["true"] * 3
-    assert await batches.everything() == after
+    assert await batches.all_rows() == after
 
 
 @modes
@@ -277,7 +281,7 @@ async def test_an_answer_too_long_to_be_stored_is_made_again(
     operations = [issue, *[get("/catalog")] * reads]
     headers = key()
     first = await batches.send(operations, batches.owner, mode=mode, headers=headers)
-    after = await batches.everything()
+    after = await batches.all_rows()
 
     again = await batches.send(operations, batches.owner, mode=mode, headers=headers)
 
@@ -285,7 +289,7 @@ async def test_an_answer_too_long_to_be_stored_is_made_again(
     assert statuses(first.json()["results"]) == [201] + [200] * reads
     assert [each["body"] for each in again.json()["results"]] == [each["body"] for each in first.json()["results"]]
     assert again.headers["idempotency-replayed"] == "true"
-    assert await batches.everything() == after
+    assert await batches.all_rows() == after
 
 
 @modes

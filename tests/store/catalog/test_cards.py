@@ -52,8 +52,8 @@ async def test_a_new_product_has_a_whole_card(world: World) -> None:
     }
     assert (card["latest"], card["media_count"], card["has_trailer"]) == (None, 0, False)
     assert (card["access"], card["is_free"]) == ("free", True)
-    shown = await world.http.get(card["cover"]["url"])
-    assert shown.headers["cache-control"].endswith("immutable")
+    shown_response = await world.http.get(card["cover"]["url"])
+    assert shown_response.headers["cache-control"].endswith("immutable")
 
 
 async def test_every_list_and_the_product_itself_have_the_same_members(world: World) -> None:
@@ -102,12 +102,12 @@ async def test_an_own_summary_is_shown_and_found_and_other_members_are_kept(worl
     body = {"slug": "one", "title": "One", "kind": "game", "platforms": ["web"], "description": "A game."}
     more = {"summary": "Sail a zeppelin.", "buy_url": "https://buy.example/one", "languages": ["en", "pt-BR"]}
 
-    changed = await world.call("PUT", "/products/one", owner, json={**body, **more})
-    found = (await world.call("GET", "/products?q=zeppelin")).json()["items"]
+    changed_response = await world.call("PUT", "/products/one", owner, json={**body, **more})
+    items = (await world.call("GET", "/products?q=zeppelin")).json()["items"]
 
     detail = (await world.call("GET", "/products/one")).json()
-    assert changed.status_code == 200
-    assert [each["summary"] for each in found] == ["Sail a zeppelin."]
+    assert changed_response.status_code == 200
+    assert [each["summary"] for each in items] == ["Sail a zeppelin."]
     assert {name: detail[name] for name in more} == more
     assert (await world.call("PUT", "/products/one", owner, json=body)).is_success
     replaced = (await world.call("GET", "/products/one")).json()

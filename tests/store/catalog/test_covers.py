@@ -97,10 +97,10 @@ def test_every_motif_is_small_enough_for_any_slug(slug: str, motif: str) -> None
 
 def sun_of(drawn: bytes, palette: int) -> float | None:
     """Return the visible x coordinate of the first disc in the colour of the glow."""
-    found = re.search(rf'<circle cx="([\d.]+)"[^>]* fill="{PALETTES[palette].glow}" opacity="\.92"', drawn.decode())
-    if found is None:
+    match = re.search(rf'<circle cx="([\d.]+)"[^>]* fill="{PALETTES[palette].glow}" opacity="\.92"', drawn.decode())
+    if match is None:
         return None
-    x = float(found[1])
+    x = float(match[1])
     return WIDTH - x if "matrix(-1 0 0 1 640 0)" in drawn.decode() else x
 
 
@@ -150,11 +150,11 @@ async def test_the_cover_of_a_draft_is_seen_by_members_alone(world: World) -> No
     owner = await world.person("owner@north.example", north="owner")
 
     hidden, missing = [await world.call("GET", f"/products/{slug}/cover.svg") for slug in ("secret", "missing")]
-    shown = await world.call("GET", "/products/secret/cover.svg", owner)
+    shown_response = await world.call("GET", "/products/secret/cover.svg", owner)
 
     assert (hidden.status_code, hidden.json()["code"]) == (missing.status_code, missing.json()["code"])
     assert hidden.status_code == 404
-    assert (shown.status_code, shown.headers["cache-control"]) == (200, "private, no-cache")
+    assert (shown_response.status_code, shown_response.headers["cache-control"]) == (200, "private, no-cache")
 
 
 async def test_covers_do_not_count_against_the_quota(world: World) -> None:

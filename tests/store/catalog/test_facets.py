@@ -26,7 +26,7 @@ SET_DOWNLOADS = "UPDATE catalog_index SET downloads_7d = $2 WHERE product_id = $
 (MIGRATION,) = (Path(distribution.__file__).parent / "migrations").glob("*_catalog_index.sql")
 
 
-async def counted(world: World, query: str = "", token: str | None = None, facets: str = ALL) -> dict[str, Any]:
+async def count_facets(world: World, query: str = "", token: str | None = None, facets: str = ALL) -> dict[str, Any]:
     """Return the total of the list, and its facets as objects of value and count."""
     answer = await world.call("GET", f"/products?facets={facets}&{query}", token)
     assert answer.is_success, answer.text
@@ -65,7 +65,7 @@ async def test_each_count_is_the_length_of_the_list_with_that_value(world: World
     await shelf(world, 60)
     given = dict(part.split("=") for part in query.split("&") if part)
 
-    found = await counted(world, query)
+    found = await count_facets(world, query)
 
     assert found["total"] == len(await walk(world, **given))
     for name, values in (("kind", KINDS), ("platform", PLATFORMS), ("tag", TAGS)):
@@ -86,21 +86,21 @@ async def test_only_known_facets_are_counted(world: World, bad: str) -> None:
 async def test_counts_follow_every_change(world: World) -> None:
     token = await world.person("p@north.example", north="publisher")
     await world.product("north", "one", tags=["a"])
-    assert (await counted(world))["total"] == 1
+    assert (await count_facets(world))["total"] == 1
 
     await world.product("north", "two", kind="tool", access="free", tags=["a", "b"])
-    two = await counted(world)
+    two = await count_facets(world)
     change = {"slug": "two", "title": "Two", "kind": "app", "platforms": ["web"], "access": "free", "tags": ["c"]}
     assert (await world.call("PUT", "/products/two", token, json=change)).is_success
-    moved = await counted(world)
+    moved = await count_facets(world)
     assert (await world.call("PUT", "/products/two", token, json={**change, "status": "draft"})).is_success
 
     assert (two["total"], two["kind"], two["tag"]) == (2, {"game": 1, "app": 0, "tool": 1}, {"a": 2, "b": 1})
     assert (moved["kind"], moved["tag"]) == ({"game": 1, "app": 1, "tool": 0}, {"a": 1, "c": 1})
     assert moved["access"] == {"free": 1, "entitled": 1}
     assert moved["platform"]["web"] == 1
-    assert (await counted(world))["total"] == 1
-    mine = await counted(world, token=token)
+    assert (await count_facets(world))["total"] == 1
+    mine = await count_facets(world, token=token)
     assert (mine["total"], mine["tag"]) == (2, {"a": 1, "c": 1})
     assert len((await world.call("GET", "/products", token)).json()["items"]) == 2
 
@@ -108,7 +108,7 @@ async def test_counts_follow_every_change(world: World) -> None:
 async def test_changes_that_a_batch_rolls_back_are_never_counted(world: World) -> None:
     token = await world.person("p@north.example", north="publisher")
     await world.product("north", "one")
-    assert (await counted(world))["total"] == 1
+    assert (await count_facets(world))["total"] == 1
     new = {"slug": "two", "title": "Two", "kind": "app", "platforms": ["web"], "status": "public"}
     operations = [
         {"method": "POST", "path": "/products", "body": new},
@@ -119,9 +119,9 @@ async def test_changes_that_a_batch_rolls_back_are_never_counted(world: World) -
     answer = await world.call("POST", "/batch", token, json={"mode": "atomic", "operations": operations})
 
     assert answer.json()["results"][2]["status"] == 409, answer.text
-    assert (await counted(world))["total"] == 1
+    assert (await count_facets(world))["total"] == 1
     await world.product("north", "three")
-    assert (await counted(world))["total"] == 2
+    assert (await count_facets(world))["total"] == 2
 
 
 async def test_since_counts_days_and_the_filter_by_days_is_left_out_of_it(world: World) -> None:
@@ -131,7 +131,7 @@ async def test_since_counts_days_and_the_filter_by_days_is_left_out_of_it(world:
             await world.product("north", f"days-{days}")
     day = (datetime.fromisoformat(clock.rfc3339(now)) - timedelta(days=25)).date()
 
-    found = await counted(world, f"published_since={day}")
+    found = await count_facets(world, f"published_since={day}")
 
     assert found["total"] == 2
     assert found["since"] == {"7d": 1, "30d": 2, "90d": 3, "365d": 4}
@@ -144,22 +144,22 @@ async def test_rare_tags_are_counted_where_they_are_asked_for(world: World, monk
     await world.product("north", "one", tags=["often"])
     await world.product("south", "two", tags=["often", "rare"])
 
-    before = await counted(world, "tag=rare")
-    of_south = await counted(world, "org=south")
+    before = await count_facets(world, "tag=rare")
+    of_south = await count_facets(world, "org=south")
     for number in range(4):
         await world.product("north", f"more-{number}", tags=["rare"])
 
     assert (before["total"], before["tag"]) == (1, {"often": 2, "rare": 1})
     assert of_south["total"] == 1
-    assert (await counted(world, "tag=rare"))["total"] == 5
+    assert (await count_facets(world, "tag=rare"))["total"] == 5
     await world.product("north", "last", tags=["rare"])
-    assert (await counted(world))["tag"] == {"rare": 6}
+    assert (await count_facets(world))["tag"] == {"rare": 6}
 
 
 async def test_many_changes_are_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     index = world.store.memory.get(CatalogIndex)
     await world.product("north", "one")
-    await counted(world)
+    await count_facets(world)
     monkeypatch.setattr(catalog_index, "MAX_STEP", 1)
     monkeypatch.setattr(
         catalog_index, "CHANGED_ROWS", catalog_index.EVERY_ROW + " WHERE changed > $1 ORDER BY changed LIMIT 2"
@@ -167,7 +167,7 @@ async def test_many_changes_are_read_again(world: World, monkeypatch: pytest.Mon
     for number in range(3):
         await world.product("north", f"more-{number}")
 
-    assert (await counted(world))["total"] == 4
+    assert (await count_facets(world))["total"] == 4
     assert index.products("public") is not None
 
 

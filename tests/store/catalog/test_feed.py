@@ -44,8 +44,8 @@ async def test_a_feed_without_releases_is_whole_and_one_of_a_draft_is_nobody_els
 
     assert feed.findtext("atom:updated", namespaces=NAMES)
     assert not feed.findall("atom:entry", NAMES)
-    hidden = await world.call("GET", "/products/secret/feed")
-    assert (hidden.status_code, hidden.json()["code"]) == (404, "resource_not_found")
+    hidden_response = await world.call("GET", "/products/secret/feed")
+    assert (hidden_response.status_code, hidden_response.json()["code"]) == (404, "resource_not_found")
 
 
 async def test_a_feed_is_asked_for_again_only_when_something_was_published(world: World) -> None:
@@ -54,8 +54,8 @@ async def test_a_feed_is_asked_for_again_only_when_something_was_published(world
     first = await world.call("GET", "/products/one/feed")
     same = {"If-None-Match": first.headers["etag"]}
 
-    again = await world.call("GET", "/products/one/feed", headers=same)
+    second_response = await world.call("GET", "/products/one/feed", headers=same)
     await release(world, owner, "1.0.0", "stable")
-    later = await world.call("GET", "/products/one/feed", headers=same)
+    later_response = await world.call("GET", "/products/one/feed", headers=same)
 
-    assert (again.status_code, later.status_code) == (304, 200)
+    assert (second_response.status_code, later_response.status_code) == (304, 200)

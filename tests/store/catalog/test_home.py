@@ -29,8 +29,8 @@ async def test_each_shelf_is_the_beginning_of_its_list(world: World) -> None:
         "new", "free", "updated", "downloaded", "games", "apps", "tools"
     ]  # fmt: skip
     for each in found["shelves"]:
-        listed = await world.call("GET", f"/products?{each['query']}&limit=12")
-        assert each["items"] == listed.json()["items"]
+        listed_response = await world.call("GET", f"/products?{each['query']}&limit=12")
+        assert each["items"] == listed_response.json()["items"]
         assert 1 <= len(each["items"]) <= 12
     downloads = {each["id"]: number * 7 % 13 for number, each in enumerate(made)}
     for each in found["shelves"]:
@@ -50,17 +50,17 @@ async def test_the_front_page_is_the_same_for_every_caller_and_follows_changes(w
     token = await world.person("p@north.example", north="publisher")
     await world.product("north", "one")
     first = await world.call("GET", "/store/home")
-    mine = await world.call("GET", "/store/home", token)
-    again = await world.call("GET", "/store/home", headers={"If-None-Match": first.headers["etag"]})
+    own_response = await world.call("GET", "/store/home", token)
+    second_response = await world.call("GET", "/store/home", headers={"If-None-Match": first.headers["etag"]})
 
     await world.product("north", "two", status="draft")
     await world.product("north", "three")
     change = {"slug": "one", "title": "One", "kind": "app", "platforms": ["web"], "status": "draft"}
     assert (await world.call("PUT", "/products/one", token, json=change)).is_success
 
-    assert (first.status_code, again.status_code) == (200, 304)
-    assert mine.content == first.content
-    assert mine.headers["cache-control"] == "private, no-cache"
+    assert (first.status_code, second_response.status_code) == (200, 304)
+    assert own_response.content == first.content
+    assert own_response.headers["cache-control"] == "private, no-cache"
     assert slugs((await home(world))["hero"]) == slugs((await home(world, token))["hero"]) == ["three"]
 
 

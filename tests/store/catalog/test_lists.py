@@ -93,7 +93,7 @@ async def test_newest_first_is_the_other_order(world: World) -> None:
     assert await walk(world, limit="5", sort="-published_at") == public
 
 
-async def released(world: World, token: str, slug: str, version: str, channel: str) -> None:
+async def publish_release(world: World, token: str, slug: str, version: str, channel: str) -> None:
     """Create and publish a release of the product."""
     body = {"version": version, "channel": channel, "notes_only": True}
     assert (await world.call("POST", f"/products/{slug}/releases", token, json=body)).is_success
@@ -104,9 +104,9 @@ async def test_a_channel_is_a_filter_as_long_as_something_is_published_in_it(wor
     owner = await world.person("owner@north.example", north="owner")
     for slug in ("a", "b", "c"):
         await world.product("north", slug)
-    await released(world, owner, "a", "1.0.0", "stable")
-    await released(world, owner, "b", "1.0.0", "beta")
-    await released(world, owner, "b", "1.1.0", "beta")
+    await publish_release(world, owner, "a", "1.0.0", "stable")
+    await publish_release(world, owner, "b", "1.0.0", "beta")
+    await publish_release(world, owner, "b", "1.1.0", "beta")
     drafted = {"version": "1.0.0", "channel": "stable"}
     assert (await world.call("POST", "/products/c/releases", owner, json=drafted)).is_success
     assert (await walk(world, channel="stable"), await walk(world, channel="beta")) == (["a"], ["b"])
@@ -136,7 +136,7 @@ async def test_a_day_since_which_something_was_released_is_a_filter(world: World
     for slug, seconds in (("a", -1), ("b", 0), ("c", 90_000), ("old", -9_000_000)):
         with clock.fixed(clock.later(midnight, seconds=seconds)):
             await world.product("north", slug)
-    await released(world, owner, "old", "1.0.0", "stable")
+    await publish_release(world, owner, "old", "1.0.0", "stable")
 
     async def since(day: str) -> list[str]:
         return sorted(await walk(world, published_since=day, sort=sort, limit="1"))
@@ -164,7 +164,7 @@ async def test_channel_and_day_together_ask_for_one_release(world: World, sort: 
         await world.product("north", slug)
         for channel, days in releases:
             version = f"1.0.{next(numbers)}"
-            await released(world, owner, slug, version, channel)
+            await publish_release(world, owner, slug, version, channel)
             async with world.store.database.transaction() as transaction:
                 await transaction.run(moved, version, clock.later(midnight, seconds=days * 86_400))
 
@@ -201,11 +201,11 @@ async def test_a_cursor_keeps_its_filters_and_goes_with_no_others(world: World) 
     asked = {"access": "free", "published_since": "2020-01-01", "limit": "1"}
     cursor = (await world.call("GET", "/products", params=asked)).json()["next_cursor"]
 
-    rest = await world.call("GET", "/products", params={"cursor": cursor})
-    other = await world.call("GET", "/products", params={"cursor": cursor, "access": "entitled"})
+    remaining_response = await world.call("GET", "/products", params={"cursor": cursor})
+    other_response = await world.call("GET", "/products", params={"cursor": cursor, "access": "entitled"})
 
-    assert slugs(rest.json()["items"]) == ["b", "c"]
-    assert (other.status_code, other.json()["code"]) == (400, "invalid_cursor")
+    assert slugs(remaining_response.json()["items"]) == ["b", "c"]
+    assert (other_response.status_code, other_response.json()["code"]) == (400, "invalid_cursor")
 
 
 async def test_the_state_of_a_product_is_reported_in_lists_to_its_own_people_alone(world: World) -> None:
@@ -213,9 +213,9 @@ async def test_the_state_of_a_product_is_reported_in_lists_to_its_own_people_alo
     await world.product("north", "secret", status="draft")
     viewer = await world.person("viewer@north.example", north="viewer")
 
-    seen = (await world.call("GET", "/products", viewer)).json()["items"]
+    items = (await world.call("GET", "/products", viewer)).json()["items"]
 
-    assert [(each["slug"], each.get("status")) for each in seen] == [("open", None), ("secret", "draft")]
+    assert [(each["slug"], each.get("status")) for each in items] == [("open", None), ("secret", "draft")]
     assert [set(each) & {"status"} for each in (await world.call("GET", "/products")).json()["items"]] == [set()]
 
 
@@ -361,8 +361,8 @@ async def test_the_newest_of_a_facet_follow_their_releases(world: World) -> None
     owner = await world.person("owner@north.example", north="owner")
     for number in range(6):
         await world.product("north", f"p{number}", kind="tool" if number % 2 else "app", tags=["quiet"])
-    await released(world, owner, "p1", "1.0.0", "stable")
-    await released(world, owner, "p0", "1.0.0", "beta")
+    await publish_release(world, owner, "p1", "1.0.0", "stable")
+    await publish_release(world, owner, "p0", "1.0.0", "beta")
 
     for limit in ("1", "4"):
         newest = await walk(world, tag="quiet", sort="-published_at", limit=limit)
@@ -381,8 +381,12 @@ async def test_catalog_reads_have_a_tag_that_lasts_until_something_changes(world
     assert first.headers["cache-control"].startswith("public")
 
     for header in (tag, f"W/{tag}", f'"other", {tag}', "*"):
-        again = await world.call("GET", path, headers={"If-None-Match": header})
-        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+        second_response = await world.call("GET", path, headers={"If-None-Match": header})
+        assert (second_response.status_code, second_response.content, second_response.headers["etag"]) == (
+            304,
+            b"",
+            tag,
+        )
     head = await world.call("HEAD", path)
     assert (head.status_code, head.content, head.headers["etag"]) == (200, b"", tag)
 
@@ -392,9 +396,9 @@ async def test_catalog_reads_have_a_tag_that_lasts_until_something_changes(world
     first = {"version": "1.0.0", "channel": "beta", "notes_only": True}
     await world.call("POST", "/products/one/releases", owner, json=first)
     await world.call("POST", "/products/one/releases/1.0.0/publish", owner)
-    changed = await world.call("GET", path, headers={"If-None-Match": tag})
-    assert changed.status_code == 200
-    assert changed.headers["etag"] != tag
+    changed_response = await world.call("GET", path, headers={"If-None-Match": tag})
+    assert changed_response.status_code == 200
+    assert changed_response.headers["etag"] != tag
 
 
 async def test_no_worker_gives_out_a_page_that_is_older_than_an_acknowledged_write(world: World) -> None:
@@ -414,7 +418,7 @@ async def test_the_catalog_comes_as_a_document_in_pages_and_as_lines(world: Worl
     products = await shelf(world, 20)
     titles = expected(products)
 
-    whole = (await world.call("GET", "/catalog")).json()
+    whole_body = (await world.call("GET", "/catalog")).json()
     lines = await world.call("GET", "/catalog", headers={"Accept": "application/x-ndjson"})
     paged: list[str] = []
     cursor = None
@@ -425,8 +429,8 @@ async def test_the_catalog_comes_as_a_document_in_pages_and_as_lines(world: Worl
         if cursor is None:
             break
 
-    assert slugs(whole["products"]) == titles == paged
-    assert whole["next_cursor"] is None
+    assert slugs(whole_body["products"]) == titles == paged
+    assert whole_body["next_cursor"] is None
     assert lines.headers["content-type"] == "application/x-ndjson"
     assert len(lines.text.splitlines()) == len(titles)
-    assert all("releases" in item for item in whole["products"])
+    assert all("releases" in item for item in whole_body["products"])

@@ -73,12 +73,12 @@ async def test_the_counts_are_true_after_any_changes(world: World) -> None:
     counted = [tuple(row) for row in await world.store.database.fetch(COUNTS)]
     assert [tuple(row) for row in await world.store.database.fetch(KEPT)] == counted
     assert all(row[2] > 2 for row in counted)
-    listed = (await world.call("GET", "/publishers")).json()["items"]
-    shown = [(each["slug"], each["product_count"], each["release_count"]) for each in listed]
+    items = (await world.call("GET", "/publishers")).json()["items"]
+    shown = [(each["slug"], each["product_count"], each["release_count"]) for each in items]
     assert shown == [tuple(row[:3]) for row in counted if row[1]]
 
 
-async def listed(world: World, limit: int) -> list[dict[str, Any]]:
+async def all_pages(world: World, limit: int) -> list[dict[str, Any]]:
     """Return all pages."""
     found: list[dict[str, Any]] = []
     after = ""
@@ -98,19 +98,19 @@ async def test_publishers_are_listed_by_name_page_by_page(world: World, limit: i
         await world.product(slug, f"of-{slug}")
     await world.product("north", "draft", status="draft")
 
-    assert [each["slug"] for each in await listed(world, limit)] == ["a", "b", "c"]
+    assert [each["slug"] for each in await all_pages(world, limit)] == ["a", "b", "c"]
 
 
 async def test_an_organisation_without_public_products_is_not_listed(world: World) -> None:
     token = await world.person("o@north.example", north="owner")
     await world.product("north", "draft", status="draft")
 
-    hidden = await world.call("GET", "/publishers/north")
+    hidden_response = await world.call("GET", "/publishers/north")
     missing = await world.call("GET", "/publishers/nowhere")
-    mine = await world.call("GET", "/publishers/north", token)
+    own_response = await world.call("GET", "/publishers/north", token)
 
-    assert (hidden.status_code, missing.status_code, mine.status_code) == (404, 404, 404)
-    assert hidden.json()["detail"] == missing.json()["detail"]
+    assert (hidden_response.status_code, missing.status_code, own_response.status_code) == (404, 404, 404)
+    assert hidden_response.json()["detail"] == missing.json()["detail"]
 
 
 async def test_a_publisher_says_what_its_organisation_wrote(world: World) -> None:
@@ -120,15 +120,18 @@ async def test_a_publisher_says_what_its_organisation_wrote(world: World) -> Non
     profile = {"name": "North & Sons", "text": "We make small games.", "website": "https://north.example"}
 
     written = await world.call("PUT", "/org", token, json=profile)
-    shown = (await world.call("GET", "/publishers/north")).json()
-    renamed = await world.call("PUT", "/org", token, json={"name": "North"})
+    shown_body = (await world.call("GET", "/publishers/north")).json()
+    renamed_response = await world.call("PUT", "/org", token, json={"name": "North"})
     cleared = await world.call("PUT", "/org", token, json={"name": "North", "text": None, "website": None})
 
     assert written.is_success, written.text
     assert (before["name"], before["text"], before["website"], before["verified"]) == ("North", None, None, False)
-    assert shown == {**before, **profile}
+    assert shown_body == {**before, **profile}
     assert {name: written.json()[name] for name in profile} == profile
-    assert (renamed.json()["text"], renamed.json()["website"]) == (profile["text"], profile["website"])
+    assert (renamed_response.json()["text"], renamed_response.json()["website"]) == (
+        profile["text"],
+        profile["website"],
+    )
     assert (cleared.json()["text"], cleared.json()["website"]) == (None, None)
     assert (await world.call("GET", "/org", token)).json() == cleared.json()
 

@@ -50,10 +50,12 @@ async def add(world: World, product: str, versions: list[str], status: str = "pu
     ]
     async with world.store.database.transaction() as transaction:
         await transaction.run_many(INSERT, rows)
-    await world.refreshed(product)
+    await world.refresh_entry(product)
 
 
-async def listed(world: World, token: str | None = None, kind: str = "releases", **parameters: str) -> list[str]:
+async def listed_versions(
+    world: World, token: str | None = None, kind: str = "releases", **parameters: str
+) -> list[str]:
     """Return the versions of all pages, or of the whole array."""
     found: list[str] = []
     path = f"/products/one/{kind}"
@@ -71,20 +73,20 @@ async def test_releases_published_at_one_moment_are_ordered_by_version(world: Wo
     shuffled = random.Random(3).sample(ASCENDING, len(ASCENDING))
     await add(world, product, shuffled)
 
-    whole = await listed(world)
+    whole = await listed_versions(world)
 
     assert whole == list(reversed(ASCENDING))
     for limit in ("1", "3", "7", "100"):
-        assert await listed(world, limit=limit) == whole
-        assert await listed(world, limit=limit, channel="stable") == whole
-    assert await listed(world, channel="beta") == []
+        assert await listed_versions(world, limit=limit) == whole
+        assert await listed_versions(world, limit=limit, channel="stable") == whole
+    assert await listed_versions(world, channel="beta") == []
 
 
 async def test_the_moment_goes_before_the_version(world: World) -> None:
     product = await world.product("north", "one")
     await add(world, product, list(reversed(ASCENDING)), step_us=1)
 
-    assert await listed(world) == list(ASCENDING)
+    assert await listed_versions(world) == list(ASCENDING)
 
 
 async def test_a_long_array_is_whole_and_has_a_tag_like_any_other(world: World) -> None:
@@ -98,9 +100,9 @@ async def test_a_long_array_is_whole_and_has_a_tag_like_any_other(world: World) 
     tag = answer.headers["etag"]
     assert (await world.call("GET", "/products/one/releases", headers={"If-None-Match": tag})).status_code == 304
     await add(world, product, ["9.9.9"])
-    changed = await world.call("GET", "/products/one/releases", headers={"If-None-Match": tag})
-    assert (changed.status_code, len(changed.json())) == (200, 1204)
-    assert changed.headers["etag"] != tag
+    changed_response = await world.call("GET", "/products/one/releases", headers={"If-None-Match": tag})
+    assert (changed_response.status_code, len(changed_response.json())) == (200, 1204)
+    assert changed_response.headers["etag"] != tag
 
 
 async def test_a_walk_meets_every_release_once_while_others_are_published(world: World) -> None:
@@ -128,19 +130,24 @@ async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_en
     entitled, stranger = await world.person("a@example.com"), await world.person("b@example.com")
     await world.grant("a@example.com", product)
     viewer = await world.person("viewer@north.example", north="viewer")
-    foreign = await world.person("owner@south.example", south="owner")
+    foreign_token = await world.person("owner@south.example", south="owner")
 
-    assert await listed(world) == await listed(world, stranger) == await listed(world, foreign) == ["1.0.0"]
-    assert await listed(world, entitled) == ["3.0.0", "1.0.0"]
-    assert await listed(world, viewer) == ["3.0.0", "1.0.0"]
+    assert (
+        await listed_versions(world)
+        == await listed_versions(world, stranger)
+        == await listed_versions(world, foreign_token)
+        == ["1.0.0"]
+    )
+    assert await listed_versions(world, entitled) == ["3.0.0", "1.0.0"]
+    assert await listed_versions(world, viewer) == ["3.0.0", "1.0.0"]
     for limit in ({}, {"limit": "1"}, {"limit": "2", "channel": "stable"}):
-        assert await listed(world, viewer, "drafts", **limit) == ["2.2.0", "2.1.0", "2.0.0"]
-    assert await listed(world, viewer, "drafts", channel="beta") == []
-    for caller in (entitled, stranger, foreign):
+        assert await listed_versions(world, viewer, "drafts", **limit) == ["2.2.0", "2.1.0", "2.0.0"]
+    assert await listed_versions(world, viewer, "drafts", channel="beta") == []
+    for caller in (entitled, stranger, foreign_token):
         assert (await world.call("GET", "/products/one/drafts", caller)).json()["code"] == "insufficient_scope"
     page = (await world.call("GET", "/products/one/drafts?limit=1", viewer)).links["next"]["url"]
-    elsewhere = await world.call("GET", page.replace("/drafts?", "/releases?"), viewer)
-    assert elsewhere.json()["code"] == "invalid_cursor"
+    foreign_response = await world.call("GET", page.replace("/drafts?", "/releases?"), viewer)
+    assert foreign_response.json()["code"] == "invalid_cursor"
     shown = (await world.call("GET", "/products/one/releases", entitled)).json()[0]
     assert shown["status"] == "yanked"
     assert [each["version"] for each in (await world.call("GET", "/products/one")).json()["channels"]] == ["1.0.0"]
@@ -154,16 +161,18 @@ async def test_a_cached_response_for_one_caller_is_not_fresh_for_another(world: 
     await world.product("north", "two", status="draft")
     viewer = await world.person("viewer@north.example", north="viewer")
 
-    inside = await world.call("GET", path, viewer)
-    outside = await world.call("GET", path, headers={"If-None-Match": inside.headers["etag"]})
+    inside_response = await world.call("GET", path, viewer)
+    outside = await world.call("GET", path, headers={"If-None-Match": inside_response.headers["etag"]})
 
-    assert inside.headers["cache-control"] == "private, no-cache"
-    assert "Authorization" in inside.headers["vary"]
+    assert inside_response.headers["cache-control"] == "private, no-cache"
+    assert "Authorization" in inside_response.headers["vary"]
     if outside.status_code == 200:
         assert outside.headers["cache-control"].startswith("public, max-age=")
         assert "two" not in outside.text
         assert "2.0.0" not in outside.text
-    assert (await world.call("GET", path, viewer, headers={"If-None-Match": inside.headers["etag"]})).status_code == 304
+    assert (
+        await world.call("GET", path, viewer, headers={"If-None-Match": inside_response.headers["etag"]})
+    ).status_code == 304
 
 
 async def test_a_row_of_a_public_list_is_the_same_bytes_for_every_caller(world: World) -> None:
@@ -181,17 +190,17 @@ async def test_a_row_of_a_public_list_is_the_same_bytes_for_every_caller(world: 
     for path in ("/products", "/products?q=one", "/catalog", releases, f"{releases}?limit=2"):
         public: set[str] | None = None
         for caller in callers:
-            found = await world.call("GET", path, caller)
-            body = found.json()
+            response = await world.call("GET", path, caller)
+            body = response.json()
             items = body if isinstance(body, list) else body.get("items", body.get("products"))
             rows = {json.dumps(each) for each in items}
             seen = {each for each in rows if '"draft"' not in each and '"yanked"' not in each}
             public = public or seen
             assert rows
             assert seen <= public, (path, caller)
-            is_shared = found.headers["cache-control"].startswith("public")
+            is_shared = response.headers["cache-control"].startswith("public")
             assert is_shared == (caller is None), (path, caller)
-            assert "Authorization" in found.headers["vary"]
+            assert "Authorization" in response.headers["vary"]
 
 
 async def test_lines_and_document_of_the_catalog_are_two_representations(world: World) -> None:

@@ -51,10 +51,10 @@ async def test_publishers_are_found_by_their_name(world: World) -> None:
         for number in range(count):
             await world.product(slug, f"{slug}-{number}")
 
-    found = (await suggested(world, "sTAR"))["publishers"]
+    publishers = (await suggested(world, "sTAR"))["publishers"]
 
-    assert [each["slug"] for each in found] == ["starlight", "star-works", "north-star"]
-    assert found[0] == {"slug": "starlight", "name": "Starlight", "verified": False, "product_count": 2}
+    assert [each["slug"] for each in publishers] == ["starlight", "star-works", "north-star"]
+    assert publishers[0] == {"slug": "starlight", "name": "Starlight", "verified": False, "product_count": 2}
     assert [each["slug"] for each in (await suggested(world, "North-Star"))["publishers"]] == ["north-star"]
 
 

@@ -54,7 +54,7 @@ async def admit(reader: Reader, caller: Caller, payload: ErrandInput) -> Admitte
 
 async def run(store: Store, work: JobContext[ErrandInput]) -> Outcome:
     """Run the errand in steps of 10 ms, and report the progress."""
-    left = sorted(path.name for path in work.scratch.iterdir())
+    left_names = sorted(path.name for path in work.scratch.iterdir())
     (work.scratch / "pid").write_text(str(os.getpid()))
     steps = round(work.payload.seconds * 100)
     for step in range(steps):
@@ -71,7 +71,7 @@ async def run(store: Store, work: JobContext[ErrandInput]) -> Outcome:
         if work.payload.end == "unkept":
             raise ZeroDivisionError("the secret is 43")
 
-    return Outcome(ErrandResult(work.attempt, left), commit)
+    return Outcome(ErrandResult(work.attempt, left_names), commit)
 
 
 TYPES: tuple[AnyJobType, ...] = (
@@ -105,7 +105,7 @@ async def ask(world: World, token: str, **payload: object) -> str:
     return job_id
 
 
-async def ended(world: World, token: str, job_id: str) -> dict[str, Any]:
+async def wait_for_job(world: World, token: str, job_id: str) -> dict[str, Any]:
     """Return the job after it has ended."""
     async with asyncio.timeout(120):
         while True:

@@ -8,7 +8,7 @@ import pytest
 from countersign.store.jobs import routes
 from countersign.store.jobs.routes import WaitPreference
 from tests.store.jobs.conftest import Working
-from tests.store.jobs.kinds import effects, ended, errand
+from tests.store.jobs.kinds import effects, errand, wait_for_job
 from tests.store.world import World
 
 
@@ -31,12 +31,12 @@ async def test_a_job_that_is_waited_for_is_answered_with_its_result(world: World
 async def test_without_a_worker_the_job_waits(world: World, owner: str) -> None:
     answer = await world.call("POST", "/jobs", owner, json=errand())
 
-    shown = await world.call("GET", f"/jobs/{answer.json()['job_id']}", owner)
+    shown_response = await world.call("GET", f"/jobs/{answer.json()['job_id']}", owner)
     assert answer.status_code == 202
-    assert answer.headers["retry-after"] == shown.headers["retry-after"] == "1"
+    assert answer.headers["retry-after"] == shown_response.headers["retry-after"] == "1"
     assert (answer.json()["status"], answer.json()["progress"], answer.json()["started_at"]) == ("queued", 0, None)
-    assert shown.json() == answer.json()
-    assert shown.headers["cache-control"] == "no-store"
+    assert shown_response.json() == answer.json()
+    assert shown_response.headers["cache-control"] == "no-store"
 
 
 async def test_a_caller_who_prefers_no_wait_gets_a_response_at_once(world: World, owner: str, working: Working) -> None:
@@ -78,12 +78,12 @@ async def test_a_repeated_call_gets_the_answer_of_the_first_in_the_end(
 
     async with working():
         first = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
-        again = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
+        second_response = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
 
-    assert (first.status_code, again.status_code) == (200, 200)
-    assert again.content == first.content
-    assert again.headers["location"] == first.headers["location"]
-    assert again.headers["idempotency-replayed"] == "true"
+    assert (first.status_code, second_response.status_code) == (200, 200)
+    assert second_response.content == first.content
+    assert second_response.headers["location"] == first.headers["location"]
+    assert second_response.headers["idempotency-replayed"] == "true"
     assert await effects(world.store.database) == [first.json()["job_id"]]
 
 
@@ -91,12 +91,12 @@ async def test_an_answer_given_before_the_end_stays_the_answer(world: World, own
     key = {"Idempotency-Key": str(uuid.uuid4()), "Prefer": "respond-async"}
     first = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
     async with working():
-        await ended(world, owner, first.json()["job_id"])
+        await wait_for_job(world, owner, first.json()["job_id"])
 
-        again = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
+        second_response = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
 
-    assert (first.status_code, again.status_code) == (202, 202)
-    assert again.content == first.content
+    assert (first.status_code, second_response.status_code) == (202, 202)
+    assert second_response.content == first.content
     assert len(await effects(world.store.database)) == 1
 
 
@@ -155,10 +155,10 @@ async def test_no_more_jobs_wait_than_may(world: World, owner: str) -> None:
     answers = await asyncio.gather(
         *(world.call("POST", "/jobs", owner, json=errand(), headers={"Prefer": "wait=0"}) for _ in range(8))
     )
-    other = await world.call("POST", "/jobs", south, json=errand(org="south"), headers={"Prefer": "wait=0"})
+    other_response = await world.call("POST", "/jobs", south, json=errand(org="south"), headers={"Prefer": "wait=0"})
 
     refused = [answer for answer in answers if answer.status_code == 429]
     assert sorted(answer.status_code for answer in answers) == [202] * 3 + [429] * 5
     assert {answer.json()["code"] for answer in refused} == {"too_many_jobs"}
     assert all(answer.headers["retry-after"] == "10" and answer.json()["resolution"] for answer in refused)
-    assert other.status_code == 202
+    assert other_response.status_code == 202

@@ -8,7 +8,7 @@ import pytest
 from countersign.store.context import Store
 from countersign.store.jobs import leases, runner
 from tests.store.jobs.conftest import Working, working_on
-from tests.store.jobs.kinds import ask, effects, ended
+from tests.store.jobs.kinds import ask, effects, wait_for_job
 from tests.store.world import World
 
 
@@ -22,7 +22,7 @@ async def test_a_refused_job_fails_with_that_problem_and_is_not_tried_again(
     world: World, owner: str, working: Working
 ) -> None:
     async with working():
-        body = await ended(world, owner, await ask(world, owner, end="refused"))
+        body = await wait_for_job(world, owner, await ask(world, owner, end="refused"))
 
     error = body["error"]
     assert (body["status"], body["attempts"], body["result"]) == ("failed", 1, None)
@@ -40,7 +40,7 @@ async def test_a_job_that_breaks_again_and_again_fails_and_reveals_no_secret(
     monkeypatch.setattr(runner, "BACK_OFF_S", 0.1)
 
     async with working():
-        body = await ended(world, owner, await ask(world, owner, end=end))
+        body = await wait_for_job(world, owner, await ask(world, owner, end=end))
 
     assert (body["status"], body["attempts"], body["error"]["code"]) == ("failed", 2, "job_failed")
     assert "secret" not in str(body)
@@ -53,7 +53,7 @@ async def test_a_job_that_breaks_once_is_done_the_second_time_in_an_empty_folder
 ) -> None:
     monkeypatch.setattr(runner, "BACK_OFF_S", 0.1)
     async with working():
-        body = await ended(world, owner, await ask(world, owner, end="once_broken"))
+        body = await wait_for_job(world, owner, await ask(world, owner, end="once_broken"))
 
     assert (body["status"], body["attempts"], body["error"]) == ("completed", 2, None)
     assert body["result"] == {"attempt": 2, "left": []}
@@ -73,7 +73,7 @@ async def test_an_attempt_that_takes_too_long_is_ended(world: World, owner: str,
     choose(world.store, job_seconds=1, job_attempts=1)
 
     async with working():
-        body = await ended(world, owner, await ask(world, owner, seconds=60, heeds=False))
+        body = await wait_for_job(world, owner, await ask(world, owner, seconds=60, heeds=False))
 
     assert (body["status"], body["error"]["code"]) == ("failed", "job_failed")
     assert "took too long" in body["error"]["detail"]
@@ -87,7 +87,7 @@ async def test_a_worker_that_stops_lets_a_job_end_or_gives_it_back(world: World,
         await running(world.store, long)
     after = (await world.call("GET", f"/jobs/{long}", owner)).json()
 
-    assert (await ended(world, owner, short))["status"] == "completed"
+    assert (await wait_for_job(world, owner, short))["status"] == "completed"
     assert (after["status"], after["attempts"]) == ("queued", 0)
     assert await effects(world.store.database) == [short]
 
@@ -99,7 +99,7 @@ async def test_a_job_whose_workers_die_over_it_fails_in_the_end(world: World, ow
         assert await leases.claim_next(world.store.database, running=4, lease_s=-1, lane="requested")
 
     async with working():
-        body = await ended(world, owner, job_id)
+        body = await wait_for_job(world, owner, job_id)
 
     assert (body["status"], body["error"]["code"]) == ("failed", "job_failed")
     assert "3 workers" in body["error"]["detail"]
@@ -112,7 +112,7 @@ async def test_lost_workers_are_no_attempts(world: World, owner: str, working: W
         assert await leases.claim_next(world.store.database, running=4, lease_s=-1, lane="requested")
 
     async with working():
-        body = await ended(world, owner, job_id)
+        body = await wait_for_job(world, owner, job_id)
 
     assert (body["status"], body["attempts"]) == ("completed", 3)
 

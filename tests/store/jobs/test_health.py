@@ -4,7 +4,7 @@ import pytest
 
 from countersign.kernel import clock
 from tests.store.jobs.conftest import Working
-from tests.store.jobs.kinds import ask, ended
+from tests.store.jobs.kinds import ask, wait_for_job
 from tests.store.world import World
 
 
@@ -12,14 +12,14 @@ async def test_work_that_no_worker_takes_is_reported(world: World, owner: str, w
     job_id = await ask(world, owner)
     fresh = await world.call("GET", "/health")
     await delay(world, 70)
-    late = await world.call("GET", "/health")
+    late_response = await world.call("GET", "/health")
     async with working():
-        await ended(world, owner, job_id)
+        await wait_for_job(world, owner, job_id)
         attended = await world.call("GET", "/health")
 
-    assert (fresh.status_code, late.status_code, attended.status_code) == (200, 503, 200)
-    assert "no worker has been seen" in late.json()["detail"]
-    assert "countersign worker" in late.json()["resolution"]
+    assert (fresh.status_code, late_response.status_code, attended.status_code) == (200, 503, 200)
+    assert "no worker has been seen" in late_response.json()["detail"]
+    assert "countersign worker" in late_response.json()["resolution"]
 
 
 @pytest.mark.parametrize("seconds", [50, 70])

@@ -12,7 +12,7 @@ from countersign.store.context import Store
 from countersign.store.jobs import leases, runner
 from countersign.store.jobs.leases import LeasedJob, LeaseLost
 from tests.store.jobs.conftest import Working
-from tests.store.jobs.kinds import TYPES, ask, effects, ended
+from tests.store.jobs.kinds import TYPES, ask, effects, wait_for_job
 from tests.store.world import World
 
 KNOWN = {kind.name: kind for kind in TYPES}
@@ -57,8 +57,8 @@ async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World,
     await refused(lambda transaction: leases.give_back(transaction, stale))
     with pytest.raises(LeaseLost):
         await leases.beat(world.store.database, stale, 0.9, 60)
-    shown = (await world.call("GET", f"/jobs/{job_id}", owner)).json()
-    assert (shown["status"], shown["progress"], shown["error"]) == ("running", 0, None)
+    shown_body = (await world.call("GET", f"/jobs/{job_id}", owner)).json()
+    assert (shown_body["status"], shown_body["progress"], shown_body["error"]) == ("running", 0, None)
 
 
 async def test_the_effect_of_a_stale_attempt_is_not_kept(world: World, owner: str) -> None:
@@ -81,7 +81,7 @@ async def test_a_job_that_was_cancelled_is_not_completed(world: World, owner: st
 
     await runner.perform(world.store, KNOWN, claimed, asyncio.Event())
 
-    body = await ended(world, owner, job_id)
+    body = await wait_for_job(world, owner, job_id)
     assert body["error"]["code"] == "job_cancelled"
     assert await effects(world.store.database) == []
 
@@ -89,7 +89,7 @@ async def test_a_job_that_was_cancelled_is_not_completed(world: World, owner: st
 async def test_a_lease_that_is_kept_does_not_end(world: World, owner: str, working: Working) -> None:
     async with working(), working():
         job_id = await ask(world, owner, seconds=5, heeds=False)
-        body = await ended(world, owner, job_id)
+        body = await wait_for_job(world, owner, job_id)
 
     assert body["attempts"] == 1, "the lease is of 2 seconds, the job of 5"
     assert await effects(world.store.database) == [job_id]
@@ -100,7 +100,7 @@ async def test_the_job_of_a_silent_worker_is_done_by_another(world: World, owner
     silent = await claim(world.store, lease_s=1)
 
     async with working():
-        body = await ended(world, owner, job_id)
+        body = await wait_for_job(world, owner, job_id)
 
     assert silent.attempts == 1
     assert (body["status"], body["attempts"]) == ("completed", 2)

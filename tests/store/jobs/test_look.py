@@ -9,7 +9,7 @@ from countersign.store import app
 from countersign.store.jobs import queries, routes, runner
 from countersign.store.jobs.routes import status_events
 from tests.store.jobs.conftest import Working
-from tests.store.jobs.kinds import ask, effects, ended
+from tests.store.jobs.kinds import ask, effects, wait_for_job
 from tests.store.world import World
 
 
@@ -20,11 +20,13 @@ async def test_a_job_of_others_is_as_missing_as_one_that_never_was(world: World,
 
     never = await world.call("GET", f"/jobs/{job_id[:-4]}0000", owner)
     for token in (south, reader):
-        hidden = await world.call("GET", f"/jobs/{job_id}", token)
-        assert hidden.status_code == 404
+        hidden_response = await world.call("GET", f"/jobs/{job_id}", token)
+        assert hidden_response.status_code == 404
         streamed = await world.call("GET", f"/jobs/{job_id}/events", token)
-        assert hidden.status_code == streamed.status_code == never.status_code == 404
-        assert hidden.content.replace(job_id.encode(), b"") == never.content.replace(f"{job_id[:-4]}0000".encode(), b"")
+        assert hidden_response.status_code == streamed.status_code == never.status_code == 404
+        assert hidden_response.content.replace(job_id.encode(), b"") == never.content.replace(
+            f"{job_id[:-4]}0000".encode(), b""
+        )
     assert (await world.call("DELETE", f"/jobs/{job_id}", south)).status_code == 404
     assert (await world.call("GET", "/jobs/not-a-job", owner)).status_code == 404
     assert (await world.call("GET", f"/jobs/{job_id}")).status_code == 401
@@ -45,9 +47,9 @@ async def test_a_publisher_of_another_organisation_may_only_read_the_job(world: 
     guest = await world.person("guest@example.com", north="viewer", south="owner")
     job_id = await ask(world, owner)
 
-    refused = await world.call("DELETE", f"/jobs/{job_id}", guest)
+    refused_response = await world.call("DELETE", f"/jobs/{job_id}", guest)
 
-    assert (refused.status_code, refused.json()["code"]) == (403, "insufficient_scope")
+    assert (refused_response.status_code, refused_response.json()["code"]) == (403, "insufficient_scope")
     assert (await world.call("GET", f"/jobs/{job_id}", guest)).json()["status"] == "queued"
 
 
@@ -68,18 +70,18 @@ async def test_jobs_are_listed_newest_first_page_by_page(world: World, owner: st
         if page["next_cursor"] is None:
             break
         cursor = f"&cursor={page['next_cursor']}"
-    foreign = await world.call("GET", f"/jobs?limit=3{cursor}", south)
+    foreign_response = await world.call("GET", f"/jobs?limit=3{cursor}", south)
     of_south = (await world.call("GET", "/jobs", south)).json()["items"]
 
     assert seen == sorted(made, reverse=True)
     assert [job["job_id"] for job in of_south] == [made[6], made[3], made[0]]
-    assert (foreign.status_code, foreign.json()["code"]) == (400, "invalid_cursor")
+    assert (foreign_response.status_code, foreign_response.json()["code"]) == (400, "invalid_cursor")
 
 
 async def test_jobs_are_filtered_by_state_and_type(world: World, owner: str, working: Working) -> None:
     async with working():
         done = await ask(world, owner)
-        await ended(world, owner, done)
+        await wait_for_job(world, owner, done)
     waits = await ask(world, owner)
 
     async def listed(query: str) -> list[str]:
@@ -96,16 +98,16 @@ async def test_a_waiting_job_is_cancelled_at_once(world: World, owner: str, work
     job_id = await ask(world, owner)
 
     answer = await world.call("DELETE", f"/jobs/{job_id}", owner)
-    again = await world.call("DELETE", f"/jobs/{job_id}", owner)
+    second_response = await world.call("DELETE", f"/jobs/{job_id}", owner)
     async with working():
         other = await ask(world, owner)
-        await ended(world, owner, other)
+        await wait_for_job(world, owner, other)
 
     body = answer.json()
     assert (answer.status_code, body["status"], body["error"]["code"]) == (200, "failed", "job_cancelled")
     assert body["error"]["instance"] == f"http://127.0.0.1:8480/api/v1/jobs/{job_id}"
     assert (await world.call("GET", f"/problems/{body['error']['type'].rpartition('/')[2]}")).status_code == 200
-    assert (again.status_code, again.json()["code"]) == (409, "job_ended")
+    assert (second_response.status_code, second_response.json()["code"]) == (409, "job_ended")
     assert await effects(world.store.database) == [other]
 
 
@@ -116,9 +118,9 @@ async def test_a_running_job_is_cancelled_when_it_shows_its_progress(
         job_id = await ask(world, owner, seconds=30)
         await running(world, owner, job_id)
         answer = await world.call("DELETE", f"/jobs/{job_id}", owner)
-        body = await ended(world, owner, job_id)
+        body = await wait_for_job(world, owner, job_id)
         # The worker can take other jobs.
-        after = await ended(world, owner, await ask(world, owner))
+        after = await wait_for_job(world, owner, await ask(world, owner))
 
     assert (answer.status_code, answer.json()["status"]) == (202, "running")
     assert (body["status"], body["error"]["code"], body["result"]) == ("failed", "job_cancelled", None)
@@ -134,7 +136,7 @@ async def test_a_job_that_does_not_listen_is_left_behind(
         job_id = await ask(world, owner, seconds=60, heeds=False)
         await running(world, owner, job_id)
         await world.call("DELETE", f"/jobs/{job_id}", owner)
-        body = await ended(world, owner, job_id)
+        body = await wait_for_job(world, owner, job_id)
 
     assert body["error"]["code"] == "job_cancelled"
     assert await effects(world.store.database) == []

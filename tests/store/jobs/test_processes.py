@@ -14,7 +14,7 @@ import pytest
 from countersign.store.jobs import worker_process as jobs_worker_process
 from tests.servers.countersign import COMMAND, environment, served
 from tests.store.jobs import worker_process
-from tests.store.jobs.kinds import ask, effects, ended, errand
+from tests.store.jobs.kinds import ask, effects, errand, wait_for_job
 from tests.store.world import World
 
 
@@ -33,7 +33,7 @@ async def test_a_worker_that_is_killed_is_replaced_and_its_job_done_once(world: 
         killed = await doing(world, job_id)
         os.kill(killed, signal.SIGKILL)
         again = await doing(world, job_id, 2)
-        body = await ended(world, owner, job_id)
+        body = await wait_for_job(world, owner, job_id)
 
     assert killed != again
     assert (body["status"], body["attempts"]) == ("completed", 2)
@@ -61,8 +61,8 @@ async def test_a_stopped_worker_gives_its_job_back_and_leaves_nothing(world: Wor
         job_id = await ask(world, owner, seconds=60)
         pid = await doing(world, job_id)
 
-    shown = (await world.call("GET", f"/jobs/{job_id}", owner)).json()
-    assert (shown["status"], shown["attempts"]) == ("queued", 0)
+    shown_body = (await world.call("GET", f"/jobs/{job_id}", owner)).json()
+    assert (shown_body["status"], shown_body["attempts"]) == ("queued", 0)
     assert not Path(f"/proc/{pid}").exists()
     assert not [*(Path(world.store.settings.data) / "work").iterdir()]
     assert await world.store.database.fetch("SELECT id FROM job_worker") == []
@@ -149,8 +149,8 @@ def test_the_command_works_beside_a_server_and_stops_when_asked(tmp_path: Path) 
 
 
 def test_the_command_needs_a_store(tmp_path: Path) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [*COMMAND, "worker", "--data", str(tmp_path)], env=environment(), capture_output=True, text=True, check=False
     )
 
-    assert (done.returncode, "has no database" in done.stderr) == (3, True)
+    assert (result.returncode, "has no database" in result.stderr) == (3, True)

@@ -115,10 +115,10 @@ async def test_a_library_is_its_owners_alone(world: World, owned: list[str]) -> 
     ann = await world.person_token("ann@example.com", "read:library")
     following = (await world.call("GET", "/library?limit=2", ann)).links["next"]["url"]
 
-    foreign = await world.call("GET", following, bob)
+    foreign_response = await world.call("GET", following, bob)
 
     assert (await world.call("GET", "/library", bob)).json() == []
-    assert (foreign.status_code, foreign.json()["code"]) == (400, "invalid_cursor")
+    assert (foreign_response.status_code, foreign_response.json()["code"]) == (400, "invalid_cursor")
 
 
 async def test_an_organisation_and_its_owner_have_libraries_of_their_own(world: World) -> None:

@@ -39,20 +39,20 @@ async def library(world: World, token: str, query: str = "") -> list[dict[str, A
 
 async def test_a_collection_is_made_renamed_filled_and_deleted(world: World, ann: str) -> None:
     made = await create(world, ann, "Later")
-    taken = await world.call("POST", "/me/collections", ann, json={"name": "Later"})
+    taken_response = await world.call("POST", "/me/collections", ann, json={"name": "Later"})
     other = await create(world, ann, "Best")
     clash = await world.call("PATCH", f"/me/collections/{other}", ann, json={"name": "Later"})
-    same = await world.call("PATCH", f"/me/collections/{other}", ann, json={"name": "Best"})
+    same_response = await world.call("PATCH", f"/me/collections/{other}", ann, json={"name": "Best"})
     for slug in ("p-1", "p-2", "p-1"):
         assert (await world.call("PUT", f"/me/collections/{made}/items/{slug}", ann)).status_code == 204
-    renamed = await world.call("PATCH", f"/me/collections/{made}", ann, json={"name": "Soon"})
-    listed = await world.call("GET", "/me/collections", ann)
+    renamed_response = await world.call("PATCH", f"/me/collections/{made}", ann, json={"name": "Soon"})
+    listed_response = await world.call("GET", "/me/collections", ann)
 
-    assert (taken.status_code, taken.json()["code"]) == (clash.status_code, clash.json()["code"])
-    assert (taken.status_code, taken.json()["code"]) == (409, "collection_exists")
-    assert same.is_success
-    assert renamed.json() == {"id": made, "name": "Soon", "count": 2}
-    assert [(each["name"], each["count"]) for each in listed.json()["items"]] == [("Best", 0), ("Soon", 2)]
+    assert (taken_response.status_code, taken_response.json()["code"]) == (clash.status_code, clash.json()["code"])
+    assert (taken_response.status_code, taken_response.json()["code"]) == (409, "collection_exists")
+    assert same_response.is_success
+    assert renamed_response.json() == {"id": made, "name": "Soon", "count": 2}
+    assert [(each["name"], each["count"]) for each in listed_response.json()["items"]] == [("Best", 0), ("Soon", 2)]
     assert slugs(await library(world, ann, f"collection={made}")) == ["p-2", "p-1"]
     assert [each["collections"] for each in await library(world, ann)] == [[], [made], [made], []]
     for slug in ("p-1", "p-1"):
@@ -87,10 +87,10 @@ async def test_collections_are_bounded(world: World, ann: str, monkeypatch: pyte
     made = await create(world, ann, "Only")
     assert (await world.call("PUT", f"/me/collections/{made}/items/p-0", ann)).is_success
 
-    more = await world.call("POST", "/me/collections", ann, json={"name": "More"})
+    further_response = await world.call("POST", "/me/collections", ann, json={"name": "More"})
     item = await world.call("PUT", f"/me/collections/{made}/items/p-1", ann)
 
-    assert [each.json()["code"] for each in (more, item)] == ["limit_reached"] * 2
+    assert [each.json()["code"] for each in (further_response, item)] == ["limit_reached"] * 2
 
 
 @pytest.mark.parametrize("bad", ["", " ", "x" * 101, "a\u202eb", "a\nb", 5, None])
@@ -103,16 +103,18 @@ async def test_a_name_that_cannot_be_shown_is_refused(world: World, ann: str, ba
 
 async def test_products_are_hidden_noted_and_shown_again(world: World, ann: str) -> None:
     path = "/library/p-1"
-    hidden = await world.call("PATCH", path, ann, json={"hidden": True, "note": "For the train"})
-    kept = await world.call("PATCH", path, ann, json={})
+    hidden_response = await world.call("PATCH", path, ann, json={"hidden": True, "note": "For the train"})
+    kept_response = await world.call("PATCH", path, ann, json={})
 
-    assert hidden.json() == kept.json() == {"hidden": True, "note": "For the train", "downloaded": None}
+    assert (
+        hidden_response.json() == kept_response.json() == {"hidden": True, "note": "For the train", "downloaded": None}
+    )
     assert slugs(await library(world, ann)) == ["p-3", "p-2", "p-1", "p-0"]
     assert slugs(await library(world, ann, "hidden=0")) == ["p-3", "p-2", "p-0"]
     (item,) = await library(world, ann, "hidden=1")
     assert (item["slug"], item["hidden"], item["note"]) == ("p-1", True, "For the train")
-    shown = await world.call("PATCH", path, ann, json={"hidden": False, "note": None})
-    assert shown.json() == {"hidden": False, "note": None, "downloaded": None}
+    shown_response = await world.call("PATCH", path, ann, json={"hidden": False, "note": None})
+    assert shown_response.json() == {"hidden": False, "note": None, "downloaded": None}
     assert await library(world, ann, "hidden=1") == []
 
 

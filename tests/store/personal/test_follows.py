@@ -18,17 +18,19 @@ async def test_products_and_organisations_are_followed_and_unfollowed(world: Wor
     await world.product("north", "one")
 
     first = await world.call("PUT", "/me/follows/product/one", ann)
-    again = await world.call("PUT", "/me/follows/product/one", ann)
+    second_response = await world.call("PUT", "/me/follows/product/one", ann)
     org = await world.call("PUT", "/me/follows/org/north", ann)
-    listed = await world.call("GET", "/me/follows", ann)
+    listed_response = await world.call("GET", "/me/follows", ann)
 
-    assert first.json() == again.json()
+    assert first.json() == second_response.json()
     assert first.json()["target"] == {"type": "product", "slug": "one", "name": "One"}
     assert org.json()["target"] == {"type": "org", "slug": "north", "name": "North"}
-    assert listed.headers["cache-control"] == "private, no-store"
-    shown = [(each["target"]["type"], each["unseen"], each["product"] is None) for each in listed.json()["items"]]
+    assert listed_response.headers["cache-control"] == "private, no-store"
+    shown = [
+        (each["target"]["type"], each["unseen"], each["product"] is None) for each in listed_response.json()["items"]
+    ]
     assert shown == [("org", 0, True), ("product", 0, False)]
-    assert listed.json()["items"][1]["product"]["slug"] == "one"
+    assert listed_response.json()["items"][1]["product"]["slug"] == "one"
     assert (await world.call("GET", "/me/follows", bob)).json() == {"items": []}
     for path in ("product/one", "org/north", "product/one"):
         assert (await world.call("DELETE", f"/me/follows/{path}", ann)).status_code == 204
@@ -65,10 +67,10 @@ async def test_a_hidden_product_is_not_found_even_by_followers(world: World) -> 
     assert (await world.call("PUT", "/products/one", owner, json=change)).is_success
 
     for method in ("PUT", "DELETE"):
-        hidden = await world.call(method, "/me/follows/product/draft", ann)
+        hidden_response = await world.call(method, "/me/follows/product/draft", ann)
         missing = await world.call(method, "/me/follows/product/nothing", ann)
-        assert (hidden.status_code, missing.status_code) == (404, 404)
-        assert hidden.json()["detail"] == missing.json()["detail"]
+        assert (hidden_response.status_code, missing.status_code) == (404, 404)
+        assert hidden_response.json()["detail"] == missing.json()["detail"]
         assert (await world.call(method, "/me/follows/org/south", ann)).status_code == 404
     assert (await world.call("GET", "/me/follows", ann)).json() == {"items": []}
     # A product that was followed before can be unfollowed once.
@@ -84,9 +86,9 @@ async def test_no_caller_follows_without_end(world: World, monkeypatch: pytest.M
     for number in range(2):
         assert (await world.call("PUT", f"/me/follows/product/p-{number}", ann)).is_success
 
-    refused = await world.call("PUT", "/me/follows/product/p-2", ann)
+    refused_response = await world.call("PUT", "/me/follows/product/p-2", ann)
 
-    assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
+    assert (refused_response.status_code, refused_response.json()["code"]) == (409, "limit_reached")
     assert (await world.call("PUT", "/me/follows/product/p-1", ann)).is_success
 
 

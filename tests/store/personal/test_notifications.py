@@ -14,7 +14,7 @@ async def notified(world: World, token: str, query: str = "") -> dict[str, Any]:
     return answer.json()
 
 
-def told(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
+def notification_keys(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
     """Return the type, the product and the version of each notification."""
     return [
         (each["type"], each["product"]["slug"], each["release"] and each["release"]["version"])
@@ -22,7 +22,7 @@ def told(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
     ]
 
 
-async def published(world: World, version: str, at: clock.Instant) -> None:
+async def set_publication_time(world: World, version: str, at: clock.Instant) -> None:
     """Change the publication time of the releases of a version."""
     async with world.store.database.transaction() as transaction:
         await transaction.run("UPDATE release SET published_at = $2 WHERE version = $1", version, at)
@@ -45,7 +45,11 @@ async def test_releases_updates_and_codes_are_reported_newest_first(world: World
 
     found = await notified(world, ann)
 
-    assert told(found) == [("update", "owned", "1.0"), ("release", "followed", "1.0"), ("redeemed", "owned", None)]
+    assert notification_keys(found) == [
+        ("update", "owned", "1.0"),
+        ("release", "followed", "1.0"),
+        ("redeemed", "owned", None),
+    ]
     assert found["items"][1]["release"] == {"version": "1.0", "channel": "stable", "notes": "x" * 300}
     assert (found["unseen"], found["next_cursor"]) == (3, None)
     assert not any(each["seen"] for each in found["items"])
@@ -63,12 +67,12 @@ async def test_anyone_who_follows_an_organisation_hears_of_all_its_public_produc
     await publish(world, owner, "two", "1.0")
     change = {"slug": "two", "title": "Two", "kind": "app", "platforms": ["web"], "status": "draft"}
 
-    before = told(await notified(world, ann))
+    before = notification_keys(await notified(world, ann))
     assert (await world.call("PUT", "/products/two", owner, json=change)).is_success
 
     assert before == [("release", "two", "1.0"), ("release", "one", "1.0")]
     found = await notified(world, ann)
-    assert (told(found), found["unseen"]) == ([("release", "one", "1.0")], 1)
+    assert (notification_keys(found), found["unseen"]) == ([("release", "one", "1.0")], 1)
     assert (await world.call("POST", "/products/one/releases/1.0/yank", owner, json={"reason": "bad"})).is_success
     assert await notified(world, ann) == {"items": [], "unseen": 0, "next_cursor": None}
 
@@ -85,14 +89,14 @@ async def test_pages_hold_everything_once_and_belong_to_their_caller(world: Worl
     query = "limit=2"
     while query:
         page = await notified(world, ann, query)
-        versions += [version for _, _, version in told(page)]
+        versions += [version for _, _, version in notification_keys(page)]
         assert page["unseen"] == 5
         query = f"limit=2&cursor={page['next_cursor']}" if page["next_cursor"] else ""
 
     assert versions == ["1.4", "1.3", "1.2", "1.1", "1.0"]
     first = await notified(world, ann, "limit=2")
-    foreign = await world.call("GET", f"/me/notifications?cursor={first['next_cursor']}", bob)
-    assert (foreign.status_code, foreign.json()["code"]) == (400, "invalid_cursor")
+    foreign_response = await world.call("GET", f"/me/notifications?cursor={first['next_cursor']}", bob)
+    assert (foreign_response.status_code, foreign_response.json()["code"]) == (400, "invalid_cursor")
 
 
 async def test_a_seen_notification_stays_seen(world: World) -> None:
@@ -105,7 +109,7 @@ async def test_a_seen_notification_stays_seen(world: World) -> None:
         await transaction.run("UPDATE follow SET since = $1", clock.later(now, seconds=-100))
     for number in (3, 2, 1):
         await publish(world, owner, "one", f"1.{number}")
-        await published(world, f"1.{number}", clock.later(now, seconds=-10 * number))
+        await set_publication_time(world, f"1.{number}", clock.later(now, seconds=-10 * number))
 
     async def mark(**body: str) -> int:
         return (await world.call("POST", "/me/notifications/seen", ann, json=body)).status_code
@@ -131,7 +135,7 @@ async def test_notifications_older_than_ninety_days_are_not_listed(world: World)
     with clock.fixed(clock.later(clock.now(), seconds=-100 * 86_400)):
         await world.grant("ann@example.com", await world.product("north", "two"))
     await publish(world, owner, "two", "1.0")
-    await published(world, "1.0", clock.later(clock.now(), seconds=-91 * 86_400))
+    await set_publication_time(world, "1.0", clock.later(clock.now(), seconds=-91 * 86_400))
     await publish(world, owner, "two", "1.1")
 
-    assert told(await notified(world, ann)) == [("update", "two", "1.1")]
+    assert notification_keys(await notified(world, ann)) == [("update", "two", "1.1")]

@@ -10,7 +10,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.settings import Settings
 from countersign.store.redeem import codes
-from tests.contract.scenes import everything
+from tests.contract.scenes import all_rows
 from tests.store.world import World
 
 
@@ -49,7 +49,7 @@ async def test_the_refusal_says_when_to_come_back_and_then_it_works(world: World
     token = await world.person("a@example.com")
     for number in range(10):
         await redeem(world, token, f"WRONG-{number}")
-    before = await everything(world.store)
+    before = await all_rows(world.store)
 
     limited = await redeem(world, token, "ONE-MORE-GUESS")
 
@@ -57,7 +57,7 @@ async def test_the_refusal_says_when_to_come_back_and_then_it_works(world: World
     assert 1 <= int(limited.headers["retry-after"]) <= 600
     assert (limited.headers["ratelimit-limit"], limited.headers["ratelimit-remaining"]) == ("10", "0")
     assert limited.headers["ratelimit-reset"] == limited.headers["retry-after"]
-    assert await everything(world.store) == before
+    assert await all_rows(world.store) == before
     with clock.fixed(clock.later(clock.now(), seconds=int(limited.headers["retry-after"]) + 1)):
         later = await world.person_token("a@example.com", "read:library")
         assert (await redeem(world, later, "ONE-MORE-GUESS")).status_code == 404
@@ -153,12 +153,12 @@ async def test_the_same_person_gets_the_same_answer_whatever_became_of_the_code(
     await world.product("north", "one")
     owner = await world.person("owner@north.example", north="owner")
     body = {"kind": "license", "products": ["one"], "count": 1, "expires_at": "2999-01-01T00:00:00Z"}
-    issued = (await world.call("POST", "/codes", owner, json=body)).json()
+    issued_body = (await world.call("POST", "/codes", owner, json=body)).json()
     token = await world.person("a@example.com")
-    first = await redeem(world, token, issued["codes"][0])
+    first = await redeem(world, token, issued_body["codes"][0])
 
-    await world.call("POST", f"/codes/{issued['batch_id']}/revoke", owner, json={})
-    again = await redeem(world, token, issued["codes"][0])
+    await world.call("POST", f"/codes/{issued_body['batch_id']}/revoke", owner, json={})
+    again = await redeem(world, token, issued_body["codes"][0])
 
     assert (again.status_code, again.json()) == (200, first.json())
     assert (await world.call("GET", "/codes", owner)).json()[0]["uses"] == 1

@@ -10,7 +10,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.store.redeem import codes, routes
 from countersign.store.redeem.redeem import find_code
-from tests.contract.scenes import everything
+from tests.contract.scenes import all_rows
 from tests.store.world import World
 
 
@@ -85,15 +85,15 @@ async def test_a_revoked_batch_redeems_no_more_and_may_take_back_what_it_gave(wo
     batch = (await world.call("GET", "/codes", owner)).json()[0]
     assert (batch["count"], batch["uses"], batch["status"]) == (2, 1, "active")
 
-    kept = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner)
+    kept_response = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner)
     refused = await redeem(world, other, unused)
     still = (await world.call("GET", "/library", person)).json()
-    taken = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner, json={"entitlements": True})
+    taken_response = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner, json={"entitlements": True})
 
-    assert kept.json()["revoked_entitlements"] == 0
+    assert kept_response.json()["revoked_entitlements"] == 0
     assert (refused.status_code, refused.json()["code"]) == (410, "code_revoked")
     assert len(still) == 1
-    assert taken.json()["revoked_entitlements"] == 1
+    assert taken_response.json()["revoked_entitlements"] == 1
     assert (await world.call("GET", "/library", person)).json() == []
 
 
@@ -130,11 +130,11 @@ async def test_a_code_for_several_products_gives_them_all_and_one_for_owned_ones
     person, other = await world.person("a@example.com"), await world.person("b@example.com")
 
     answer = (await redeem(world, person, both)).json()
-    owned = (await redeem(world, person, spare)).json()
+    owned_body = (await redeem(world, person, spare)).json()
 
     assert len(answer["products"]) == 2
     assert answer["product_id"] == answer["products"][0]
-    assert (answer["already_owned"], owned["already_owned"]) == (False, True)
+    assert (answer["already_owned"], owned_body["already_owned"]) == (False, True)
     assert (await redeem(world, other, spare)).is_success
 
 
@@ -167,10 +167,10 @@ async def test_guessing_is_limited_for_each_address(world: World, owner: str) ->
         for guess in range(10):
             assert (await redeem(world, token, f"WRONG-{guess}")).status_code == 404
 
-    late = await world.person("late@example.com")
-    limited = await redeem(world, late, "WRONG")
+    late_token = await world.person("late@example.com")
+    limited = await redeem(world, late_token, "WRONG")
     assert (limited.status_code, limited.headers["ratelimit-limit"]) == (429, "50")
-    assert (await redeem(world, late, code)).is_success
+    assert (await redeem(world, late_token, code)).is_success
 
 
 async def test_codes_are_kept_as_hashes_and_told_again_to_their_own_key_alone(world: World, owner: str) -> None:
@@ -178,15 +178,15 @@ async def test_codes_are_kept_as_hashes_and_told_again_to_their_own_key_alone(wo
     body = {"kind": "promo", "products": ["one"], "count": 3, "max_uses": 2}
 
     first = await world.call("POST", "/codes", owner, json=body, headers=key)
-    again = await world.call("POST", "/codes", owner, json=body, headers=key)
-    other = await world.call("POST", "/codes", owner, json={**body, "count": 4}, headers=key)
-    rows = str(await everything(world.store)) + str(await world.store.database.fetch("SELECT body FROM idempotency"))
+    second_response = await world.call("POST", "/codes", owner, json=body, headers=key)
+    other_response = await world.call("POST", "/codes", owner, json={**body, "count": 4}, headers=key)
+    rows = str(await all_rows(world.store)) + str(await world.store.database.fetch("SELECT body FROM idempotency"))
 
-    assert first.status_code == again.status_code == 201
-    assert first.json() == again.json()
-    assert again.headers["idempotency-replayed"] == "true"
-    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
-    assert first.headers["cache-control"] == again.headers["cache-control"] == "no-store"
+    assert first.status_code == second_response.status_code == 201
+    assert first.json() == second_response.json()
+    assert second_response.headers["idempotency-replayed"] == "true"
+    assert (other_response.status_code, other_response.json()["code"]) == (422, "idempotency_key_reused")
+    assert first.headers["cache-control"] == second_response.headers["cache-control"] == "no-store"
     assert len((await world.call("GET", "/codes", owner)).json()) == 1
     for code in first.json()["codes"]:
         assert code not in rows
@@ -250,5 +250,5 @@ async def test_an_archived_product_is_gone_for_strangers_and_kept_for_its_owners
 
     assert (await world.call("GET", "/products/one", person)).is_success
     assert [item["slug"] for item in (await world.call("GET", "/library", person)).json()] == ["one"]
-    owned = await world.call("DELETE", "/products/two", owner)
-    assert owned.status_code == 204
+    owned_response = await world.call("DELETE", "/products/two", owner)
+    assert owned_response.status_code == 204

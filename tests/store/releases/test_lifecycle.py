@@ -35,8 +35,8 @@ async def release(world: World, owner: str, version: str, channel: str = "stable
 
 async def versions(world: World, token: str | None = None, **parameters: str) -> list[str]:
     """Return the product's releases as the caller sees them."""
-    listed = await world.call("GET", "/products/made/releases", token, params=parameters)
-    return [each["version"] for each in listed.json()]
+    listed_response = await world.call("GET", "/products/made/releases", token, params=parameters)
+    return [each["version"] for each in listed_response.json()]
 
 
 async def test_the_first_published_release_makes_the_product_public(world: World, owner: str) -> None:
@@ -46,9 +46,9 @@ async def test_the_first_published_release_makes_the_product_public(world: World
 
     await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
 
-    shown = (await world.call("GET", "/products/made")).json()
-    assert shown["status"] == "public"
-    assert [(each["channel"], each["version"]) for each in shown["channels"]] == [("stable", "1.0.0")]
+    shown_body = (await world.call("GET", "/products/made")).json()
+    assert shown_body["status"] == "public"
+    assert [(each["channel"], each["version"]) for each in shown_body["channels"]] == [("stable", "1.0.0")]
 
 
 async def test_put_replaces_every_writable_member(world: World, owner: str) -> None:
@@ -66,11 +66,13 @@ async def test_a_change_on_an_old_state_is_412_and_changes_nothing(world: World,
     old = (await world.call("GET", "/products/made", owner)).headers["etag"]
     fresh = await world.call("PUT", "/products/made", owner, json={**PRODUCT, "title": "B"}, headers={"If-Match": old})
 
-    late = await world.call("PUT", "/products/made", owner, json={**PRODUCT, "title": "C"}, headers={"If-Match": old})
+    late_response = await world.call(
+        "PUT", "/products/made", owner, json={**PRODUCT, "title": "C"}, headers={"If-Match": old}
+    )
 
     assert fresh.status_code == 200
     assert fresh.headers["etag"] != old
-    assert (late.status_code, late.json()["code"]) == (412, "precondition_failed")
+    assert (late_response.status_code, late_response.json()["code"]) == (412, "precondition_failed")
     assert (await world.call("GET", "/products/made", owner)).json()["title"] == "B"
 
 
@@ -99,13 +101,13 @@ async def test_a_value_that_only_code_can_reject_is_refused(
 async def test_a_slug_belongs_to_one_product_of_the_whole_service(world: World, owner: str) -> None:
     south = await world.person("owner@south.example", south="owner")
 
-    taken = await world.call("POST", "/products", south, json=PRODUCT)
+    taken_response = await world.call("POST", "/products", south, json=PRODUCT)
     await world.call("POST", "/products", south, json={**PRODUCT, "slug": "souths"})
-    renamed = await world.call("PUT", "/products/souths", south, json=PRODUCT)
+    renamed_response = await world.call("PUT", "/products/souths", south, json=PRODUCT)
 
-    assert (taken.status_code, taken.json()["code"]) == (409, "slug_taken")
-    assert (renamed.status_code, renamed.json()["code"]) == (409, "slug_taken")
-    assert taken.json()["detail"] == renamed.json()["detail"] == "the slug is taken"
+    assert (taken_response.status_code, taken_response.json()["code"]) == (409, "slug_taken")
+    assert (renamed_response.status_code, renamed_response.json()["code"]) == (409, "slug_taken")
+    assert taken_response.json()["detail"] == renamed_response.json()["detail"] == "the slug is taken"
 
 
 async def test_an_owned_product_is_not_archived(world: World, owner: str) -> None:
@@ -132,8 +134,8 @@ async def test_yanked_releases_stay_for_the_entitled_with_their_reason(world: Wo
     assert await versions(world) == ["1.0.0"]
     assert await versions(world, entitled) == ["2.0.0", "1.0.0"]
     assert (await world.call("GET", "/products/made")).json()["channels"][0]["version"] == "1.0.0"
-    again = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
-    assert (again.status_code, again.json()["code"]) == (409, "release_yanked")
+    second_response = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
+    assert (second_response.status_code, second_response.json()["code"]) == (409, "release_yanked")
 
 
 async def test_a_release_is_promoted_without_another_upload(world: World, owner: str) -> None:
@@ -152,25 +154,29 @@ async def test_a_release_is_promoted_without_another_upload(world: World, owner:
 async def test_a_version_is_taken_once_and_notes_change_alone(world: World, owner: str) -> None:
     await release(world, owner, "1.0.0")
     twice = await world.call("POST", "/products/made/releases", owner, json={"version": "1.0.0", "channel": "beta"})
-    changed = await world.call("PUT", "/products/made/releases/1.0.0", owner, json={"notes": None})
+    changed_response = await world.call("PUT", "/products/made/releases/1.0.0", owner, json={"notes": None})
 
     assert (twice.status_code, twice.json()["code"]) == (409, "release_exists")
-    assert changed.json().get("notes") is None
-    assert changed.json()["channel"] == "stable"
+    assert changed_response.json().get("notes") is None
+    assert changed_response.json()["channel"] == "stable"
 
 
 async def test_a_published_release_does_not_change(world: World, owner: str) -> None:
     await release(world, owner, "1.0.0")
     path = "/products/made/releases/1.0.0"
-    same = await world.call("PUT", path, owner, json={"notes": "b", "notes_only": True, "channel": "beta"})
-    other = await world.call("PUT", path, owner, json={"notes": "c", "notes_only": False})
+    same_response = await world.call("PUT", path, owner, json={"notes": "b", "notes_only": True, "channel": "beta"})
+    other_response = await world.call("PUT", path, owner, json={"notes": "c", "notes_only": False})
     await world.call("POST", f"{path}/yank", owner, json={"reason": "r"})
-    moved = await world.call("PUT", path, owner, json={"channel": "stable"})
+    moved_response = await world.call("PUT", path, owner, json={"channel": "stable"})
     noted = await world.call("PUT", path, owner, json={"notes": "d", "channel": "beta"})
 
-    assert (same.status_code, same.json()["channel"], same.json()["notes"]) == (200, "beta", "b")
-    assert (other.status_code, other.json()["code"]) == (409, "release_published")
-    assert (moved.status_code, moved.json()["code"]) == (409, "release_yanked")
+    assert (same_response.status_code, same_response.json()["channel"], same_response.json()["notes"]) == (
+        200,
+        "beta",
+        "b",
+    )
+    assert (other_response.status_code, other_response.json()["code"]) == (409, "release_published")
+    assert (moved_response.status_code, moved_response.json()["code"]) == (409, "release_yanked")
     assert (noted.status_code, noted.json()["notes"], noted.json()["channel"]) == (200, "d", "beta")
 
 
@@ -191,10 +197,10 @@ async def test_no_change_of_a_draft_comes_between_its_check_and_its_publication(
 
     is_notes_only = lifecycle.is_notes_only
     monkeypatch.setattr(lifecycle, "is_notes_only", checked)
-    published = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
+    published_response = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
     changed = await changes[0]
 
-    assert (published.status_code, published.json()["notes_only"]) == (200, True)
+    assert (published_response.status_code, published_response.json()["notes_only"]) == (200, True)
     assert (changed.status_code, changed.json()["code"]) == (409, "release_published")
 
 
@@ -221,7 +227,7 @@ async def test_an_incomplete_upload_prevents_publishing(world: World, owner: str
     assert (answer.status_code, answer.json()["code"]) == (409, "upload_incomplete")
 
 
-async def built(world: World, artifact_id: str) -> None:
+async def file_row(world: World, artifact_id: str) -> None:
     """Return the row of a processed file."""
     async with world.store.database.transaction() as transaction:
         await transaction.run(
@@ -248,44 +254,44 @@ async def test_a_release_is_published_once_each_platform_has_a_build(world: Worl
 
     async def uploaded(filename: str, platform: str | None) -> str:
         body = {"filename": filename, "size": 3, **({"platform": platform} if platform else {})}
-        announced = await world.call("POST", f"{path}/artifacts", owner, json=body)
-        sent = await world.http.put(announced.json()["upload_url"], content=b"abc")
-        assert sent.status_code == 201, sent.text
-        return announced.json()["artifact_id"]
+        announced_response = await world.call("POST", f"{path}/artifacts", owner, json=body)
+        sent_response = await world.http.put(announced_response.json()["upload_url"], content=b"abc")
+        assert sent_response.status_code == 201, sent_response.text
+        return announced_response.json()["artifact_id"]
 
     assert await published() == (409, "the release 1.0.0 has no file")
     linux, windows = await uploaded("a.zip", "linux"), await uploaded("b.zip", "windows")
     await uploaded("sums.txt", None)
     none = "no build exists of a.zip, b.zip, sums.txt: not processed yet, or rejected"
     assert await published() == (409, none)
-    await built(world, linux)
+    await file_row(world, linux)
     assert await published() == (409, "no build exists of b.zip: not processed yet, or rejected")
     assert await versions(world, owner) == []
-    await built(world, windows)
+    await file_row(world, windows)
     assert await published() == (200, "")
     assert await published() == (200, ""), "publishing twice is fine"
 
 
 async def test_a_release_of_notes_alone_needs_no_build_and_has_no_file(world: World, owner: str) -> None:
     drafted = {"version": "1.0.0", "channel": "stable", "notes": "Moved", "notes_only": True}
-    made = await world.call("POST", "/products/made/releases", owner, json=drafted)
-    announced = await world.call(
+    created_response = await world.call("POST", "/products/made/releases", owner, json=drafted)
+    announced_response = await world.call(
         "POST", "/products/made/releases/1.0.0/artifacts", owner, json={"filename": "a.zip", "size": 3}
     )
-    await world.http.put(announced.json()["upload_url"], content=b"abc")
+    await world.http.put(announced_response.json()["upload_url"], content=b"abc")
 
     with_file = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
     await release(world, owner, "2.0.0", published=False)
     undeclared = await world.call("PUT", "/products/made/releases/2.0.0", owner, json={"notes_only": False})
-    refused = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
+    refused_response = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
     await world.call("PUT", "/products/made/releases/2.0.0", owner, json={"notes_only": True})
-    published = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
+    published_response = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
 
-    assert (made.json()["notes_only"], "notes_only" in undeclared.json()) == (True, False)
-    assert [(each.status_code, each.json()["code"]) for each in (with_file, refused)] == [
+    assert (created_response.json()["notes_only"], "notes_only" in undeclared.json()) == (True, False)
+    assert [(each.status_code, each.json()["code"]) for each in (with_file, refused_response)] == [
         (409, "release_incomplete")
     ] * 2
-    assert (published.status_code, published.json()["notes_only"]) == (200, True)
+    assert (published_response.status_code, published_response.json()["notes_only"]) == (200, True)
     assert [each["notes_only"] for each in (await world.call("GET", "/products/made/releases")).json()] == [True]
 
 

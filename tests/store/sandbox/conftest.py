@@ -73,4 +73,4 @@ async def http(front: SandboxRouter) -> AsyncIterator[httpx.AsyncClient]:
 @pytest.fixture
 async def sandbox(world: World, front: SandboxRouter) -> SandboxCaller:
     """A data set with its key."""
-    return await SandboxCaller.taken(world, front)
+    return await SandboxCaller.create(world, front)

@@ -10,7 +10,7 @@ import httpx
 from countersign.kernel.security.secrets import digest
 from countersign.store.sandbox import folders
 from countersign.store.sandbox.router import SandboxRouter
-from tests.contract.scenes import everything
+from tests.contract.scenes import all_rows
 from tests.store.world import World
 
 PRODUCT: dict[str, Any] = {"slug": "made", "title": "Made", "kind": "tool", "platforms": ["linux"]}
@@ -25,7 +25,7 @@ class SandboxCaller:
     key: str
 
     @classmethod
-    async def taken(cls, world: World, front: SandboxRouter, tier: str = "sandbox") -> "SandboxCaller":
+    async def create(cls, world: World, front: SandboxRouter, tier: str = "sandbox") -> "SandboxCaller":
         """Create a key. The first call creates its data set."""
         answer = await world.http.get("/api/keys", params={"tier": tier})
         return cls(world, front, answer.json()["api_key"])
@@ -45,10 +45,10 @@ class SandboxCaller:
         """The folder of the data set."""
         return Path(self.world.store.settings.data) / folders.FOLDER / self.name
 
-    async def everything(self) -> dict[str, Any]:
+    async def all_content(self) -> dict[str, Any]:
         """Return everything that the data set contains: rows and files."""
         async with self.front.data_sets.used(self.name) as found:
-            return {"rows": await everything(found.store), "files": files(self.folder / "blobs")}
+            return {"rows": await all_rows(found.store), "files": files(self.folder / "blobs")}
 
     async def slugs(self) -> set[str]:
         """Return the products that the owner of the key sees, by slug."""
@@ -71,7 +71,7 @@ async def all_of(world: World) -> dict[str, Any]:
     """Return everything that the service itself contains, without its sandbox and its counters: rows, blobs, mail."""
     data = Path(world.store.settings.data)
     return {
-        "rows": await everything(world.store),
+        "rows": await all_rows(world.store),
         "files": [
             name
             for name in files(data, but=folders.FOLDER)

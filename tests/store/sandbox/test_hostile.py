@@ -83,14 +83,14 @@ async def test_cookies_do_not_pass_in_either_direction(world: World, front: Sand
     token = await world.person("owner@north.example", north="owner")
     cookies = {"Cookie": f"css_session={token}; __Host-session={token}; countersign={token}"}
 
-    refused = await world.http.post("/sandbox/api/v1/products", headers=cookies, json=PRODUCT)
+    refused_response = await world.http.post("/sandbox/api/v1/products", headers=cookies, json=PRODUCT)
     answers = [
         await world.http.request(method, f"/sandbox{path}", headers=cookies)
         for method, path in (("GET", "/api/v1/products"), ("GET", "/openapi.json"), ("GET", "/auth/signin"))
     ]
 
-    assert refused.status_code == 401
-    assert not [answer for answer in (refused, *answers) if "set-cookie" in answer.headers]
+    assert refused_response.status_code == 401
+    assert not [answer for answer in (refused_response, *answers) if "set-cookie" in answer.headers]
 
 
 async def test_content_of_a_data_set_is_never_served_as_a_page(sandbox: SandboxCaller) -> None:
@@ -113,7 +113,7 @@ async def test_no_cache_gives_one_data_sets_answer_to_another(sandbox: SandboxCa
 
 
 async def test_guesses_of_keys_find_nothing_and_count(world: World, front: SandboxRouter) -> None:
-    taken = await SandboxCaller.taken(world, front)
+    taken = await SandboxCaller.create(world, front)
     await taken.call("GET", "/products")
     guesses = [
         taken.key[:-1] + ("x" if taken.key[-1] != "x" else "y"),
@@ -168,7 +168,7 @@ async def test_the_owners_pass_never_leaves_the_server(sandbox: SandboxCaller) -
         assert held not in answer.text
         assert held not in str(answer.headers)
     outside = await sandbox.world.http.get("/api/v1/products", headers={"X-API-Key": held})
-    other = await SandboxCaller.taken(sandbox.world, sandbox.front)
+    other = await SandboxCaller.create(sandbox.world, sandbox.front)
     elsewhere = await other.call("GET", "/products", headers={"Authorization": f"Bearer {held}"})
     assert [outside.status_code, elsewhere.status_code] == [401, 401]
 

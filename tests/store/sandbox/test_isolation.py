@@ -9,7 +9,7 @@ import httpx
 
 from countersign.store.sandbox.router import SandboxRouter
 from tests.conftest import database_url  # noqa: F401
-from tests.contract.scenes import BODIES, BY_KEY, QUERIES, key, staged
+from tests.contract.scenes import BODIES, BY_KEY, QUERIES, create_scene, key
 from tests.store.sandbox.data import PRODUCT, SandboxCaller, all_of
 from tests.store.world import World
 
@@ -148,18 +148,18 @@ class DataSide:
 
 def inside_of(taken: SandboxCaller) -> DataSide:
     """Return the side of the data set of a key."""
-    return DataSide(taken.world.http, "/sandbox", {"X-API-Key": taken.key}, taken.everything)
+    return DataSide(taken.world.http, "/sandbox", {"X-API-Key": taken.key}, taken.all_content)
 
 
 async def outside_of(world: World) -> DataSide:
     """Return the side of the service with the owner of an organisation."""
-    scene = await staged(world)
+    scene = await create_scene(world)
     return DataSide(
         world.http, "", {"Authorization": f"Bearer {scene.tokens['owner of north']}"}, lambda: all_of(world)
     )
 
 
-async def written(acting: DataSide, watched: DataSide) -> dict[tuple[str, str], int | str]:
+async def run_every_write(acting: DataSide, watched: DataSide) -> dict[tuple[str, str], int | str]:
     """Run every write on one side, compare the other side before and after, and return the responses."""
     await acting.stock()
     await watched.call("GET", "/api/v1/products")
@@ -177,25 +177,25 @@ async def written(acting: DataSide, watched: DataSide) -> dict[tuple[str, str], 
 
 
 async def test_no_write_in_the_sandbox_is_seen_by_the_service(world: World, front: SandboxRouter) -> None:
-    inside, outside = inside_of(await SandboxCaller.taken(world, front)), await outside_of(world)
+    inside, outside = inside_of(await SandboxCaller.create(world, front)), await outside_of(world)
 
-    answered = await written(inside, outside)
+    answered = await run_every_write(inside, outside)
 
     assert not {name: status for name, status in answered.items() if status != WRITES[name]}
 
 
 async def test_no_write_to_the_service_is_seen_in_the_sandbox(world: World, front: SandboxRouter) -> None:
-    inside, outside = inside_of(await SandboxCaller.taken(world, front)), await outside_of(world)
+    inside, outside = inside_of(await SandboxCaller.create(world, front)), await outside_of(world)
 
-    answered = await written(outside, inside)
+    answered = await run_every_write(outside, inside)
 
     assert sum(status in (200, 201, 204) for status in answered.values()) > 10
 
 
 async def test_one_key_does_not_see_the_changes_of_another_key(world: World, front: SandboxRouter) -> None:
-    first, second = await SandboxCaller.taken(world, front), await SandboxCaller.taken(world, front, "agent")
+    first, second = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front, "agent")
 
-    answered = await written(inside_of(first), inside_of(second))
+    answered = await run_every_write(inside_of(first), inside_of(second))
 
     assert not {name: status for name, status in answered.items() if status != WRITES[name]}
 

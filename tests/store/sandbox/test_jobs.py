@@ -46,7 +46,7 @@ async def uploaded(sandbox: SandboxCaller) -> str:
     return artifact_id
 
 
-async def ended(sandbox: SandboxCaller, kind: str, artifact_id: str) -> dict[str, Any]:
+async def wait_for_job(sandbox: SandboxCaller, kind: str, artifact_id: str) -> dict[str, Any]:
     """Return the job of this type after it has ended."""
     payload = {"type": kind, "payload": {"artifact_id": artifact_id}}
     asked = await sandbox.call("POST", "/jobs", json=payload, headers={"Prefer": "wait=30"})
@@ -63,8 +63,8 @@ async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: S
     before = await all_of(sandbox.world)
     artifact_id = await uploaded(sandbox)
 
-    processed = await ended(sandbox, "build.process", artifact_id)
-    verified = await ended(sandbox, "artifact.verify", artifact_id)
+    processed = await wait_for_job(sandbox, "build.process", artifact_id)
+    verified = await wait_for_job(sandbox, "artifact.verify", artifact_id)
     published = await sandbox.call("POST", "/products/made/releases/1.0.0/publish")
     manifest = await sandbox.call("GET", "/products/made/releases/1.0.0/manifest", params={"platform": "linux"})
     got = await sandbox.call("GET", f"/artifacts/{artifact_id}")
@@ -80,11 +80,11 @@ async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: S
 
 
 async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, front: SandboxRouter) -> None:
-    owners = [await SandboxCaller.taken(world, front) for _ in range(3)]
+    owners = [await SandboxCaller.create(world, front) for _ in range(3)]
     artifacts = [await uploaded(each) for each in owners]
 
     jobs = await asyncio.gather(
-        *(ended(each, "archive.extract", of) for each, of in zip(owners, artifacts, strict=True))
+        *(wait_for_job(each, "archive.extract", of) for each, of in zip(owners, artifacts, strict=True))
     )
 
     assert [job["status"] for job in jobs] == ["completed"] * 3
@@ -99,7 +99,7 @@ async def test_blobs_of_the_demonstration_can_be_read_and_verified(sandbox: Sand
         pieces = [piece async for piece in found.store.blobs.read(row[0], 0, row[1])]
         await found.store.blobs.delete(row[0])
         left = await found.store.blobs.size(row[0])
-    other = await SandboxCaller.taken(sandbox.world, sandbox.front)
+    other = await SandboxCaller.create(sandbox.world, sandbox.front)
     await other.call("GET", "/products")
     async with other.front.data_sets.used(other.name) as found:
         seen = await found.store.blobs.size(row[0])

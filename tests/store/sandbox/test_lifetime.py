@@ -39,7 +39,7 @@ async def other(world: World, front: SandboxRouter) -> AsyncIterator[SandboxRout
     await made.close()
 
 
-async def through(
+async def send_through(
     front: SandboxRouter, taken: SandboxCaller, method: str, path: str, **options: object
 ) -> httpx.Response:
     """Send a request with the key through another worker."""
@@ -49,7 +49,7 @@ async def through(
         return await client.request(method, f"/sandbox/api/v1{path}", headers=headers, **options)
 
 
-async def sent(front: SandboxRouter, path: str, content: bytes) -> httpx.Response:
+async def upload_through(front: SandboxRouter, path: str, content: bytes) -> httpx.Response:
     """Upload a file to its address through another worker."""
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
@@ -59,8 +59,8 @@ async def sent(front: SandboxRouter, path: str, content: bytes) -> httpx.Respons
 async def test_workers_of_a_server_share_a_data_set(sandbox: SandboxCaller, other: SandboxRouter) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
 
-    assert (await through(other, sandbox, "GET", "/products/made")).status_code == 200
-    await through(other, sandbox, "POST", "/products", json={**PRODUCT, "slug": "second"})
+    assert (await send_through(other, sandbox, "GET", "/products/made")).status_code == 200
+    await send_through(other, sandbox, "POST", "/products", json={**PRODUCT, "slug": "second"})
     assert (await sandbox.call("GET", "/products/second")).status_code == 200
 
 
@@ -93,7 +93,7 @@ async def test_a_data_set_that_is_open_anywhere_is_never_removed(
     sandbox: SandboxCaller, other: SandboxRouter, world: World
 ) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
-    await through(other, sandbox, "GET", "/products")
+    await send_through(other, sandbox, "GET", "/products")
     await sandbox.front.data_sets.close_unused(0)
 
     with clock.fixed(clock.later(clock.now(), seconds=2 * HOUR_S)):
@@ -130,9 +130,9 @@ async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_wors
     try:
         for number in range(30):
             for front in (sandbox.front, other):
-                made = await through(front, sandbox, "POST", "/products", json={**PRODUCT, "slug": f"s{number}"})
+                made = await send_through(front, sandbox, "POST", "/products", json={**PRODUCT, "slug": f"s{number}"})
                 assert made.status_code in (201, 409), made.text
-                seen = await through(front, sandbox, "GET", f"/products/s{number}")
+                seen = await send_through(front, sandbox, "GET", f"/products/s{number}")
                 assert seen.status_code == 200
             await sandbox.front.data_sets.close_unused(0)
             await other.data_sets.close_unused(0)
@@ -146,16 +146,16 @@ async def test_beyond_the_bound_a_newcomer_waits_until_one_is_idle(
     world: World, front: SandboxRouter, original_folder: Path
 ) -> None:
     few = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=2)))
-    first, second, third = [await SandboxCaller.taken(world, few) for _ in range(3)]
-    await through(few, first, "POST", "/products", json=PRODUCT)
-    await through(few, second, "GET", "/products")
+    first, second, third = [await SandboxCaller.create(world, few) for _ in range(3)]
+    await send_through(few, first, "POST", "/products", json=PRODUCT)
+    await send_through(few, second, "GET", "/products")
 
-    refused = await through(few, third, "GET", "/products")
-    known = await through(few, first, "GET", "/products/made")
+    refused = await send_through(few, third, "GET", "/products")
+    known = await send_through(few, first, "GET", "/products/made")
     await few.data_sets.close_unused(0)
     with clock.fixed(clock.later(clock.now(), seconds=folders.SPARED_S + 1)):
-        await through(few, second, "GET", "/products")
-        admitted = await through(few, third, "GET", "/products")
+        await send_through(few, second, "GET", "/products")
+        admitted = await send_through(few, third, "GET", "/products")
         await few.close()
 
     assert (refused.status_code, refused.json()["code"]) == (503, "sandboxes_full")
@@ -168,10 +168,10 @@ async def test_beyond_the_bound_a_newcomer_waits_until_one_is_idle(
 
 async def test_a_sandbox_that_is_switched_off_says_so(world: World, front: SandboxRouter) -> None:
     off = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=0)))
-    taken = await SandboxCaller.taken(world, off)
+    taken = await SandboxCaller.create(world, off)
 
-    assert (await through(off, taken, "GET", "/products")).status_code == 503
-    assert (await through(off, taken, "GET", "/health")).status_code == 503
+    assert (await send_through(off, taken, "GET", "/products")).status_code == 503
+    assert (await send_through(off, taken, "GET", "/health")).status_code == 503
     await off.close()
 
 
@@ -183,33 +183,33 @@ async def test_a_start_removes_what_a_killed_server_left(sandbox: SandboxCaller,
     (parent / "gone-half" / "blobs").mkdir(parents=True)
 
     async with distribution.maintained(world.store):
-        left = sorted(path.name for path in parent.iterdir())
+        left_names = sorted(path.name for path in parent.iterdir())
 
-    assert left == ["lock", f"template-{TEMPLATE.name}"]
+    assert left_names == ["lock", f"template-{TEMPLATE.name}"]
     assert (await sandbox.call("GET", "/products/aurora-freight")).status_code == 200
 
 
 async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: SandboxRouter) -> None:
     small = replace(world.store.settings, sandbox_mib=20)
     bounded = distribution.create(replace(world.store, settings=small))
-    taken = await SandboxCaller.taken(world, bounded)
-    await through(bounded, taken, "POST", "/products", json=PRODUCT)
-    await through(bounded, taken, "POST", "/products/made/releases", json={"version": "1.0.0", "channel": "beta"})
+    taken = await SandboxCaller.create(world, bounded)
+    await send_through(bounded, taken, "POST", "/products", json=PRODUCT)
+    await send_through(bounded, taken, "POST", "/products/made/releases", json={"version": "1.0.0", "channel": "beta"})
     answers = []
     for number in range(12):
         content = number.to_bytes(1) * (1 << 20)
         body = {"filename": f"{number}.bin", "size": len(content)}
-        said = await through(bounded, taken, "POST", "/products/made/releases/1.0.0/artifacts", json=body)
+        said = await send_through(bounded, taken, "POST", "/products/made/releases/1.0.0/artifacts", json=body)
         path = said.json()["upload_url"].removeprefix(ROOT_URL)
-        answers.append(await sent(bounded, path, content))
+        answers.append(await upload_through(bounded, path, content))
     rows = [
-        await through(
+        await send_through(
             bounded, taken, "POST", "/products", json={**PRODUCT, "slug": f"s{n}", "description": "x" * 20_000}
         )
         for n in range(200)
     ]
     size = sum(path.stat().st_size for path in taken.folder.rglob("*") if path.is_file() and "wal" not in path.name)
-    read = await through(bounded, taken, "GET", "/products/made")
+    read = await send_through(bounded, taken, "GET", "/products/made")
     await bounded.close()
 
     assert {answer.status_code for answer in answers} == {201, 507}
@@ -248,9 +248,9 @@ async def test_the_processes_of_a_server_make_one_data_set_of_one_key(tmp_path: 
                 return (await client.post(address, json={**PRODUCT, "slug": f"s{number}"})).status_code
 
         statuses = await asyncio.gather(*(made(number) for number in range(24)))
-        seen = {httpx.get(f"{address}/s{number}", headers=headers).status_code for number in range(24)}
+        seen_statuses = {httpx.get(f"{address}/s{number}", headers=headers).status_code for number in range(24)}
         active = httpx.get(f"{running.url}/sandbox/api/v1/telemetry").json()["active_agents"]
 
     assert set(statuses) == {201}
-    assert seen == {200}
+    assert seen_statuses == {200}
     assert active == 1

@@ -42,7 +42,7 @@ class ComparedCall(msgspec.Struct):
     options: dict[str, Any]
 
 
-def asked(chance: random.Random) -> ComparedCall:
+def random_call(chance: random.Random) -> ComparedCall:
     """Return a random call, which is usually valid. Otherwise its path, parameters, body or headers contain an
     error."""
     route = chance.choice(COMPARED)
@@ -86,7 +86,7 @@ def body_of(route: Route[Store], chance: random.Random) -> Any:
     return {**body, name: chance.choice(list(wrong_values(members[name])))}
 
 
-def told(answer: httpx.Response) -> Any:
+def comparable_response(answer: httpx.Response) -> Any:
     """Return what must be equal on both sides: the status, and the body without random names."""
     kind = answer.headers.get("content-type", "").partition(";")[0]
     if kind not in ("application/json", "application/problem+json"):
@@ -116,7 +116,7 @@ async def test_random_calls_are_answered_alike_inside_and_outside(
     await clear(world)
     assert await demo.seed(world.store)
     token = await owner_outside(world)
-    sandbox = await SandboxCaller.taken(world, front)
+    sandbox = await SandboxCaller.create(world, front)
     chance = random.Random(8)
     outside = {"owner": {"X-API-Key": token}, "forged": {"Authorization": "Bearer eyJ.e30."}}
     inside = {
@@ -127,16 +127,21 @@ async def test_random_calls_are_answered_alike_inside_and_outside(
     now = clock.now()
 
     for number in range(CALLS_FULL if is_full else CALLS):
-        call = asked(chance)
+        call = random_call(chance)
         headers = call.options.pop("headers")
         with clock.fixed(clock.later(now, seconds=number)):
             real = await world.http.request(
                 call.method, f"/api/v1{call.path}", headers={**headers, **outside[call.caller]}, **call.options
             )
-            tried = await world.http.request(
+            tried_response = await world.http.request(
                 call.method, f"/sandbox/api/v1{call.path}", headers={**headers, **inside[call.caller]}, **call.options
             )
-        assert told(tried) == told(real), (number, call, tried.text, real.text)
+        assert comparable_response(tried_response) == comparable_response(real), (
+            number,
+            call,
+            tried_response.text,
+            real.text,
+        )
         statuses[real.status_code] += 1
 
     assert not [status for status in statuses if status >= 500]
@@ -157,7 +162,12 @@ async def test_calls_without_a_key_are_answered_alike(world: World) -> None:
     chance = random.Random(9)
 
     for number in range(CALLS // 4):
-        call = asked(chance)
+        call = random_call(chance)
         real = await world.http.request(call.method, f"/api/v1{call.path}", **call.options)
-        tried = await world.http.request(call.method, f"/sandbox/api/v1{call.path}", **call.options)
-        assert told(tried) == told(real), (number, call, tried.text, real.text)
+        tried_response = await world.http.request(call.method, f"/sandbox/api/v1{call.path}", **call.options)
+        assert comparable_response(tried_response) == comparable_response(real), (
+            number,
+            call,
+            tried_response.text,
+            real.text,
+        )

@@ -34,7 +34,7 @@ async def test_the_sandbox_shows_what_it_is_at_both_places(world: World, place: 
 
 @pytest.mark.parametrize("tier", ["community", "sandbox", "agent"])
 async def test_any_key_may_ask_what_the_sandbox_is(world: World, front: SandboxRouter, tier: str) -> None:
-    taken = await SandboxCaller.taken(world, front, tier)
+    taken = await SandboxCaller.create(world, front, tier)
 
     for place in OWN:
         for path in ("", "/api/v1/health", "/api/v1/telemetry"):
@@ -46,7 +46,7 @@ async def test_active_agents_are_the_callers_of_the_last_quarter_of_an_hour(worl
     async def active() -> int:
         return (await world.http.get("/sandbox/api/v1/telemetry")).json()["active_agents"]
 
-    first, second = await SandboxCaller.taken(world, front), await SandboxCaller.taken(world, front, "agent")
+    first, second = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front, "agent")
     for _ in range(3):
         await first.call("GET", "/products")
     await second.call("GET", "/products")
@@ -61,7 +61,7 @@ async def test_active_agents_are_the_callers_of_the_last_quarter_of_an_hour(worl
 async def test_a_key_is_the_owner_of_an_organisation_among_the_demonstration(
     world: World, front: SandboxRouter, tier: str
 ) -> None:
-    taken = await SandboxCaller.taken(world, front, tier)
+    taken = await SandboxCaller.create(world, front, tier)
 
     made = await taken.call("POST", "/products", json=PRODUCT)
     me = await taken.call("GET", "/auth/me", headers={})
@@ -76,12 +76,12 @@ async def test_a_key_is_the_owner_of_an_organisation_among_the_demonstration(
 
 
 async def test_without_a_key_a_write_is_shown_where_to_get_one(world: World) -> None:
-    read = await world.http.get("/sandbox/api/v1/products")
-    refused = await world.http.post("/sandbox/api/v1/products", json=PRODUCT)
+    read_response = await world.http.get("/sandbox/api/v1/products")
+    refused_response = await world.http.post("/sandbox/api/v1/products", json=PRODUCT)
 
-    assert len(read.json()["items"]) == 20
-    assert (refused.status_code, refused.json()["code"]) == (401, "invalid_token")
-    assert "http://127.0.0.1:8480/api/keys?tier=sandbox" in refused.json()["resolution"]
+    assert len(read_response.json()["items"]) == 20
+    assert (refused_response.status_code, refused_response.json()["code"]) == (401, "invalid_token")
+    assert "http://127.0.0.1:8480/api/keys?tier=sandbox" in refused_response.json()["resolution"]
 
 
 async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: SandboxCaller) -> None:
@@ -113,17 +113,17 @@ async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: 
 
 async def test_the_sandbox_describes_itself_with_its_own_addresses(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
-    described = await http.get("/sandbox/openapi.json")
+    described_response = await http.get("/sandbox/openapi.json")
     refused = await sandbox.world.http.get("/sandbox/api/v1/library")
     metadata = refused.headers["www-authenticate"].partition('resource_metadata="')[2].partition('"')[0]
 
-    assert described.json()["servers"] == [{"url": "http://127.0.0.1:8480/sandbox"}]
+    assert described_response.json()["servers"] == [{"url": "http://127.0.0.1:8480/sandbox"}]
     assert metadata == "http://127.0.0.1:8480/sandbox/.well-known/oauth-protected-resource"
     assert (await http.get(metadata)).json()["resource"].startswith("http://127.0.0.1:8480/sandbox")
 
 
 async def test_two_keys_and_an_address_see_nothing_of_each_other(world: World, front: SandboxRouter) -> None:
-    first, second = await SandboxCaller.taken(world, front), await SandboxCaller.taken(world, front, "agent")
+    first, second = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front, "agent")
 
     await first.call("POST", "/products", json={**PRODUCT, "slug": "of-first", "status": "public"})
     await second.call("POST", "/products", json={**PRODUCT, "slug": "of-second", "status": "public"})
@@ -148,8 +148,8 @@ async def test_addresses_without_a_key_have_a_data_set_each(world: World, front:
     answers = [await register(address) for address in ("10.0.0.1", "10.0.0.2", "10.0.0.1")]
 
     assert {answer.status_code for answer in answers} == {200}
-    made = [each.name for each in folders_of(world) if each.name.startswith("a")]
-    assert len(made) == 2
+    names = [each.name for each in folders_of(world) if each.name.startswith("a")]
+    assert len(names) == 2
 
 
 def folders_of(world: World) -> list[Path]:
@@ -171,12 +171,12 @@ async def test_a_token_issued_inside_works_inside_alone(sandbox: SandboxCaller) 
 
     made = await sandbox.call("POST", "/products", headers=bearer, json=PRODUCT)
     too_much = await sandbox.call("GET", "/library", headers=bearer)
-    alone = await http.get("/sandbox/api/v1/products", headers=bearer)
+    single_response = await http.get("/sandbox/api/v1/products", headers=bearer)
     outside = await http.get("/api/v1/products", headers=bearer)
 
     assert made.status_code == 201
     assert too_much.status_code == 403
-    assert [alone.status_code, outside.status_code] == [401, 401]
+    assert [single_response.status_code, outside.status_code] == [401, 401]
 
 
 async def test_a_token_of_an_anonymous_data_set_works_without_a_key(world: World) -> None:
@@ -184,14 +184,16 @@ async def test_a_token_of_an_anonymous_data_set_works_without_a_key(world: World
     basic = ("demo-publisher", "demo-publisher-secret")
     token = (await world.http.post("/sandbox/api/v1/auth/token", data=form, auth=basic)).json()["access_token"]
 
-    made = await world.http.post("/sandbox/api/v1/products", headers={"Authorization": f"Bearer {token}"}, json=PRODUCT)
+    created_response = await world.http.post(
+        "/sandbox/api/v1/products", headers={"Authorization": f"Bearer {token}"}, json=PRODUCT
+    )
 
-    assert made.status_code == 201, made.text
+    assert created_response.status_code == 201, created_response.text
 
 
 async def test_credentials_of_the_service_are_not_valid_in_the_sandbox(world: World, front: SandboxRouter) -> None:
     token = await world.person("owner@north.example", north="owner")
-    community = await SandboxCaller.taken(world, front, "community")
+    community = await SandboxCaller.create(world, front, "community")
 
     person = await world.http.get("/sandbox/api/v1/products", headers={"Authorization": f"Bearer {token}"})
     key = await community.call("GET", "/products")
@@ -203,8 +205,8 @@ async def test_credentials_of_the_service_are_not_valid_in_the_sandbox(world: Wo
 
 
 async def test_a_key_issued_inside_opens_nothing_outside(sandbox: SandboxCaller) -> None:
-    inside = (await sandbox.call("GET", "/api/keys", params={"tier": "agent"})).json()["api_key"]
-    headers = {"X-API-Key": inside}
+    inside_api_key = (await sandbox.call("GET", "/api/keys", params={"tier": "agent"})).json()["api_key"]
+    headers = {"X-API-Key": inside_api_key}
 
     for path in ("/api/v1/products", "/sandbox/api/v1/products", "/sandbox"):
         assert (await sandbox.world.http.get(path, headers=headers)).status_code == 401, path
@@ -223,7 +225,7 @@ async def test_emails_written_in_the_sandbox_are_not_sent(sandbox: SandboxCaller
 
 
 async def test_many_at_once_open_each_data_set_once(world: World, front: SandboxRouter) -> None:
-    owners = [await SandboxCaller.taken(world, front) for _ in range(6)]
+    owners = [await SandboxCaller.create(world, front) for _ in range(6)]
 
     answers = await asyncio.gather(
         *(each.call("POST", "/products", json={**PRODUCT, "slug": f"s{n}"}) for n in range(10) for each in owners)
@@ -238,7 +240,7 @@ async def test_many_at_once_open_each_data_set_once(world: World, front: Sandbox
 
 
 async def test_more_than_a_process_keeps_open_are_served_all_the_same(world: World, front: SandboxRouter) -> None:
-    owners = [await SandboxCaller.taken(world, front) for _ in range(20)]
+    owners = [await SandboxCaller.create(world, front) for _ in range(20)]
     for number, each in enumerate(owners):
         assert (await each.call("POST", "/products", json={**PRODUCT, "slug": f"s{number}"})).status_code == 201
 
@@ -309,9 +311,9 @@ async def test_an_altered_upload_address_reaches_no_data_set(
     address = await announced(sandbox, 3)
     root, _, rest = address.removeprefix("http://127.0.0.1:8480/sandbox/").partition("/")
     name, _, signature = root.partition(".")
-    other = await SandboxCaller.taken(world, front)
+    other = await SandboxCaller.create(world, front)
     for altered in (f"{other.name}.{signature}", f"{name}.{'0' * 32}", f"{name}.", name, f"{name}.{signature[:-2]}"):
-        sent = await world.http.put(f"/sandbox/{altered}/{rest}", content=b"abc")
-        assert sent.status_code == 404, altered
+        sent_response = await world.http.put(f"/sandbox/{altered}/{rest}", content=b"abc")
+        assert sent_response.status_code == 404, altered
 
     assert not other.folder.exists()

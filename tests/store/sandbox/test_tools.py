@@ -20,7 +20,7 @@ async def spoken(sandbox: SandboxCaller, message: dict[str, Any], place: str = P
 
 
 async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: World, front: SandboxRouter) -> None:
-    first, second = await SandboxCaller.taken(world, front), await SandboxCaller.taken(world, front)
+    first, second = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front)
     before = await all_of(world)
 
     made = await spoken(first, tool("run_batch", operations=[{"method": "POST", "path": "/products", "body": PRODUCT}]))
@@ -34,10 +34,10 @@ async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: 
 
 async def test_the_owner_is_listed_every_tool_but_those_about_the_sandbox(sandbox: SandboxCaller) -> None:
     outside = {each["name"] for each in (await spoken_outside(sandbox, request("tools/list")))["tools"]}
-    inside = {each["name"] for each in (await spoken(sandbox, request("tools/list")))["tools"]}
+    inside_names = {each["name"] for each in (await spoken(sandbox, request("tools/list")))["tools"]}
 
-    assert {"create_job", "redeem_code", "get_library"} <= inside
-    assert {name for name in outside | inside if "sandbox" in name} == outside - inside
+    assert {"create_job", "redeem_code", "get_library"} <= inside_names
+    assert {name for name in outside | inside_names if "sandbox" in name} == outside - inside_names
     unknown = await sandbox.world.http.post(PLACE, json=tool("get_sandbox"), headers={"X-API-Key": sandbox.key})
     assert unknown.json()["error"]["message"] == "Unknown tool: get_sandbox"
 
@@ -49,21 +49,21 @@ async def spoken_outside(sandbox: SandboxCaller, message: dict[str, Any]) -> dic
 
 
 async def test_the_handshake_says_that_the_data_is_for_tests_and_where_keys_are(sandbox: SandboxCaller) -> None:
-    inside = (await spoken(sandbox, initialize("2025-11-25")))["instructions"]
+    inside_instructions = (await spoken(sandbox, initialize("2025-11-25")))["instructions"]
     outside = (await spoken_outside(sandbox, initialize("2025-11-25")))["instructions"]
 
-    assert "separate test data set" in inside
-    assert "http://127.0.0.1:8480/api/keys?tier=sandbox" in inside
+    assert "separate test data set" in inside_instructions
+    assert "http://127.0.0.1:8480/api/keys?tier=sandbox" in inside_instructions
     assert "sandbox" not in outside.lower()
 
 
 async def test_without_a_key_a_tool_that_needs_one_is_challenged_with_the_way_to_a_key(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
-    read = await http.post(PLACE, json=tool("list_products", limit=1))
-    refused = await http.post(PLACE, json=tool("get_library"))
+    read_response = await http.post(PLACE, json=tool("list_products", limit=1))
+    refused_response = await http.post(PLACE, json=tool("get_library"))
 
-    assert read.json()["result"]["isError"] is False
-    assert refused.status_code == 401
-    assert "/api/keys?tier=sandbox" in refused.json()["resolution"]
-    metadata = refused.headers["www-authenticate"].partition('resource_metadata="')[2].partition('"')[0]
+    assert read_response.json()["result"]["isError"] is False
+    assert refused_response.status_code == 401
+    assert "/api/keys?tier=sandbox" in refused_response.json()["resolution"]
+    metadata = refused_response.headers["www-authenticate"].partition('resource_metadata="')[2].partition('"')[0]
     assert (await http.get(metadata)).json()["resource"] == "http://127.0.0.1:8480/sandbox/mcp"

@@ -11,9 +11,9 @@ from tests.store.world import World
 async def test_all_who_ask_at_once_get_the_same_first_key(store: Store, world: World) -> None:
     org = await world.org("east")
 
-    found = await asyncio.gather(*(signing_keys.ensure_key(store, org) for _ in range(8)))
+    results = await asyncio.gather(*(signing_keys.ensure_key(store, org) for _ in range(8)))
 
-    assert len({key.public.keyid for key in found}) == 1
+    assert len({key.public.keyid for key in results}) == 1
 
 
 async def test_a_private_key_is_always_encrypted_in_the_database(store: Store, world: World) -> None:
@@ -31,8 +31,8 @@ async def test_a_rotation_is_named_by_the_key_before_it(world: World) -> None:
     first = (await world.call("POST", "/org/signing-keys", token)).json()
     second = (await world.call("POST", "/org/signing-keys", token)).json()
 
-    listed = (await world.call("GET", "/org/signing-keys", token)).json()
-    assert listed == [first, second]
+    listed_body = (await world.call("GET", "/org/signing-keys", token)).json()
+    assert listed_body == [first, second]
     row = await world.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
     assert row is not None
     chain, rotations = await signing_keys.chain(world.store.database, row[0])

@@ -223,10 +223,10 @@ async def test_statistics_are_for_those_who_run_the_organisation(world: World, o
     path = "/org/stats?org=north"
     refused = [await world.call("GET", path, token) for token in (publisher, viewer, stranger, narrow)]
     in_session = [await session_token(world, f"{name}@north.example") for name in ("owner", "p", "v")]
-    seen = [(await world.call("GET", path, token)).status_code for token in in_session]
+    statuses = [(await world.call("GET", path, token)).status_code for token in in_session]
 
     assert [each.status_code for each in allowed] == [200, 200]
-    assert seen == [200, 200, 403]
+    assert statuses == [200, 200, 403]
     assert allowed[0].headers["cache-control"] == "private, no-store"
     assert [(each.status_code, each.json()["code"]) for each in refused] == [(403, "insufficient_scope")] * 4
     assert (await world.call("GET", "/org/stats")).status_code == 401

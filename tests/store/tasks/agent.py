@@ -84,7 +84,7 @@ class OverviewAgent:
         headers = {**self.headers, **options.pop("headers", {})}
         return await self.http.request(method, urljoin(self.root + "/", address), headers=headers, **options)
 
-    async def do(self, operation: DescribedOperation, *path: str, **options: Any) -> httpx.Response:
+    async def run_operation(self, operation: DescribedOperation, *path: str, **options: Any) -> httpx.Response:
         """Run the operation with these values for its path parameters."""
         address = operation.address
         for value in path:
@@ -109,10 +109,10 @@ class OverviewAgent:
 
     def recipe(self, words: str) -> str:
         """Return the recipe of the overview whose title contains these words, and the addresses at its beginning."""
-        found = re.search(r"^\d\. [^\n]*" + words + r"[^\n]*\n```sh\n(.*?)```", self.overview, re.MULTILINE | re.DOTALL)
-        assert found is not None, words
+        match = re.search(r"^\d\. [^\n]*" + words + r"[^\n]*\n```sh\n(.*?)```", self.overview, re.MULTILINE | re.DOTALL)
+        assert match is not None, words
         names = dict(re.findall(r"\b([RB])=([^;\n]+)", self.overview))
-        text = found[1].replace("$B", names["B"]).replace("$R", names["R"])
+        text = match[1].replace("$B", names["B"]).replace("$R", names["R"])
         return re.sub(r"\$\w/", names["R"] + "/", text)
 
     async def key(self, tier: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ async def test_1_it_finds_a_linux_tool_with_a_recent_beta(agent: OverviewAgent) 
     await agent.begin()
     listing = (await agent.section("catalog")).operation("GET", "list products")
     asked = {listing.parameter(value): value for value in ("linux", "tool", "beta")}
-    found = await agent.do(listing, params={**asked, listing.parameter_of_form("date"): "2026-01-01"})
+    found = await agent.run_operation(listing, params={**asked, listing.parameter_of_form("date"): "2026-01-01"})
 
     tool = found.json()["items"][0]
     assert (tool["kind"], "linux" in tool["platforms"]) == ("tool", True)
@@ -37,7 +37,7 @@ async def test_1_it_finds_a_linux_tool_with_a_recent_beta(agent: OverviewAgent) 
     assert releases[0]["published_at"] >= "2026-01-01"
 
 
-async def published(agent: OverviewAgent) -> dict[str, Any]:
+async def publish_file(agent: OverviewAgent) -> dict[str, Any]:
     """Publish a file in the sandbox, and return what the sandbox reports about it."""
     await agent.begin()
     agent.headers = await agent.key("sandbox")
@@ -50,18 +50,18 @@ async def published(agent: OverviewAgent) -> dict[str, Any]:
     publish = publishing.operation("POST", "publish a draft", below=below)
     announce = builds.operation("POST", "announce a file", below=below)
 
-    product = (await agent.do(create, json={**create.example, "status": "draft"})).json()
-    release = (await agent.do(draft, product["id"], json=draft.example)).json()
+    product = (await agent.run_operation(create, json={**create.example, "status": "draft"})).json()
+    release = (await agent.run_operation(draft, product["id"], json=draft.example)).json()
     process = jobs.operation("POST", "in the background", below=below)
     follow = jobs.operation("GET", "follow a job", below=below)
     body = {**announce.example, "filename": "hello.sh", "size": len(FILE), "sha256": hashlib.sha256(FILE).hexdigest()}
-    announced = (await agent.do(announce, product["id"], release["version"], json=body)).json()
-    whole = await agent.send("PUT", announced["upload_url"], content=FILE)
+    announced_body = (await agent.run_operation(announce, product["id"], release["version"], json=body)).json()
+    whole = await agent.send("PUT", announced_body["upload_url"], content=FILE)
     kind = re.search(r'jobs [^\n]*"type": "([^"]+)"', agent.recipe("sandbox"))
     assert kind is not None
-    job = await agent.do(process, json={"type": kind[1], "payload": {"artifact_id": whole.json()["id"]}})
-    await agent.do(follow, job.json()["job_id"])
-    done = await agent.do(publish, product["id"], release["version"])
+    job = await agent.run_operation(process, json={"type": kind[1], "payload": {"artifact_id": whole.json()["id"]}})
+    await agent.run_operation(follow, job.json()["job_id"])
+    done = await agent.run_operation(publish, product["id"], release["version"])
 
     assert done.status_code == 200, done.text
     assert done.json()["published_at"]
@@ -69,7 +69,7 @@ async def published(agent: OverviewAgent) -> dict[str, Any]:
 
 
 async def test_2_it_creates_uploads_and_publishes_in_the_sandbox(agent: OverviewAgent, demo_world: World) -> None:
-    artifact = await published(agent)
+    artifact = await publish_file(agent)
 
     assert (artifact["size"], artifact["status"]) == (len(FILE), "ready")
     assert len(agent.requests) <= 13
@@ -84,7 +84,7 @@ async def test_3_it_reads_five_things_in_one_batch(agent: OverviewAgent) -> None
     slugs = ("aurora-freight", "awl", "brightwater-rally")  # from the agent's person
     reads += [{"method": "GET", "path": f"/products/{slug}"} for slug in slugs]
     batch = section.operation("POST", "run several operations")
-    answer = await agent.do(batch, json={**batch.example, "operations": reads})
+    answer = await agent.run_operation(batch, json={**batch.example, "operations": reads})
 
     assert [each["status"] for each in answer.json()["results"]] == [200] * 5
     assert len(agent.requests) <= 4
@@ -123,11 +123,11 @@ async def test_4_it_is_claimed_and_redeems_within_five_requests_of_a_bare_401(
     await agent.begin()
     redeem = (await agent.section("redeem")).operation("POST", "redeem a code")
     body = {**redeem.example, "code": demo.LICENCE_CODES[0]}
-    refused = await agent.do(redeem, json=body)
+    refused = await agent.run_operation(redeem, json=body)
     before = len(agent.requests)
 
     await let_in(agent, pat, refused)
-    redeemed = await agent.do(redeem, json=body)
+    redeemed = await agent.run_operation(redeem, json=body)
 
     assert refused.status_code == 401
     assert (redeemed.status_code, redeemed.json()["success"]) == (200, True)
@@ -141,9 +141,9 @@ async def test_5_it_downloads_a_file_and_checks_it(agent: OverviewAgent) -> None
     assert listing is not None
     product = (await agent.send("GET", listing[1])).json()["items"][0]
     releases = (await agent.section("catalog")).operation("GET", "list a product", "published releases")
-    artifact = (await agent.do(releases, product["slug"])).json()[0]["artifacts"][0]
+    artifact = (await agent.run_operation(releases, product["slug"])).json()[0]["artifacts"][0]
     download = (await agent.section("builds")).operation("GET", "download a file")
-    answer = await agent.do(download, artifact["id"])
+    answer = await agent.run_operation(download, artifact["id"])
 
     digest = hashlib.sha256(answer.content)
     assert (digest.hexdigest(), len(answer.content)) == (artifact["sha256"], artifact["size"])
@@ -152,15 +152,15 @@ async def test_5_it_downloads_a_file_and_checks_it(agent: OverviewAgent) -> None
 
 
 async def test_6_it_watches_a_job(agent: OverviewAgent) -> None:
-    artifact = await published(agent)
+    artifact = await publish_file(agent)
     agent.requests.clear()
 
     section = await agent.section("jobs")
     start = section.operation("POST", "in the background", below=artifact["below"])
     follow = section.operation("GET", "follow a job", below=artifact["below"])
     body = {**start.example, "payload": {name: artifact["id"] for name in start.example["payload"]}}
-    begun = await agent.do(start, json=body, headers={start.header("respond-async"): "respond-async"})
-    events_seen = (await agent.do(follow, begun.json()["job_id"])).text
+    begun = await agent.run_operation(start, json=body, headers={start.header("respond-async"): "respond-async"})
+    events_seen = (await agent.run_operation(follow, begun.json()["job_id"])).text
     ended = await agent.send("GET", begun.headers["location"])
 
     assert begun.status_code == 202
@@ -191,21 +191,21 @@ async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: Overview
         token = (await agent.send("POST", section.token_address, data=form)).json()
         agent.headers = {"Authorization": f"{token['token_type']} {token['access_token']}"}
         subscribe = section.operation("POST", "address that receives events")
-        made = (await agent.do(subscribe, json={**subscribe.example, "url": receiver.url})).json()
-        pinged = await agent.do(section.operation("POST", "to try the receiver"), made["id"])
+        created_body = (await agent.run_operation(subscribe, json={**subscribe.example, "url": receiver.url})).json()
+        pinged = await agent.run_operation(section.operation("POST", "to try the receiver"), created_body["id"])
         lanes = Sender(events.outbox_of(store))
         await lanes.open()
         await lanes.drain()
 
     (message,) = receiver.messages
-    described = section.document["webhooks"][message.event["type"]]["post"]
-    assert all(message.headers[each["name"]] for each in described["parameters"])
-    members = described["requestBody"]["content"]["application/json"]["example"].keys()
+    post = section.document["webhooks"][message.event["type"]]["post"]
+    assert all(message.headers[each["name"]] for each in post["parameters"])
+    members = post["requestBody"]["content"]["application/json"]["example"].keys()
     assert message.event.keys() == members
     assert message.event["id"] == pinged.json()["event_id"] == message.headers["webhook-id"]
-    assert is_signed(message, made["secret"], time.time())
-    assert not is_signed(message._replace(body=message.body + b" "), made["secret"], time.time())
-    assert not is_signed(message, made["secret"], time.time() + 600)
+    assert is_signed(message, created_body["secret"], time.time())
+    assert not is_signed(message._replace(body=message.body + b" "), created_body["secret"], time.time())
+    assert not is_signed(message, created_body["secret"], time.time() + 600)
     assert len(agent.requests) <= 6
 
 
@@ -213,11 +213,11 @@ async def test_8_it_explains_a_403(agent: OverviewAgent, demo_world: World) -> N
     pat = await Visitor.signed_in(demo_world, EMAIL)
     await agent.begin()
     mine = (await agent.section("library")).operation("GET", "entitled")
-    known = await let_in(agent, pat, await agent.do(mine))
+    known = await let_in(agent, pat, await agent.run_operation(mine))
     create = (await agent.section("publishing")).operation("POST", "create a product")
     agent.requests.clear()
 
-    refused = await agent.do(create, json=create.example)
+    refused = await agent.run_operation(create, json=create.example)
     problem = refused.json()
     page = (await agent.send("GET", problem["type"])).json()
 
@@ -243,16 +243,16 @@ async def test_9_it_recovers_from_a_429(demo_world: World) -> None:
         agent = OverviewAgent(http, ROOT_URL)
         await agent.begin()
         listing = (await agent.section("catalog")).operation("GET", "list products")
-        answer = await agent.do(listing)
+        answer = await agent.run_operation(listing)
         while answer.status_code == 200:
-            answer = await agent.do(listing)
+            answer = await agent.run_operation(listing)
         agent.requests.clear()
 
         resolution = re.search(r"GET (\S+), then send its (\w+) as ([\w-]+)", answer.json()["resolution"])
         assert resolution is not None
         # Requests for keys do not count against the quota that is used up.
         key = (await agent.send("GET", resolution[1])).json()[resolution[2]]
-        again = await agent.do(listing, headers={resolution[3]: key})
+        again = await agent.run_operation(listing, headers={resolution[3]: key})
 
     assert answer.status_code == 429
     assert 1 <= int(answer.headers["retry-after"]) <= 60
@@ -265,8 +265,8 @@ async def test_10_it_revokes_itself(agent: OverviewAgent, demo_world: World) -> 
     pat = await Visitor.signed_in(demo_world, EMAIL)
     await agent.begin()
     mine = (await agent.section("library")).operation("GET", "entitled")
-    known = await let_in(agent, pat, await agent.do(mine))
-    assert (await agent.do(mine)).status_code == 200
+    known = await let_in(agent, pat, await agent.run_operation(mine))
+    assert (await agent.run_operation(mine)).status_code == 200
     agent.requests.clear()
 
     place, form = re.findall(r"```http\nPOST (\S+)\n[^\n]*urlencoded\n\n(token=\S+)", known["skill"])[0]
@@ -274,7 +274,7 @@ async def test_10_it_revokes_itself(agent: OverviewAgent, demo_world: World) -> 
     for token in (known["access_token"], known["identity_assertion"]):
         ended = await agent.send("POST", place, content=form.replace("<ACCESS_TOKEN>", token), headers=headers)
         assert (ended.status_code, ended.json()) == (200, {})
-    refused = await agent.do(mine)
+    refused = await agent.run_operation(mine)
 
     assert (refused.status_code, refused.json()["code"]) == (401, "invalid_token")
     assert len(agent.requests) <= 3

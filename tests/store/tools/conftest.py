@@ -14,7 +14,7 @@ from countersign.store import app as distribution
 from tests.records.mcp.desk import McpDesk
 from tests.records.office import Office
 from tests.servers.countersign import MASTER_KEY
-from tests.store.conftest import ROOT_URL, begun
+from tests.store.conftest import ROOT_URL, create_data_directory
 from tests.store.world import World
 
 
@@ -36,7 +36,7 @@ class McpOffice:
         return {"Authorization": f"Bearer {self.tokens[who]}"}
 
 
-async def furnished(world: World) -> McpDesk:
+async def create_client(world: World) -> McpDesk:
     """Create an MCP client in a world with an owner, a customer and a product."""
     counter = McpOffice(world)
     counter.tokens["alice"] = await world.person("alice@north.example", north="owner")
@@ -58,7 +58,7 @@ async def _opened(settings: Settings) -> AsyncIterator[McpDesk]:
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             world = World(store, client)
             await world.org("north")
-            yield await furnished(world)
+            yield await create_client(world)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ async def both(settings: Settings) -> AsyncIterator[McpDesk]:
 def on_sqlite(data: Path, **changes: Any) -> Settings:
     """Return the settings of a store for tests that do not depend on the database."""
     free = {"rate_anonymous": 1_000_000, "rate_person": 1_000_000, "reserve_mib": 0, "master_key": MASTER_KEY}
-    begun(data)
+    create_data_directory(data)
     return replace(Settings(data=str(data)), **{**free, **changes})
 
 

@@ -9,7 +9,7 @@ from countersign import __version__
 from countersign.kernel import clock
 from countersign.kernel.http.routing import MEBIBYTE
 from tests.records.mcp.desk import BOTH, NEW, REVISIONS, McpDesk, initialize, request, tool
-from tests.records.mcp.test_2026 import described, send
+from tests.records.mcp.test_2026 import send, with_meta
 from tests.records.mcp.test_http import (
     MESSAGES,
     PING,
@@ -195,13 +195,13 @@ async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: McpDesk, r
 
 
 async def test_revision_2026_is_served_where_it_is_switched_on(modern: McpDesk, desk: McpDesk) -> None:
-    found = (await send(modern, described(request("server/discover")))).json()["result"]
-    listed = (await send(modern, described(request("tools/list")))).json()["result"]
-    called = (await send(modern, described(tool("get_product", id="saga")))).json()["result"]
+    found = (await send(modern, with_meta(request("server/discover")))).json()["result"]
+    listed_result = (await send(modern, with_meta(request("tools/list")))).json()["result"]
+    called = (await send(modern, with_meta(tool("get_product", id="saga")))).json()["result"]
 
     assert found["supportedVersions"][0] == "2026-07-28"
-    assert listed["tools"] == await modern.tools("alice")
+    assert listed_result["tools"] == await modern.tools("alice")
     assert called["structuredContent"]["slug"] == "saga"
     assert called["resultType"] == "complete"
-    assert (await send(desk, described(request("server/discover")))).status_code == 400
+    assert (await send(desk, with_meta(request("server/discover")))).status_code == 400
     assert (await modern.result(initialize(NEW), revision=None))["protocolVersion"] == NEW

@@ -13,9 +13,9 @@ from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.response import JSON
 from countersign.store.app import ROUTES
 from countersign.store.tools import NAMES
-from tests.contract.scenes import everything
+from tests.contract.scenes import all_rows
 from tests.records.mcp.desk import REVISIONS, McpDesk, request, tool
-from tests.store.releases.test_lifecycle import built
+from tests.store.releases.test_lifecycle import file_row
 from tests.store.tools.conftest import world_of
 
 every_revision = pytest.mark.parametrize("revision", REVISIONS)
@@ -66,17 +66,17 @@ async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: McpDesk
     world, owner = world_of(both), both.office.tokens["alice"]
     await world.call("POST", "/products/saga/releases", owner, json={"version": "1.0", "channel": "beta"})
     content = b"a build"
-    announced = (
+    announced_body = (
         await world.call(
             "POST", "/products/saga/releases/1.0/artifacts", owner, json={"filename": "a.bin", "size": len(content)}
         )
     ).json()
-    await world.http.put(announced["upload_url"], content=content)
-    await built(world, announced["artifact_id"])
+    await world.http.put(announced_body["upload_url"], content=content)
+    await file_row(world, announced_body["artifact_id"])
     await world.call("POST", "/products/saga/releases/1.0/publish", owner)
     batch = {"kind": "license", "products": ["saga"], "count": 1}
     (code,) = (await world.call("POST", "/codes", owner, json=batch)).json()["codes"]
-    job = {"type": "artifact.verify", "payload": {"artifact_id": announced["artifact_id"]}}
+    job = {"type": "artifact.verify", "payload": {"artifact_id": announced_body["artifact_id"]}}
     calls: dict[str, dict[str, Any]] = {
         **{
             name: {}
@@ -100,10 +100,12 @@ async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: McpDesk
         jsonschema.Draft202012Validator.check_schema(each["outputSchema"])
 
     # `called` validates each response against the schema.
-    answers = {name: await both.called("alice", name, **arguments) for name, arguments in calls.items()}
+    answers = {name: await both.call_tool("alice", name, **arguments) for name, arguments in calls.items()}
 
     assert answers["list_releases"]["items"][0]["artifacts"]
-    assert (await both.called("alice", "get_job", job_id=answers["create_job"]["job_id"]))["type"] == "artifact.verify"
+    assert (await both.call_tool("alice", "get_job", job_id=answers["create_job"]["job_id"]))[
+        "type"
+    ] == "artifact.verify"
     assert all("outputSchema" not in each for each in await both.tools("alice", REVISIONS[0]))
 
 
@@ -134,13 +136,13 @@ async def test_o5_each_caller_is_listed_what_the_token_allows(both: McpDesk, rev
 
 @every_revision
 async def test_o6_a_tool_that_the_token_does_not_reach_is_unknown(both: McpDesk, revision: str) -> None:
-    before = await everything(world_of(both).store)
+    before = await all_rows(world_of(both).store)
     for who, name in (("reader", "get_library"), ("reader", "redeem_code"), ("carol", "create_job")):
         for arguments in ({}, {"code": "A"}, {"no_such": 1}):
             assert await both.error(tool(name, **arguments), who, revision) == (-32602, f"Unknown tool: {name}")
     for name in ("fly", "", "list_products ", "LIST_PRODUCTS", "POST /products", "x" * 9000):
         assert await both.error(tool(name), "alice", revision) == (-32602, f"Unknown tool: {name}")
-    assert await everything(world_of(both).store) == before
+    assert await all_rows(world_of(both).store) == before
 
 
 @pytest.mark.parametrize(("name", "scope"), [("redeem_code", "read:library"), ("get_job", None)])
@@ -200,10 +202,10 @@ async def test_a_tool_answers_what_http_answers(both: McpDesk) -> None:
         ("", "get_info", {}, "/info"),
     ]
     for who, name, arguments, path in pairs:
-        alone = await world.http.get(f"/api/v1{path}", headers=both.office.headers(who) if who else {})
-        body = alone.json()
+        single_response = await world.http.get(f"/api/v1{path}", headers=both.office.headers(who) if who else {})
+        body = single_response.json()
         expected = {"items": body, "next_cursor": None} if isinstance(body, list) else body
-        assert await both.called(who, name, **arguments) == expected, name
+        assert await both.call_tool(who, name, **arguments) == expected, name
 
 
 async def test_pages_of_an_array_are_followed_by_their_cursor(both: McpDesk) -> None:
@@ -212,7 +214,7 @@ async def test_pages_of_an_array_are_followed_by_their_cursor(both: McpDesk) -> 
     found: list[str] = []
     cursor = None
     while True:
-        page = await both.called("carol", "get_library", limit=2, cursor=cursor)
+        page = await both.call_tool("carol", "get_library", limit=2, cursor=cursor)
         found += [each["slug"] for each in page["items"]]
         cursor = page["next_cursor"]
         if cursor is None:
@@ -267,11 +269,11 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 async def test_o9_an_argument_that_cannot_be_sent_is_refused_by_its_name(
     desk: McpDesk, name: str, arguments: dict[str, Any], reason: str
 ) -> None:
-    assert await desk.refused("alice", name, **arguments) == reason
+    assert await desk.refusal_of("alice", name, **arguments) == reason
 
 
 async def test_an_unknown_argument_names_the_known_ones(desk: McpDesk) -> None:
-    reason = await desk.refused("alice", "list_products", authorization="x")
+    reason = await desk.refusal_of("alice", "list_products", authorization="x")
 
     assert reason.startswith("authorization: is unknown here (known: ")
     assert {"kind", "platform", "limit", "cursor"} <= set(reason.removesuffix(")").split(": ")[-1].split(", "))
@@ -290,9 +292,9 @@ async def test_an_argument_never_leaves_its_place_in_the_address(desk: McpDesk) 
         "saga%2Freleases",
         "a b",
     ):
-        reason = await desk.refused("alice", "get_product", id=name)
+        reason = await desk.refusal_of("alice", "get_product", id=name)
         assert reason.startswith("no such product") or "product" in reason, (name, reason)
-    assert "limit" not in await desk.refused("alice", "list_products", q="", limit=5)
+    assert "limit" not in await desk.refusal_of("alice", "list_products", q="", limit=5)
 
 
 async def test_a_call_with_a_key_has_its_effect_once(both: McpDesk) -> None:
@@ -302,14 +304,14 @@ async def test_a_call_with_a_key_has_its_effect_once(both: McpDesk) -> None:
     (code,) = (await world.call("POST", "/codes", owner, json=body)).json()["codes"]
     key = str(uuid.uuid4())
 
-    first = await both.called("carol", "redeem_code", code=code, idempotency_key=key)
-    again = await both.called("carol", "redeem_code", code=code, idempotency_key=key)
-    other = await both.refused("carol", "redeem_code", code="ZZZZ", idempotency_key=key)
+    first = await both.call_tool("carol", "redeem_code", code=code, idempotency_key=key)
+    again = await both.call_tool("carol", "redeem_code", code=code, idempotency_key=key)
+    other = await both.refusal_of("carol", "redeem_code", code="ZZZZ", idempotency_key=key)
 
     assert first == again
     assert first["success"] is True
     assert "used for a different request" in other
-    assert [each["slug"] for each in (await both.called("carol", "get_library"))["items"]] == ["saga"]
+    assert [each["slug"] for each in (await both.call_tool("carol", "get_library"))["items"]] == ["saga"]
 
 
 @pytest.mark.parametrize("mode", ["parallel", "atomic"])
@@ -317,8 +319,8 @@ async def test_a_batch_is_run_by_its_tool(both: McpDesk, mode: str) -> None:
     made = {"slug": "new", "title": "New", "kind": "game", "platforms": ["linux"]}
     operations = [{"method": "POST", "path": "/products", "body": made}, {"method": "GET", "path": "/products/nothing"}]
 
-    done = await both.called("alice", "run_batch", operations=operations, mode=mode)
-    nested = await both.called(
+    done = await both.call_tool("alice", "run_batch", operations=operations, mode=mode)
+    nested = await both.call_tool(
         "alice", "run_batch", operations=[{"method": "POST", "path": "/batch", "body": {"operations": operations}}]
     )
 

@@ -47,7 +47,7 @@ async def added(world: World, token: str, receiver: Receiver, *types: str) -> di
     return answer.json()
 
 
-async def told(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
+async def delivered_messages(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
     """Deliver the pending messages, and return the type and the subject of each."""
     before = len(receiver.messages)
     lanes = Sender(events.outbox_of(store))
@@ -56,7 +56,7 @@ async def told(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
     return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]
 
 
-async def released(world: World, token: str, slug: str, version: str, notes: str = "") -> None:
+async def publish_release(world: World, token: str, slug: str, version: str, notes: str = "") -> None:
     """Create and publish a release."""
     body = {"version": version, "channel": "stable", "notes": notes, "notes_only": True}
     assert (await world.call("POST", f"/products/{slug}/releases", token, json=body)).status_code == 201
@@ -68,18 +68,21 @@ async def test_releases_are_reported_once_as_they_are_published_and_yanked(world
     made = await added(world, token, receiver)
     product = await world.product("north", "game", status="draft")
 
-    await released(world, token, "game", "1.0.0+linux")
+    await publish_release(world, token, "game", "1.0.0+linux")
     path = "/products/game/releases/1.0.0+linux"
     await world.call("POST", f"{path}/publish", token)
     for _ in range(2):
         assert (await world.call("POST", f"{path}/yank", token, json={"reason": "broken"})).status_code == 200
 
     subject = f"products/{product}/releases/1.0.0%2Blinux"
-    assert await told(world.store, receiver) == [("release.published", subject), ("release.yanked", subject)]
+    assert await delivered_messages(world.store, receiver) == [
+        ("release.published", subject),
+        ("release.yanked", subject),
+    ]
     for message in receiver.messages:
         event = Webhook(made["secret"]).verify(message.body, message.headers)
-        found = await world.http.get(f"{event['source']}/products/{product}")
-        assert found.status_code == 200, "source and subject make an address"
+        response = await world.http.get(f"{event['source']}/products/{product}")
+        assert response.status_code == 200, "source and subject make an address"
 
 
 async def test_ended_jobs_and_added_keys_are_reported(world: World, receiver: Receiver) -> None:
@@ -97,7 +100,7 @@ async def test_ended_jobs_and_added_keys_are_reported(world: World, receiver: Re
     assert job.status_code == 202, job.text
     await world.call("DELETE", f"/jobs/{job.json()['job_id']}", token)
 
-    assert sorted(await told(world.store, receiver)) == sorted(
+    assert sorted(await delivered_messages(world.store, receiver)) == sorted(
         [("key.added", f"org/signing-keys/{key['keyid']}"), ("job.ended", f"jobs/{job.json()['job_id']}")]
     )
 
@@ -118,7 +121,9 @@ async def test_an_agent_that_may_publish_is_reported_and_one_that_only_reads_is_
         )
         await claim.bind(transaction, made, person.id)
 
-    assert await told(world.store, receiver) == ([("agent.added", f"agents/{made.id}")] if is_told else [])
+    assert await delivered_messages(world.store, receiver) == (
+        [("agent.added", f"agents/{made.id}")] if is_told else []
+    )
 
 
 async def test_another_organisation_sees_and_hears_nothing(world: World, receiver: Receiver) -> None:
@@ -127,12 +132,12 @@ async def test_another_organisation_sees_and_hears_nothing(world: World, receive
     await world.product("north", "game")
     async with receiving() as theirs:
         await added(world, south, theirs)
-        await released(world, north, "game", "1.0.0")
-        assert len(await told(world.store, receiver)) == 1
+        await publish_release(world, north, "game", "1.0.0")
+        assert len(await delivered_messages(world.store, receiver)) == 1
         assert theirs.messages == []
 
-    listed = (await world.call("GET", "/org/webhooks", south)).json()
-    assert made["id"] not in json.dumps(listed)
+    listed_body = (await world.call("GET", "/org/webhooks", south)).json()
+    assert made["id"] not in json.dumps(listed_body)
     event = receiver.ids[0]
     missing = "0" * 8 + "-0000-4000-8000-" + "0" * 12
     for method, path, body in (
@@ -150,18 +155,18 @@ async def test_another_organisation_sees_and_hears_nothing(world: World, receive
         assert [each.status_code for each in answers] == [404, 404], path
         bodies = [each.json() | {"instance": ""} for each in answers]
         assert bodies[0] == bodies[1]
-    assert await told(world.store, receiver) == []
+    assert await delivered_messages(world.store, receiver) == []
 
 
 async def test_personal_values_occur_in_no_message(world: World, receiver: Receiver) -> None:
     token = await world.person("planted.person@north.example", north="owner")
     await added(world, token, receiver)
     await world.product("north", "planted-slug", title="Planted title", description="planted words")
-    await released(world, token, "planted-slug", "1.0.0", notes="planted notes")
+    await publish_release(world, token, "planted-slug", "1.0.0", notes="planted notes")
     body = {"reason": "planted reason"}
     await world.call("POST", "/products/planted-slug/releases/1.0.0/yank", token, json=body)
 
-    assert len(await told(world.store, receiver)) == 2
+    assert len(await delivered_messages(world.store, receiver)) == 2
     for message in receiver.messages:
         assert "planted" not in (json.dumps(message.headers) + message.body.decode()).lower()
 
@@ -171,8 +176,8 @@ async def test_a_message_contains_only_the_id_of_a_product(world: World, receive
     await added(world, token, receiver)
     for slug, title in (("a", "A"), ("another-product", "A much longer title")):
         await world.product("north", slug, title=title)
-        await released(world, token, slug, "1.0.0", notes=title)
-    await told(world.store, receiver)
+        await publish_release(world, token, slug, "1.0.0", notes=title)
+    await delivered_messages(world.store, receiver)
 
     sizes = {len(message.body) for message in receiver.messages}
     assert len(receiver.messages) == 2
@@ -183,11 +188,11 @@ async def test_a_secret_is_shown_as_it_is_made_and_never_again(world: World, rec
     token = await owner(world)
     made = await added(world, token, receiver, "job.ended")
 
-    listed = await world.call("GET", "/org/webhooks", token)
+    listed_response = await world.call("GET", "/org/webhooks", token)
     rotated = await world.call("POST", f"/org/webhooks/{made['id']}/rotate", token)
 
-    assert "secret" not in listed.json()[0]
-    assert listed.json()[0]["types"] == ["job.ended"]
+    assert "secret" not in listed_response.json()[0]
+    assert listed_response.json()[0]["types"] == ["job.ended"]
     assert rotated.json()["secret"] != made["secret"]
     assert rotated.headers["cache-control"] == "no-store"
 
@@ -197,7 +202,7 @@ async def test_deliveries_are_shown_paged_and_replayed(world: World, receiver: R
     made = await added(world, token, receiver)
     path = f"/org/webhooks/{made['id']}"
     pinged = [(await world.call("POST", f"{path}/ping", token)).json()["event_id"] for _ in range(3)]
-    assert await told(world.store, receiver) == [("webhook.ping", f"webhooks/{made['id']}")] * 3
+    assert await delivered_messages(world.store, receiver) == [("webhook.ping", f"webhooks/{made['id']}")] * 3
 
     first = (await world.call("GET", f"{path}/deliveries", token, params={"limit": 2})).json()
     follow = {"limit": 2, "cursor": first["next_cursor"]}
@@ -206,12 +211,12 @@ async def test_deliveries_are_shown_paged_and_replayed(world: World, receiver: R
     assert sorted(each["event_id"] for each in shown) == sorted(pinged)
     assert second["next_cursor"] is None
     assert {(each["state"], each["attempts"], each["answer"]) for each in shown} == {("delivered", 1, 200)}
-    none = await world.call("GET", f"{path}/deliveries", token, params={"state": "given_up"})
-    assert none.json()["items"] == []
+    none_response = await world.call("GET", f"{path}/deliveries", token, params={"state": "given_up"})
+    assert none_response.json()["items"] == []
 
-    again = await world.call("POST", f"{path}/deliveries/{pinged[0]}/replay", token)
-    assert again.status_code == 202, again.text
-    await told(world.store, receiver)
+    second_response = await world.call("POST", f"{path}/deliveries/{pinged[0]}/replay", token)
+    assert second_response.status_code == 202, second_response.text
+    await delivered_messages(world.store, receiver)
     assert receiver.ids[3:] == [pinged[0]]
 
 
@@ -219,7 +224,7 @@ async def test_old_deliveries_are_deleted_by_day(world: World, receiver: Receive
     token = await owner(world)
     made = await added(world, token, receiver)
     await world.call("POST", f"/org/webhooks/{made['id']}/ping", token)
-    await told(world.store, receiver)
+    await delivered_messages(world.store, receiver)
 
     with clock.fixed(clock.later(clock.now(), seconds=15 * 86_400)):
         await run_maintenance(world.store)

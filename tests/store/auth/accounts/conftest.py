@@ -61,9 +61,9 @@ class AccountVisitor:
 
     def token(self) -> str:
         """Return the token of the link in the newest e-mail."""
-        found = re.search(r"/auth/prove\?token=(cep_\w+)", self.letters()[0].get_content())
-        assert found is not None
-        return found[1]
+        match = re.search(r"/auth/prove\?token=(cep_\w+)", self.letters()[0].get_content())
+        assert match is not None
+        return match[1]
 
     async def link(self, email: str) -> str:
         """Create a link to this address without an e-mail, and return its token."""
@@ -78,7 +78,7 @@ class AccountVisitor:
         async with self.store.database.transaction() as transaction:
             return (await people.add_person(transaction, email, hashed)).id
 
-    async def found(self, email: str) -> queries.Person | None:
+    async def find_person(self, email: str) -> queries.Person | None:
         """Return the person with this address."""
         return await queries.person_with_email(self.store.database, email)
 

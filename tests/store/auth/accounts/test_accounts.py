@@ -21,13 +21,13 @@ async def test_a_person_is_made_by_choosing_a_password_behind_the_link_and_not_b
     asked = await visitor.ask("signup", " Ann@Example.com ", "/library")
 
     assert asked.status_code == 200
-    assert await visitor.found(ANN) is None
+    assert await visitor.find_person(ANN) is None
     (letter,) = visitor.letters()
     assert letter["To"] == ANN
     answer = await visitor.choose(visitor.token())
     assert (answer.status_code, answer.headers["location"]) == (303, "/library")
     assert await visitor.is_signed_in()
-    assert await visitor.found(ANN) is not None
+    assert await visitor.find_person(ANN) is not None
     assert (await visitor.sign_in(ANN)).status_code == 303
 
 
@@ -57,7 +57,7 @@ async def test_an_invited_person_opens_the_account_and_keeps_the_role(visitor: A
 
     await visitor.open_account(ANN)
 
-    found = await visitor.found(ANN)
+    found = await visitor.find_person(ANN)
     assert found is not None
     assert found.id == person_id
     assert found.password_hash is not None
@@ -105,7 +105,7 @@ async def test_a_link_ends_after_its_time_and_is_forgotten(visitor: AccountVisit
         assert (await visitor.http.get("/auth/prove", params={"token": token})).status_code == 404
         async with store.database.transaction() as transaction:
             assert await email_verification.forget_old_links(transaction) == 1
-    assert await visitor.found(ANN) is None
+    assert await visitor.find_person(ANN) is None
 
 
 async def test_only_the_hash_of_a_link_is_kept(visitor: AccountVisitor) -> None:
@@ -176,7 +176,7 @@ async def test_a_page_of_another_site_cannot_send_the_forms(visitor: AccountVisi
 
     await visitor.store.mail.drain()
     assert len(visitor.letters()) == 1
-    assert await visitor.found(ANN) is None
+    assert await visitor.find_person(ANN) is None
 
 
 @pytest.mark.parametrize("path", ["/auth/signin", "/auth/signup", "/auth/reset", "/auth/prove?token=none"])

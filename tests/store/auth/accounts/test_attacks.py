@@ -59,7 +59,7 @@ async def test_t28_looking_at_a_link_changes_nothing(visitor: AccountVisitor) ->
         assert (await visitor.http.head("/auth/prove", params={"token": token})).status_code == 200
 
     assert await visitor.store.database.fetch("SELECT token_hash, used_at FROM email_proof") == before
-    assert await visitor.found(ANN) is None
+    assert await visitor.find_person(ANN) is None
     assert (await visitor.choose(token)).status_code == 303
 
 
@@ -84,14 +84,14 @@ async def test_t30_of_many_uses_of_one_link_one_wins(visitor: AccountVisitor, co
     hashes = [f"hash {number}" for number in range(count)]
     bound = AddressProof()
 
-    done = await asyncio.gather(
+    results = await asyncio.gather(
         *(email_verification.redeem_link(visitor.store, token, each, bound) for each in hashes), return_exceptions=True
     )
 
-    won = [number for number, each in enumerate(done) if isinstance(each, OpenedSession)]
+    won = [number for number, each in enumerate(results) if isinstance(each, OpenedSession)]
     assert len(won) == 1
-    assert sum(isinstance(each, EmailLinkSpent) for each in done) == count - 1
-    found = await visitor.found(ANN)
+    assert sum(isinstance(each, EmailLinkSpent) for each in results) == count - 1
+    found = await visitor.find_person(ANN)
     assert found is not None
     assert found.password_hash == hashes[won[0]]
     assert bound.people == [found.id]
@@ -104,13 +104,13 @@ async def test_t30_of_several_links_of_one_address_used_at_once_one_wins(visitor
         await visitor.ask("signup", ANN)
         tokens.append(visitor.token())
 
-    done = await asyncio.gather(
+    results = await asyncio.gather(
         *(email_verification.redeem_link(visitor.store, token, "hash", AddressProof()) for token in tokens * 3),
         return_exceptions=True,
     )
 
-    assert sum(isinstance(each, OpenedSession) for each in done) == 1
-    assert sum(isinstance(each, EmailLinkSpent) for each in done) == 14
+    assert sum(isinstance(each, OpenedSession) for each in results) == 1
+    assert sum(isinstance(each, EmailLinkSpent) for each in results) == 14
 
 
 async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
@@ -121,15 +121,15 @@ async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
         email = f"race-{number}@example.com"
         token = await visitor.link(email)
 
-        done = await asyncio.gather(
+        results = await asyncio.gather(
             *(email_verification.redeem_link(visitor.store, token, each, AddressProof()) for each in HASHES),
             return_exceptions=True,
         )
 
-        won = [each for each, outcome in zip(HASHES, done, strict=True) if isinstance(outcome, OpenedSession)]
-        assert len(won) == 1, done
-        assert sum(isinstance(each, EmailLinkSpent) for each in done) == 1
-        found = await visitor.found(email)
+        won = [each for each, outcome in zip(HASHES, results, strict=True) if isinstance(outcome, OpenedSession)]
+        assert len(won) == 1, results
+        assert sum(isinstance(each, EmailLinkSpent) for each in results) == 1
+        found = await visitor.find_person(email)
         assert found is not None
         assert found.password_hash == won[0]
     assert len(await visitor.store.database.fetch("SELECT person_id FROM session")) == races
@@ -164,7 +164,7 @@ async def test_t34_nothing_is_proven_when_what_was_bound_cannot_be_ended(visitor
     with pytest.raises(LookupError):
         await email_verification.redeem_link(visitor.store, token, "hash", AddressProof(fails=True))
 
-    found = await visitor.found(ANN)
+    found = await visitor.find_person(ANN)
     assert found is not None
     assert found.password_hash is None
     assert await visitor.store.database.fetch("SELECT person_id FROM session") == []
@@ -175,7 +175,7 @@ async def test_t34_signing_up_with_a_foreign_address_leaves_nothing_behind(visit
     await visitor.ask("signup", ANN)
 
     assert (await visitor.sign_in(ANN)).status_code == 401
-    assert await visitor.found(ANN) is None
+    assert await visitor.find_person(ANN) is None
     assert not await visitor.is_signed_in()
 
 

@@ -90,10 +90,10 @@ class RegisteredAgent:
     async def register(self, body: dict[str, Any], **headers: str) -> httpx.Response:
         """Register the agent, and store the response."""
         sent = {"User-Agent": "mailbot/2.1", **headers}
-        answered = await self.http.post("/api/v1/auth/register", json=body, headers=sent)
-        if answered.status_code == 200:
-            self.answer = answered.json()
-        return answered
+        response = await self.http.post("/api/v1/auth/register", json=body, headers=sent)
+        if response.status_code == 200:
+            self.answer = response.json()
+        return response
 
     @property
     def claim_token(self) -> str:
@@ -124,14 +124,14 @@ class RegisteredAgent:
         body = {"claim_token": self.claim_token, "user_code": user_code}
         return await self.http.post("/api/v1/auth/me/complete", json=body)
 
-    async def again(self, email: str) -> httpx.Response:
+    async def attempt_again(self, email: str) -> httpx.Response:
         """Start another attempt."""
         body = {"type": "login_hint", "claim_token": self.claim_token, "login_hint": email}
-        answered = await self.http.post("/api/v1/auth/me", json=body)
-        if answered.status_code == 200:
-            attempt = answered.json()["claim_attempt"]
-            self.answer.setdefault("claim", {}).update(attempt, attempt=answered.json()["attempt"])
-        return answered
+        response = await self.http.post("/api/v1/auth/me", json=body)
+        if response.status_code == 200:
+            attempt = response.json()["claim_attempt"]
+            self.answer.setdefault("claim", {}).update(attempt, attempt=response.json()["attempt"])
+        return response
 
     async def exchange(self, assertion: str, scope: str | None = None) -> httpx.Response:
         """Exchange an assertion for an access token."""
@@ -145,13 +145,13 @@ class RegisteredAgent:
 
 def csrf_of(page: httpx.Response) -> str:
     """Return the CSRF token in the form of a page."""
-    found = re.search(r'name="csrf" value="([^"]+)"', page.text)
-    assert found is not None, page.text
-    return found.group(1)
+    match = re.search(r'name="csrf" value="([^"]+)"', page.text)
+    assert match is not None, page.text
+    return match.group(1)
 
 
 def digits_of(page: httpx.Response) -> str:
     """Return the code that a page shows."""
-    found = re.search(r"<output>(\d{6})</output>", page.text)
-    assert found is not None, page.text
-    return found.group(1)
+    match = re.search(r"<output>(\d{6})</output>", page.text)
+    assert match is not None, page.text
+    return match.group(1)

@@ -16,7 +16,7 @@ from countersign.store import app
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents.register import claim_by_assertion, verify_assertion
 from countersign.store.auth.tokens import InvalidScope
-from tests.contract.scenes import everything
+from tests.contract.scenes import all_rows
 from tests.figures import Figures
 from tests.peers import identity_provider
 from tests.peers.identity_provider import IdentityProvider
@@ -36,7 +36,7 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 def other() -> Iterator[IdentityProvider]:
     """A second identity provider."""
-    with identity_provider.serving() as running:
+    with identity_provider.serve_provider() as running:
         yield running
 
 
@@ -115,7 +115,7 @@ async def test_t14_an_assertion_stays_used_after_a_restart(
 
 async def test_t18_an_old_sign_in_must_be_repeated(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
-    before = await everything(world.store)
+    before = await all_rows(world.store)
 
     for auth_time in (None, 1, provider.claims(ROOT_URL)["iat"] - 3_700):
         _, answered = await register(world, provider.mint(ROOT_URL, auth_time=auth_time))
@@ -123,7 +123,7 @@ async def test_t18_an_old_sign_in_must_be_repeated(world: World, provider: Ident
         assert (answered.status_code, answered.json()["code"]) == (401, "login_required")
         assert answered.json()["max_age"] == 3600
         assert 'AgentAuth error="login_required", max_age="3600"' in answered.headers["www-authenticate"]
-    assert await everything(world.store) == before
+    assert await all_rows(world.store) == before
 
 
 async def test_t20_an_account_is_never_tied_to_a_provider_without_its_person(
@@ -133,14 +133,14 @@ async def test_t20_an_account_is_never_tied_to_a_provider_without_its_person(
     ann = await Visitor.signed_in(world, ANN)
 
     agent, answered = await register(world, provider.mint(ROOT_URL))
-    said = answered.json()
-    agent.answer = said
+    body = answered.json()
+    agent.answer = body
 
-    assert (answered.status_code, said["code"], said["error"]) == (401, "interaction_required", "interaction_required")
-    assert said["status"] == 401
-    assert said["type"] == f"{ROOT_URL}/problems/interaction-required"
+    assert (answered.status_code, body["code"], body["error"]) == (401, "interaction_required", "interaction_required")
+    assert body["status"] == 401
+    assert body["type"] == f"{ROOT_URL}/problems/interaction-required"
     assert 'AgentAuth error="interaction_required"' in answered.headers["www-authenticate"]
-    assert "identity_assertion" not in said
+    assert "identity_assertion" not in body
     assert (await agent.poll()).json()["status"] == "pending"
     page = await ann.get(agent.link)
     assert identity_provider.NAME in page.text
@@ -169,13 +169,13 @@ async def test_t21_one_provider_is_not_another_even_with_the_same_subject(
 ) -> None:
     await provider.trust(world.store)
     await other.trust(world.store)
-    mine = (await register(world, provider.mint(ROOT_URL)))[1].json()
+    own_body = (await register(world, provider.mint(ROOT_URL)))[1].json()
 
     same_email = (await register(world, other.mint(ROOT_URL)))[1]
     another = (await register(world, other.mint(ROOT_URL, email="bob@example.com")))[1].json()
 
     assert same_email.json()["code"] == "interaction_required"
-    people = [await owner_of(world, said["registration_id"]) for said in (mine, another)]
+    people = [await owner_of(world, said["registration_id"]) for said in (own_body, another)]
     assert people[0] != people[1]
 
 
@@ -222,12 +222,12 @@ async def test_an_anonymous_agent_is_claimed_by_an_assertion(world: World, provi
     agent = await RegisteredAgent.anonymous(world)
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": provider.mint(ROOT_URL)}
 
-    answered = await world.http.post("/api/v1/auth/me", json=body)
-    again = await world.http.post("/api/v1/auth/me", json=body)
+    response = await world.http.post("/api/v1/auth/me", json=body)
+    second_response = await world.http.post("/api/v1/auth/me", json=body)
 
-    assert answered.json()["status"] == "claimed"
-    assert again.json()["code"] == "already_claimed"
-    token = (await agent.exchange(answered.json()["identity_assertion"])).json()["access_token"]
+    assert response.json()["status"] == "claimed"
+    assert second_response.json()["code"] == "already_claimed"
+    token = (await agent.exchange(response.json()["identity_assertion"])).json()["access_token"]
     assert (await agent.library(token)).status_code == 200
 
 
@@ -239,11 +239,11 @@ async def test_an_anonymous_agent_of_an_existing_account_waits_for_its_person(
     agent = await RegisteredAgent.anonymous(world)
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": provider.mint(ROOT_URL)}
 
-    answered = await world.http.post("/api/v1/auth/me", json=body)
-    link, code = (answered.json()["claim_attempt"][name] for name in ("verification_uri", "user_code"))
+    response = await world.http.post("/api/v1/auth/me", json=body)
+    link, code = (response.json()["claim_attempt"][name] for name in ("verification_uri", "user_code"))
     await ann.decide(link, user_code=code)
 
-    assert answered.json()["status"] == "initiated"
+    assert response.json()["status"] == "initiated"
     assert (await agent.poll()).json()["status"] == "claimed"
     assert (await register(world, provider.mint(ROOT_URL)))[1].status_code == 200
 
@@ -447,8 +447,8 @@ async def prove(world: World, settings: Settings, email: str) -> None:
     await world.store.mail.drain()
     (letter,) = (Path(settings.data) / "mail").glob("*.eml")
     content = message_from_bytes(letter.read_bytes(), policy=default).get_content()
-    found = re.search(r"/auth/prove\?token=(cep_\w+)", content)
-    assert found is not None
-    form = {"token": found[1], "password": "correct horse battery"}
-    answered = await world.http.post("/auth/prove", data=form, headers=own_page)
-    assert answered.status_code == 303, answered.text
+    match = re.search(r"/auth/prove\?token=(cep_\w+)", content)
+    assert match is not None
+    form = {"token": match[1], "password": "correct horse battery"}
+    response = await world.http.post("/auth/prove", data=form, headers=own_page)
+    assert response.status_code == 303, response.text

@@ -15,7 +15,7 @@ from countersign.settings import Settings
 from countersign.store import app
 from countersign.store.auth import people, queries
 from countersign.store.auth.agents import registrations
-from tests.contract.scenes import everything
+from tests.contract.scenes import all_rows
 from tests.figures import Figures
 from tests.store.auth.agents.people import RegisteredAgent, Visitor, csrf_of, digits_of
 from tests.store.conftest import ROOT_URL
@@ -77,7 +77,7 @@ async def test_the_agent_sends_the_code_that_the_page_shows(world: World, pat: V
 async def test_an_anonymous_agent_is_claimed_by_naming_its_person(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.anonymous(world)
 
-    begun = await agent.again(PAT)
+    begun = await agent.attempt_again(PAT)
     await pat.decide(agent.link, user_code=agent.code)
 
     assert (begun.status_code, begun.json()["status"]) == (200, "initiated")
@@ -98,18 +98,18 @@ async def test_a_claim_token_may_be_in_authorization_and_never_in_the_address(wo
 async def test_t24_another_account_can_neither_see_nor_take_the_claim(world: World, pat: Visitor) -> None:
     thief = await Visitor.signed_in(world, "thief@example.com")
     agent = await RegisteredAgent.by_email(world, PAT)
-    before = await everything(world.store)
+    before = await all_rows(world.store)
 
     seen = await thief.get(agent.link)
     csrf = csrf_of(await thief.get((await RegisteredAgent.by_email(world, "thief@example.com")).link))
-    before = await everything(world.store)
+    before = await all_rows(world.store)
     taken = await thief.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
     declined = await thief.send(agent.other_link, csrf=csrf, decline="yes")
 
     assert [each.status_code for each in (seen, taken, declined)] == [403, 403, 403]
     assert "mailbot" not in seen.text
     assert PAT not in seen.text
-    assert await everything(world.store) == before
+    assert await all_rows(world.store) == before
 
 
 async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: World, pat: Visitor) -> None:
@@ -271,7 +271,7 @@ async def test_t26_new_attempts_give_no_new_guesses(world: World, pat: Visitor) 
     statuses: list[int] = []
     for _ in range(5):
         statuses += [(await pat.decide(agent.link, user_code="BBBB-BBBB")).status_code for _ in range(5)]
-        await agent.again(PAT)
+        await agent.attempt_again(PAT)
 
     assert statuses == [400] * 20 + [429] * 5
 
@@ -280,7 +280,7 @@ async def test_t27_another_attempt_kills_links_and_codes_of_the_earlier_one(worl
     agent = await RegisteredAgent.by_email(world, PAT)
     links, code = (agent.link, agent.other_link), agent.code
 
-    await agent.again(PAT)
+    await agent.attempt_again(PAT)
 
     assert [(await pat.get(link)).status_code for link in links] == [410, 410]
     assert agent.code != code
@@ -292,7 +292,7 @@ async def test_t27_tokens_and_codes_are_kept_as_hashes_alone(world: World, pat: 
     agent = await RegisteredAgent.by_email(world, PAT)
     shown = digits_of(await pat.decide(agent.other_link))
 
-    kept = repr(await everything(world.store))
+    kept = repr(await all_rows(world.store))
 
     secrets = [agent.claim_token, agent.code, agent.code.replace("-", ""), shown]
     secrets += [link.partition("=")[2] for link in (agent.link, agent.other_link)]
@@ -302,21 +302,21 @@ async def test_t27_tokens_and_codes_are_kept_as_hashes_alone(world: World, pat: 
 async def test_t27_a_registration_that_names_somebody_names_nobody_else(world: World) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
 
-    answered = await agent.again("other@example.com")
+    answered = await agent.attempt_again("other@example.com")
 
     assert (answered.status_code, answered.json()["code"]) == (400, "invalid_login_hint")
 
 
 async def test_t28_looking_at_the_page_changes_nothing(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
-    before = await everything(world.store)
+    before = await all_rows(world.store)
 
     for link in (agent.link, agent.other_link):
         assert (await pat.get(link)).status_code == 200
         assert (await world.http.get(link)).status_code == 303
         assert (await world.http.head(link)).status_code == 303
 
-    assert await everything(world.store) == before
+    assert await all_rows(world.store) == before
 
 
 @pytest.mark.parametrize("csrf", ["", "AAAAAAAAAAAAAAAAAAAAAA", "not base64!"])
@@ -335,11 +335,13 @@ async def test_t29_a_form_of_another_site_or_another_session_is_refused(world: W
     cookie = "; ".join(f"{name}={value}" for name, value in pat.cookies.items())
     form = {"csrf": csrf, "confirm": "yes", "user_code": agent.code}
 
-    foreign = await world.http.post(agent.link, data=form, headers={"Cookie": cookie, "Origin": "http://evil.example"})
+    foreign_response = await world.http.post(
+        agent.link, data=form, headers={"Cookie": cookie, "Origin": "http://evil.example"}
+    )
     await pat.sign_in()
     other = await pat.send(agent.link, **form)
 
-    assert (foreign.status_code, other.status_code) == (403, 403)
+    assert (foreign_response.status_code, other.status_code) == (403, 403)
 
 
 async def test_t29_the_page_can_be_neither_framed_nor_kept(world: World, pat: Visitor) -> None:
@@ -386,7 +388,7 @@ async def test_t30_an_attempt_that_has_expired_is_neither_confirmed_nor_declined
 
         assert [each.status_code for each in late] == [410, 410, 410]
         assert (await agent.poll()).json()["code"] == "user_code_expired"
-        assert (await agent.again(PAT)).status_code == 200
+        assert (await agent.attempt_again(PAT)).status_code == 200
         assert (await agent.poll()).json()["status"] == "pending"
 
 
@@ -430,7 +432,7 @@ async def test_t32_a_claim_ends_what_the_anonymous_agent_had(world: World, pat: 
     assert (await world.call("GET", "/products", token)).status_code == 200
     assert (await agent.library(token)).status_code == 403
 
-    await agent.again(PAT)
+    await agent.attempt_again(PAT)
     await pat.decide(agent.link, user_code=agent.code)
     second = (await agent.poll()).json()["identity_assertion"]
 
@@ -474,7 +476,7 @@ async def test_t30_an_attempt_begun_while_the_agent_is_claimed_is_either_dead_or
 ) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
     digits = digits_of(await pat.decide(agent.other_link))
-    calls = {"complete": lambda: agent.complete(digits), "begin": lambda: agent.again(PAT)}
+    calls = {"complete": lambda: agent.complete(digits), "begin": lambda: agent.attempt_again(PAT)}
     second = "begin" if first == "complete" else "complete"
     started: dict[str, asyncio.Task[httpx.Response]] = {}
 

@@ -27,9 +27,9 @@ async def test_the_first_poll_may_come_at_once(world: World, method: str) -> Non
     agent = await RegisteredAgent.by_email(world, "pat@example.com")
 
     headers = {"Authorization": f"Bearer {agent.claim_token}"}
-    answered = await world.http.request(method, "/api/v1/auth/me", headers=headers)
+    response = await world.http.request(method, "/api/v1/auth/me", headers=headers)
 
-    assert answered.json()["status"] == "pending"
+    assert response.json()["status"] == "pending"
 
 
 @pytest.mark.parametrize("decision", ["allow", "decline"])

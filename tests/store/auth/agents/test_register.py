@@ -100,9 +100,9 @@ async def test_a_wrong_registration_is_shown_what_is_wrong(world: World, body: d
 
 
 async def test_registration_is_json_alone(world: World) -> None:
-    answered = await world.http.post("/api/v1/auth/register", data={"type": "anonymous"})
+    response = await world.http.post("/api/v1/auth/register", data={"type": "anonymous"})
 
-    assert (answered.status_code, answered.json()["code"]) == (415, "unsupported_media_type")
+    assert (response.status_code, response.json()["code"]) == (415, "unsupported_media_type")
 
 
 async def test_a_huge_registration_is_not_read(world: World) -> None:
@@ -116,9 +116,9 @@ async def test_t23_admin_never_comes_by_registration(world: World) -> None:
     agent = await RegisteredAgent.by_email(world, "pat@example.com", "read:library admin:org write:releases")
 
     await pat.decide(agent.link, user_code=agent.code)
-    said = (await agent.poll()).json()
+    body = (await agent.poll()).json()
 
-    assert said["scopes"] == ["write:releases", "read:library"]
+    assert body["scopes"] == ["write:releases", "read:library"]
 
 
 async def test_the_write_scopes_of_an_agent_follow_the_persons_role(world: World) -> None:
@@ -156,8 +156,8 @@ async def test_t47_one_address_cannot_register_without_end(world: World) -> None
 
     answered = await RegisteredAgent(world.http).register({"type": "anonymous"}, **{"X-Forwarded-For": "203.0.113.9"})
 
-    said = answered.json()
-    assert (answered.status_code, said["code"], said["error"]) == (429, "rate_limit_exceeded", "rate_limited")
+    body = answered.json()
+    assert (answered.status_code, body["code"], body["error"]) == (429, "rate_limit_exceeded", "rate_limited")
     assert 3590 <= int(answered.headers["retry-after"]) <= 3600
     assert (
         await RegisteredAgent(world.http).register({"type": "service_auth", "email": "a@example.com"})
@@ -223,8 +223,8 @@ async def test_the_name_of_an_agent_is_shown_as_harmless_text(world: World) -> N
     agent = RegisteredAgent(world.http)
     name = "<script>alert(1)</script>\u202e" + "x" * 500
     body = {"type": "service_auth", "email": "pat@example.com"}
-    answered = await world.http.post("/api/v1/auth/register", json=body, headers={b"User-Agent": name.encode()})
-    agent.answer = answered.json()
+    response = await world.http.post("/api/v1/auth/register", json=body, headers={b"User-Agent": name.encode()})
+    agent.answer = response.json()
 
     page = await pat.get(agent.link)
 
@@ -236,7 +236,7 @@ async def test_the_name_of_an_agent_is_shown_as_harmless_text(world: World) -> N
 async def test_t50_a_registration_inside_another_request_is_refused(world: World) -> None:
     body = {"operations": [{"method": "POST", "path": "/auth/register", "body": {"type": "anonymous"}}]}
 
-    answered = await world.http.post("/api/v1/batch", json=body)
+    response = await world.http.post("/api/v1/batch", json=body)
 
-    (result,) = answered.json()["results"]
-    assert (answered.status_code, result["status"], result["body"]["code"]) == (200, 400, "not_batchable")
+    (result,) = response.json()["results"]
+    assert (response.status_code, result["status"], result["body"]["code"]) == (200, 400, "not_batchable")

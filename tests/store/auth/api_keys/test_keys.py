@@ -28,7 +28,7 @@ async def key_of(world: World, tier: str = "community") -> str:
     return key
 
 
-async def stored(world: World) -> list[Any]:
+async def stored_keys(world: World) -> list[Any]:
     """Return what the database contains about keys."""
     return await world.store.database.fetch("SELECT key_hash, tier, used_at FROM api_key ORDER BY created_at")
 
@@ -53,7 +53,7 @@ async def test_a_key_is_provisioned_at_both_places_by_both_methods(world: World,
 async def test_a_key_shows_its_tier_and_is_kept_as_a_hash_alone(world: World, tier: str) -> None:
     key = await key_of(world, tier)
 
-    rows = await stored(world)
+    rows = await stored_keys(world)
 
     assert key.startswith(f"csk_{tier}_")
     assert secrets.looks_like_secret(key)
@@ -73,7 +73,7 @@ async def test_an_unknown_tier_is_refused_by_name(world: World, tier: str) -> No
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
     assert answer.json()["errors"][0]["parameter"] == "tier"
-    assert await stored(world) == []
+    assert await stored_keys(world) == []
 
 
 async def test_an_address_gets_five_keys_in_an_hour_wherever_it_asks(world: World) -> None:
@@ -81,12 +81,12 @@ async def test_an_address_gets_five_keys_in_an_hour_wherever_it_asks(world: Worl
         assert (await world.http.get(PLACES[number % 2])).status_code == 200
 
     sixth = await world.http.get("/api/keys")
-    posted = await world.http.post("/api/v1/api/keys")
+    posted_response = await world.http.post("/api/v1/api/keys")
 
-    assert [each.status_code for each in (sixth, posted)] == [429, 429]
+    assert [each.status_code for each in (sixth, posted_response)] == [429, 429]
     assert sixth.json()["code"] == "rate_limit_exceeded"
     assert 3500 < int(sixth.headers["retry-after"]) <= 3600
-    assert len(await stored(world)) == 5
+    assert len(await stored_keys(world)) == 5
     other = httpx.ASGITransport(distribution.create(world.store), client=("10.9.8.7", 1))
     async with httpx.AsyncClient(transport=other, base_url="http://127.0.0.1:8480") as elsewhere:
         assert (await elsewhere.get("/api/keys")).status_code == 200
@@ -173,8 +173,8 @@ async def test_documents_problem_pages_and_other_keys_are_to_be_had_with_any_key
     ):
         answer = await world.http.get(path, headers={"X-API-Key": key})
         assert answer.status_code == 200, path
-    refused = await world.http.get("/openapi.json", headers={"X-API-Key": key[:-1] + "!"})
-    assert (refused.status_code, refused.json()["code"]) == (401, "invalid_token")
+    refused_response = await world.http.get("/openapi.json", headers={"X-API-Key": key[:-1] + "!"})
+    assert (refused_response.status_code, refused_response.json()["code"]) == (401, "invalid_token")
 
 
 async def test_an_unknown_key_is_401_like_a_bad_token(world: World) -> None:
@@ -202,18 +202,18 @@ async def test_a_mistyped_key_is_reported_without_the_database(world: World, tmp
 
 async def test_a_key_that_no_caller_uses_dies_and_one_that_is_used_lives(world: World) -> None:
     used, unused = await key_of(world), await key_of(world)
-    later = clock.later(clock.now(), seconds=29 * DAY_S)
-    with clock.fixed(later):
+    later_time = clock.later(clock.now(), seconds=29 * DAY_S)
+    with clock.fixed(later_time):
         assert (await world.http.get("/api/v1/info", headers={"X-API-Key": used})).status_code == 200
         await distribution.run_maintenance(world.store)
-    with clock.fixed(clock.later(later, seconds=2 * DAY_S)):
+    with clock.fixed(clock.later(later_time, seconds=2 * DAY_S)):
         before_tending = await world.http.get("/api/v1/info", headers={"X-API-Key": unused})
         await distribution.run_maintenance(world.store)
         answers = [await world.http.get("/api/v1/info", headers={"X-API-Key": key}) for key in (used, unused)]
 
     assert before_tending.status_code == 401
     assert [answer.status_code for answer in answers] == [200, 401]
-    assert [bytes(row[0]) for row in await stored(world)] == [secrets.digest(used)]
+    assert [bytes(row[0]) for row in await stored_keys(world)] == [secrets.digest(used)]
 
 
 async def test_a_use_that_is_not_written_down_yet_saves_a_key_from_tending(world: World) -> None:

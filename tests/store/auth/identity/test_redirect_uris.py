@@ -140,13 +140,13 @@ async def test_an_administrator_registers_addresses_with_a_client_and_sees_them(
     owner = await world.person("owner@north.example", north="owner")
     body = {"name": "App", "scopes": ["read:library"], "redirect_uris": list(SAFE), "implicit": True}
 
-    made = (await world.call("POST", "/org/clients", owner, json=body)).json()
+    created_body = (await world.call("POST", "/org/clients", owner, json=body)).json()
     plain = (await world.call("POST", "/org/clients", owner, json={"name": "CI", "scopes": ["read:library"]})).json()
-    listed = (await world.call("GET", "/org/clients", owner)).json()
+    listed_body = (await world.call("GET", "/org/clients", owner)).json()
 
-    assert (made["redirect_uris"], made["implicit"]) == (list(SAFE), True)
+    assert (created_body["redirect_uris"], created_body["implicit"]) == (list(SAFE), True)
     assert (plain["redirect_uris"], plain["implicit"]) == ([], False)
-    assert [each["redirect_uris"] for each in listed] == [list(SAFE), []]
+    assert [each["redirect_uris"] for each in listed_body] == [list(SAFE), []]
 
 
 async def test_t35_a_dangerous_address_is_refused_by_its_place(world: World) -> None:

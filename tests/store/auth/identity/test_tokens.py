@@ -47,9 +47,9 @@ async def exchange(world: World, *, path: str = "/auth/token", auth: Any = None,
 
 async def person(world: World, email: str = "ann@example.com") -> str:
     """Create a person with a password, and return the id."""
-    hashed = await passwords.hash_password(PASSWORD)
+    password_hash = await passwords.hash_password(PASSWORD)
     async with world.store.database.transaction() as transaction:
-        return (await people.add_person(transaction, email, hashed)).id
+        return (await people.add_person(transaction, email, password_hash)).id
 
 
 async def signed_in(world: World, email: str = "ann@example.com") -> dict[str, str]:
@@ -204,11 +204,11 @@ async def test_sign_in_reveals_nothing_about_who_exists_and_slows_guessing_down(
     for _ in range(4):
         await world.http.post("/auth/signin", data={"email": "ANN@example.com ", "password": "x"}, headers=ORIGIN)
     right = {"email": "ann@example.com", "password": PASSWORD}
-    limited = await world.http.post("/auth/signin", data=right, headers=ORIGIN)
+    limited_response = await world.http.post("/auth/signin", data=right, headers=ORIGIN)
 
     assert wrong.status_code == unknown.status_code == 401
     assert wrong.text == unknown.text.replace("bob@example.com", "ann@example.com")
-    assert limited.status_code == 429
+    assert limited_response.status_code == 429
 
 
 @pytest.mark.parametrize(
@@ -292,9 +292,9 @@ async def test_issued_tokens_lose_a_revoked_role(world: World) -> None:
     lowered = await world.call("POST", "/products", publisher, json={**body, "slug": "b"})
     still = await world.call("GET", "/products/a", publisher)
     await world.call("DELETE", "/org/members", owner, params={"email": "pub@north.example"})
-    removed = await world.call("GET", "/products/a", publisher)
+    removed_response = await world.call("GET", "/products/a", publisher)
 
-    assert (lowered.status_code, still.status_code, removed.status_code) == (403, 200, 404)
+    assert (lowered.status_code, still.status_code, removed_response.status_code) == (403, 200, 404)
 
 
 async def test_an_organisation_keeps_an_owner_even_when_two_leave_at_once(world: World) -> None:

@@ -51,9 +51,9 @@ async def new_client(
 
 async def new_person(world: World, email: str) -> str:
     """Create a person with a password, and return the id."""
-    hashed = await passwords.hash_password(PASSWORD)
+    password_hash = await passwords.hash_password(PASSWORD)
     async with world.store.database.transaction() as transaction:
-        return (await people.add_person(transaction, email, hashed)).id
+        return (await people.add_person(transaction, email, password_hash)).id
 
 
 class Browser:
@@ -107,7 +107,7 @@ def asking(client: KnownClient, **changes: str) -> dict[str, str]:
     return {name: value for name, value in asked.items() if value}
 
 
-def told(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
+def redirect_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
     """Return the parameters with which the person was redirected to the client."""
     assert answer.status_code == 303, answer.text
     location = answer.headers["location"]
@@ -128,14 +128,14 @@ def not_sent(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[
     assert len(found) == 1, answer.text
     link, host = unescape(found[0][0]), unescape(found[0][1])
     assert host == urlsplit(back).netloc
-    return told(httpx.Response(303, headers={"location": link}), back, mark)
+    return redirect_parameters(httpx.Response(303, headers={"location": link}), back, mark)
 
 
 async def code_for(browser: Browser, client: KnownClient, **changes: str) -> str:
     """Return a code that the person allows now or has allowed before."""
     page = await browser.get("/auth/authorize", asking(client, **changes))
     answer = page if page.status_code == 303 else await browser.decide(page, "allow")
-    return told(answer, changes.get("redirect_uri", BACK))["code"]
+    return redirect_parameters(answer, changes.get("redirect_uri", BACK))["code"]
 
 
 async def exchange(world: World, client: KnownClient, code: str, **changes: str) -> httpx.Response:
@@ -151,7 +151,7 @@ async def exchange(world: World, client: KnownClient, code: str, **changes: str)
     return await world.http.post("/api/v1/auth/token", data=sent, auth=client)
 
 
-def refused(answer: httpx.Response) -> tuple[int, str]:
+def oauth_refusal(answer: httpx.Response) -> tuple[int, str]:
     """Return the status and the error of an OAuth refusal, which must have both documented formats and must not be
     cacheable."""
     body = answer.json()

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.store.auth.agents.people import Visitor
-from tests.store.auth.oauth.conftest import BACK, CHALLENGE, VERIFIER, Browser, new_person, told
+from tests.store.auth.oauth.conftest import BACK, CHALLENGE, VERIFIER, Browser, new_person, redirect_parameters
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
@@ -31,7 +31,7 @@ class DiscoveringAgent:
         self.read = self.url
         self.requests: list[str] = []
 
-    async def refused(self) -> httpx.Response:
+    async def request_without_token(self) -> httpx.Response:
         """Send the request without a token, which is all that the agent knows."""
         answer = await self.http.request(self.method, self.url, json=self.body)
         assert answer.status_code == 401
@@ -58,7 +58,7 @@ class DiscoveringAgent:
         return (await self.request(self.method, self.url, json=self.body, headers=headers)).json()
 
 
-def shown(page: str, *words: str) -> tuple[str, str, str]:
+def request_on_page(page: str, *words: str) -> tuple[str, str, str]:
     """Return the address, the media type and the body of the first request on a page that contains all of these
     words."""
     return next(each for each in BLOCK.findall(page) if all(word in each[2] for word in words))
@@ -74,14 +74,14 @@ async def test_an_agent_that_reads_the_page_of_a_refusal_gets_in(world: World, c
     person = await Visitor.signed_in(world, PAT)
     agent = DiscoveringAgent(world.http, call)
 
-    refusal = await agent.refused()
+    refusal = await agent.request_without_token()
     linked = re.search(r'<([^>]+)>; rel="service-doc"', refusal.headers["link"])
     assert linked is not None
     page = (await agent.request("GET", linked[1])).text
-    address, media_type, body = shown(page, "service_auth", "scope")
+    address, media_type, body = request_on_page(page, "service_auth", "scope")
     registered = await agent.post_as_written(address, media_type, body.replace("person@example.com", PAT))
     await person.decide(registered["claim"]["verification_uri"], user_code=registered["claim"]["user_code"])
-    address, media_type, body = shown(page, "<CLAIM_TOKEN>", "grant_type")
+    address, media_type, body = request_on_page(page, "<CLAIM_TOKEN>", "grant_type")
     body = body.replace("<CLAIM_TOKEN>", registered["claim_token"])
     token = await agent.post_as_written(address, media_type, body)
     answer = await agent.call_with(token["access_token"])
@@ -99,7 +99,7 @@ async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_an
     await browser.sign_in(PAT)
     client = DiscoveringAgent(world.http, call)
 
-    challenge = (await client.refused()).headers["www-authenticate"]
+    challenge = (await client.request_without_token()).headers["www-authenticate"]
     named = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
     resource = (await client.request("GET", named["resource_metadata"])).json()
     issuer = resource["authorization_servers"][0]
@@ -107,10 +107,10 @@ async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_an
     client.read += f"{issuer}/.well-known/oauth-authorization-server"
     server = (await client.request("GET", f"{issuer}/.well-known/oauth-authorization-server")).json()
     sent = {"client_name": "Reader", "redirect_uris": [BACK], "scope": named["scope"]}
-    known = (await client.request("POST", server["registration_endpoint"], json=sent)).json()
+    known_body = (await client.request("POST", server["registration_endpoint"], json=sent)).json()
     asked = {
         "response_type": "code",
-        "client_id": known["client_id"],
+        "client_id": known_body["client_id"],
         "redirect_uri": BACK,
         "scope": named["scope"],
         "resource": resource["resource"],
@@ -119,14 +119,14 @@ async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_an
         "code_challenge_method": server["code_challenge_methods_supported"][0],
     }
     assert server["authorization_endpoint"] == f"{ROOT_URL}/auth/authorize"
-    code = told(await browser.decide(await browser.get("/auth/authorize", asked), "allow"))["code"]
+    code = redirect_parameters(await browser.decide(await browser.get("/auth/authorize", asked), "allow"))["code"]
     form = {
         "grant_type": "authorization_code",
         "code": code,
         "redirect_uri": BACK,
         "code_verifier": VERIFIER,
-        "client_id": known["client_id"],
-        "client_secret": known["client_secret"],
+        "client_id": known_body["client_id"],
+        "client_secret": known_body["client_secret"],
     }
     token = (await client.request("POST", server["token_endpoint"], data=form)).json()["access_token"]
     answer = await client.call_with(token)

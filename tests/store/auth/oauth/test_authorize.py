@@ -18,8 +18,8 @@ from tests.store.auth.oauth.conftest import (
     new_client,
     new_person,
     not_sent,
-    refused,
-    told,
+    oauth_refusal,
+    redirect_parameters,
 )
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
@@ -37,7 +37,7 @@ async def test_a_person_allows_a_client_which_then_acts_for_them_with_no_more_th
     assert "see listings" not in page.text
     assert "<script" not in page.text
     answer = await browser.decide(page, "allow")
-    members = told(answer)
+    members = redirect_parameters(answer)
     assert members.keys() == {"code", "state", "iss"}
     assert (members["state"], members["iss"]) == (STATE, ROOT_URL)
     assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
@@ -52,20 +52,20 @@ async def test_a_person_allows_a_client_which_then_acts_for_them_with_no_more_th
 async def test_consent_is_not_requested_again_until_the_client_wants_more(browser: Browser, client: Known) -> None:
     await code_for(browser, client)
 
-    again = await browser.get(ASK, asking(client))
-    more = await browser.get(ASK, asking(client, scope="read:library read:products"))
+    second_response = await browser.get(ASK, asking(client))
+    further_response = await browser.get(ASK, asking(client, scope="read:library read:products"))
 
-    assert "code" in told(again)
-    assert more.status_code == 200
-    await browser.decide(more, "allow")
-    assert "code" in told(await browser.get(ASK, asking(client, scope="read:products")))
+    assert "code" in redirect_parameters(second_response)
+    assert further_response.status_code == 200
+    await browser.decide(further_response, "allow")
+    assert "code" in redirect_parameters(await browser.get(ASK, asking(client, scope="read:products")))
 
 
 async def test_a_denial_redirects_the_client_and_is_not_remembered(browser: Browser, client: KnownClient) -> None:
     page = await browser.get(ASK, asking(client))
 
     for decision in ("deny", "", "anything"):
-        members = told(await browser.decide(page, decision))
+        members = redirect_parameters(await browser.decide(page, decision))
         assert (members["error"], members["state"], members["iss"]) == ("access_denied", STATE, ROOT_URL)
         assert "code" not in members
     assert (await browser.get(ASK, asking(client))).status_code == 200
@@ -128,7 +128,7 @@ async def test_no_caller_gives_more_than_they_hold_and_never_administration(worl
     none = await viewer.get(ASK, asking(client, scope="write:products"))
 
     for answer in (forbidden, unknown):
-        assert told(answer)["error"] == "invalid_scope"
+        assert redirect_parameters(answer)["error"] == "invalid_scope"
     assert not_sent(none)["error"] == "invalid_scope"
     assert over_wide.json()["scope"] == "read:library"
     assert all_of_owner.json()["scope"] == "write:products read:library"
@@ -141,17 +141,17 @@ async def test_a_client_learns_what_an_account_lacks_only_when_the_person_contin
     browser = Browser(world)
     await browser.sign_in("viewer@example.com")
 
-    some = await browser.get(ASK, asking(client, scope="read:library write:products"))
-    none = await browser.get(ASK, asking(client, scope="write:products"))
-    token = (await exchange(world, client, told(await browser.decide(some, "allow"))["code"])).json()
+    response = await browser.get(ASK, asking(client, scope="read:library write:products"))
+    none_response = await browser.get(ASK, asking(client, scope="write:products"))
+    token = (await exchange(world, client, redirect_parameters(await browser.decide(response, "allow"))["code"])).json()
 
-    granted, _, lacking = some.text.partition("Your account does not have these permissions")
+    granted, _, lacking = response.text.partition("Your account does not have these permissions")
     assert "see your library" in granted
     assert "publish" not in granted
     assert "publish and edit listings" in lacking
-    assert not_sent(none)["error"] == "invalid_scope"
-    assert "<h1>Nothing was allowed</h1>" in none.text
-    assert "Your account has none of the permissions that <strong>app.example</strong> asked for." in none.text
+    assert not_sent(none_response)["error"] == "invalid_scope"
+    assert "<h1>Nothing was allowed</h1>" in none_response.text
+    assert "Your account has none of the permissions that <strong>app.example</strong> asked for." in none_response.text
     assert token["scope"] == "read:library"
 
 
@@ -167,7 +167,7 @@ async def test_the_person_signs_in_before_any_client_is_informed_of_its_mistake(
     answer = await Browser(world).get(ASK, wrong)
 
     assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/auth/signin")
-    assert "error" in told(await browser.get(ASK, wrong))
+    assert "error" in redirect_parameters(await browser.get(ASK, wrong))
 
 
 @pytest.mark.parametrize(
@@ -194,14 +194,14 @@ async def test_the_granted_scopes_are_the_shown_scopes(world: World, change: str
         await world.call("POST", "/org/members", admin, json={"email": "pat@example.com", "role": "publisher"})
 
     sent = {**fields, **({change: changes[change]} if change in changes else {}), "decision": "allow"}
-    again = await browser.post(ASK, sent)
+    second_response = await browser.post(ASK, sent)
     given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
 
-    assert again.status_code == 400
-    assert "This has changed since you saw it" in again.text
+    assert second_response.status_code == 400
+    assert "This has changed since you saw it" in second_response.text
     assert list(given) == []
-    allowed = await browser.post(ASK, {**hidden_fields(again), "decision": "allow"})
-    assert "code" in told(allowed, sent["redirect_uri"])
+    allowed = await browser.post(ASK, {**hidden_fields(second_response), "decision": "allow"})
+    assert "code" in redirect_parameters(allowed, sent["redirect_uri"])
 
 
 async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser: Browser, client: KnownClient) -> None:
@@ -214,7 +214,7 @@ async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser:
     for shown in (of_eve, "", "x", "ä", fields["csrf"]):
         answer = await browser.post(ASK, {**fields, "shown": shown, "decision": "allow"})
         assert (answer.status_code, "Check it again" in answer.text) == (400, True)
-    assert "code" in told(await browser.post(ASK, {**fields, "decision": "allow"}))
+    assert "code" in redirect_parameters(await browser.post(ASK, {**fields, "decision": "allow"}))
 
 
 async def test_an_organisation_that_was_renamed_meanwhile_is_shown_again(
@@ -264,9 +264,9 @@ async def test_t35_no_user_is_redirected_to_an_address_that_is_not_registered(
     await code_for(browser, client)
 
     answer = await browser.get(ASK, {**asking(client), "redirect_uri": back})
-    posted = await browser.post(ASK, {**asking(client), "redirect_uri": back, "decision": "allow"})
+    posted_response = await browser.post(ASK, {**asking(client), "redirect_uri": back, "decision": "allow"})
 
-    for each in (answer, posted):
+    for each in (answer, posted_response):
         assert each.status_code == 400
         assert "location" not in each.headers
         assert "evil" not in each.text
@@ -305,7 +305,7 @@ async def test_t37_a_code_is_given_for_a_challenge_of_s256_alone(
 ) -> None:
     await code_for(browser, client)
 
-    members = told(await browser.get(ASK, asking(client, **changes)))
+    members = redirect_parameters(await browser.get(ASK, asking(client, **changes)))
 
     assert (members["error"], members["state"], members["iss"]) == ("invalid_request", STATE, ROOT_URL)
     assert "code" not in members
@@ -328,10 +328,10 @@ async def test_t38_state_comes_back_as_it_was_sent_and_unknown_parameters_are_le
         page = await browser.get(ASK, {**asking(client, state=state, scope="read:products"), "display": "page"})
         answer = await browser.decide(page, "deny")
 
-        assert told(answer)["state"] == state
+        assert redirect_parameters(answer)["state"] == state
         assert "\n" not in answer.headers["location"]
         assert "<script>" not in page.text
-    without = told(await browser.decide(await browser.get(ASK, asking(client, state="")), "deny"))
+    without = redirect_parameters(await browser.decide(await browser.get(ASK, asking(client, state="")), "deny"))
     assert "state" not in without
 
 
@@ -345,7 +345,7 @@ async def test_t38_other_kinds_of_answer_and_other_targets_are_refused_to_the_cl
         ({"resource": "https://other.example"}, "invalid_target"),
     ):
         mark = "#" if changes.get("response_type") == "token" else "?"
-        assert told(await browser.get(ASK, asking(client, **changes)), mark=mark)["error"] == error
+        assert redirect_parameters(await browser.get(ASK, asking(client, **changes)), mark=mark)["error"] == error
     assert (await browser.get(ASK, asking(client, resource=f"{ROOT_URL}/api/v1/library"))).status_code == 200
 
 
@@ -355,7 +355,7 @@ async def test_a_client_registered_for_it_gets_a_token_in_the_fragment(world: Wo
 
     answer = await browser.decide(await browser.get(ASK, asked), "allow")
 
-    members = told(answer, mark="#")
+    members = redirect_parameters(answer, mark="#")
     assert members.keys() == {"access_token", "token_type", "expires_in", "scope", "state", "iss"}
     assert "?" not in answer.headers["location"]
     assert (await world.call("GET", "/library", members["access_token"])).status_code == 200
@@ -373,8 +373,10 @@ async def test_t29_a_consent_is_given_from_a_page_made_for_this_sign_in_alone(
     for csrf in ("", "x", "ä", of_eve):
         answer = await browser.post(ASK, {**fields, "csrf": csrf})
         assert (answer.status_code, answer.json()["code"]) == (403, "form_expired")
-    foreign = await world.http.post(ASK, data=fields, headers={**browser.cookie, "Origin": "https://evil.example"})
-    assert (foreign.status_code, foreign.json()["code"]) == (403, "foreign_origin")
+    foreign_response = await world.http.post(
+        ASK, data=fields, headers={**browser.cookie, "Origin": "https://evil.example"}
+    )
+    assert (foreign_response.status_code, foreign_response.json()["code"]) == (403, "foreign_origin")
     assert (await browser.get(ASK, asking(client))).status_code == 200
 
 
@@ -418,5 +420,5 @@ async def test_a_scope_that_the_person_lost_before_the_exchange_is_refused(world
     lost = await exchange(world, client, codes[0])
     again = await exchange(world, client, codes[0])
 
-    assert refused(lost) == (400, "invalid_scope")
-    assert refused(again) == (400, "invalid_grant")
+    assert oauth_refusal(lost) == (400, "invalid_scope")
+    assert oauth_refusal(again) == (400, "invalid_grant")

@@ -7,7 +7,15 @@ import pytest
 from countersign.kernel import clock
 from countersign.store.auth.oauth import consents
 from tests.figures import Figures
-from tests.store.auth.oauth.conftest import VERIFIER, Browser, KnownClient, code_for, exchange, new_client, refused
+from tests.store.auth.oauth.conftest import (
+    VERIFIER,
+    Browser,
+    KnownClient,
+    code_for,
+    exchange,
+    new_client,
+    oauth_refusal,
+)
 from tests.store.world import World
 
 GONE = (400, "invalid_grant")
@@ -23,13 +31,13 @@ async def test_t36_a_used_code_is_refused_and_ends_what_it_gave(
 ) -> None:
     code = await code_for(browser, client)
     token = (await exchange(world, client, code)).json()["access_token"]
-    other = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
+    other_access_token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
     assert await works(world, token)
 
-    assert refused(await exchange(world, client, code)) == GONE
+    assert oauth_refusal(await exchange(world, client, code)) == GONE
 
     assert not await works(world, token)
-    assert await works(world, other), "what another code gave is not touched"
+    assert await works(world, other_access_token), "what another code gave is not touched"
 
 
 async def test_t36_of_several_exchanges_at_once_one_wins(
@@ -53,8 +61,8 @@ async def test_t36_a_code_is_of_no_use_to_another_client_and_burns_in_its_hands(
     thief = await new_client(world, name="Thief")
     code = await code_for(browser, client)
 
-    assert refused(await exchange(world, thief, code)) == GONE
-    assert refused(await exchange(world, client, code)) == GONE
+    assert oauth_refusal(await exchange(world, thief, code)) == GONE
+    assert oauth_refusal(await exchange(world, client, code)) == GONE
 
 
 @pytest.mark.parametrize(
@@ -73,23 +81,23 @@ async def test_t36_a_wrong_address_or_verifier_burns_the_code(
 ) -> None:
     code = await code_for(browser, client)
 
-    assert refused(await exchange(world, client, code, **changes)) == GONE
-    assert refused(await exchange(world, client, code)) == GONE
+    assert oauth_refusal(await exchange(world, client, code, **changes)) == GONE
+    assert oauth_refusal(await exchange(world, client, code)) == GONE
 
 
 async def test_t36_an_unknown_code_and_a_missing_one_are_refused(world: World, client: KnownClient) -> None:
-    assert refused(await exchange(world, client, "cac_unknown")) == GONE
-    assert refused(await exchange(world, client, "")) == (400, "invalid_request")
+    assert oauth_refusal(await exchange(world, client, "cac_unknown")) == GONE
+    assert oauth_refusal(await exchange(world, client, "")) == (400, "invalid_request")
 
 
 async def test_t36_a_code_lives_for_a_minute(
     world: World, browser: Browser, client: KnownClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = await code_for(browser, client)
-    later = clock.later(clock.now(), seconds=consents.CODE_VALID_S)
-    monkeypatch.setattr(clock, "now", lambda: later)
+    later_time = clock.later(clock.now(), seconds=consents.CODE_VALID_S)
+    monkeypatch.setattr(clock, "now", lambda: later_time)
 
-    assert refused(await exchange(world, client, code)) == GONE
+    assert oauth_refusal(await exchange(world, client, code)) == GONE
 
 
 async def test_t37_a_verifier_of_a_plain_challenge_proves_nothing(
@@ -97,7 +105,7 @@ async def test_t37_a_verifier_of_a_plain_challenge_proves_nothing(
 ) -> None:
     code = await code_for(browser, client, code_challenge=VERIFIER)
 
-    assert refused(await exchange(world, client, code)) == GONE
+    assert oauth_refusal(await exchange(world, client, code)) == GONE
 
 
 async def test_t39_a_code_needs_its_clients_secret(world: World, browser: Browser, client: KnownClient) -> None:
@@ -106,7 +114,7 @@ async def test_t39_a_code_needs_its_clients_secret(world: World, browser: Browse
 
     without = await world.http.post("/api/v1/auth/token", data=form)
 
-    assert refused(without) == (401, "invalid_client")
+    assert oauth_refusal(without) == (401, "invalid_client")
     assert (await exchange(world, client, code)).status_code == 200, "who is nobody burns nothing"
 
 

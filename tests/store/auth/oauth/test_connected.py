@@ -56,8 +56,8 @@ async def test_a_button_ends_a_client_which_has_to_ask_again(
     assert (await world.call("GET", "/library", token)).status_code == 401
     assert (await exchange(world, client, unspent)).status_code == 400
     assert "Disconnect" not in (await browser.get(PAGE)).text
-    again = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
-    assert (await world.call("GET", "/library", again)).status_code == 200
+    second_access_token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
+    assert (await world.call("GET", "/library", second_access_token)).status_code == 200
     assert (await world.call("GET", "/library", token)).status_code == 401, "an old token does not come back"
     assert (await exchange(world, client, kept)).status_code == 400, "nor does an old code"
 
@@ -101,10 +101,12 @@ async def test_t29_the_page_takes_orders_from_itself_alone(world: World, browser
     await agent_of(world, ann)
     fields = hidden_fields(await browser.get(PAGE))
 
-    foreign = await world.http.post(PAGE, data=fields, headers={**browser.cookie, "Origin": "https://evil.example"})
+    foreign_response = await world.http.post(
+        PAGE, data=fields, headers={**browser.cookie, "Origin": "https://evil.example"}
+    )
     without = await browser.post(PAGE, {"id": fields["id"]})
 
-    assert foreign.status_code == without.status_code == 403
+    assert foreign_response.status_code == without.status_code == 403
     assert "Disconnect" in (await browser.get(PAGE)).text
 
 

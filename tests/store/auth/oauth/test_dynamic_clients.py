@@ -28,8 +28,8 @@ from tests.store.auth.oauth.conftest import (
     hidden_fields,
     new_client,
     not_sent,
-    refused,
-    told,
+    oauth_refusal,
+    redirect_parameters,
 )
 from tests.store.conftest import ROOT_URL
 from tests.store.lock_waits import LockWaits
@@ -155,7 +155,7 @@ async def test_invalid_client_metadata_is_refused_and_not_stored(
 ) -> None:
     answer = await registered(world, **members)
 
-    assert refused(answer) == (400, error)
+    assert oauth_refusal(answer) == (400, error)
     assert await unused(world) == 0
 
 
@@ -250,12 +250,12 @@ async def test_every_consent_is_requested_again(world: World, browser: Browser) 
     await code_for(browser, client)
     await code_for(browser, of_north)
 
-    again = await browser.get(ASK, asking(client))
-    known = await browser.get(ASK, asking(of_north))
+    second_response = await browser.get(ASK, asking(client))
+    known_response = await browser.get(ASK, asking(of_north))
 
-    assert again.status_code == 200
-    assert "not verified" in again.text
-    assert "code" in told(known)
+    assert second_response.status_code == 200
+    assert "not verified" in second_response.text
+    assert "code" in redirect_parameters(known_response)
 
 
 async def test_a_client_cannot_grow_beyond_what_it_registered_for_and_what_was_allowed(
@@ -264,13 +264,13 @@ async def test_a_client_cannot_grow_beyond_what_it_registered_for_and_what_was_a
     client = await new_dynamic(world, scope="read:library read:products")
 
     wider = await browser.get(ASK, asking(client, scope="read:library write:products admin:org"))
-    beyond = await browser.get(ASK, asking(client, scope="write:products"))
-    code = told(await browser.decide(wider, "allow"))["code"]
+    beyond_response = await browser.get(ASK, asking(client, scope="write:products"))
+    code = redirect_parameters(await browser.decide(wider, "allow"))["code"]
     more = await exchange(world, client, code, scope="read:library read:products")
 
     assert "publish" not in wider.text
     assert "administer" not in wider.text
-    assert not_sent(beyond)["error"] == "invalid_scope"
+    assert not_sent(beyond_response)["error"] == "invalid_scope"
     assert more.json()["scope"] == "read:library"
 
 
@@ -286,12 +286,12 @@ async def test_a_code_is_its_only_grant(world: World, browser: Browser) -> None:
     code = await code_for(browser, client)
     without_secret = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "client_id": client.id}
 
-    assert refused(credentials) == (400, "unauthorized_client")
+    assert oauth_refusal(credentials) == (400, "unauthorized_client")
     assert assertion.status_code == 400
     assert not_sent(implicit, mark="#")["error"] == "unauthorized_client"
     assert not_sent(without_proof)["error"] == "invalid_request"
-    assert refused(await world.http.post(token, data=without_secret)) == (401, "invalid_client")
-    assert refused(await exchange(world, client, code, code_verifier="w" * 43)) == (400, "invalid_grant")
+    assert oauth_refusal(await world.http.post(token, data=without_secret)) == (401, "invalid_client")
+    assert oauth_refusal(await exchange(world, client, code, code_verifier="w" * 43)) == (400, "invalid_grant")
 
 
 async def test_a_token_made_for_the_client_itself_is_worth_nothing(world: World) -> None:
@@ -344,12 +344,12 @@ async def test_an_unused_client_ends_after_30_days(world: World, browser: Browse
     for client, days in ((used, 31), (fresh, 29), (old, 31)):
         await older(world, client, days)
 
-    seen = [(await browser.get(ASK, asking(client))).status_code for client in (used, fresh, old)]
+    statuses = [(await browser.get(ASK, asking(client))).status_code for client in (used, fresh, old)]
     async with world.store.database.transaction() as transaction:
         ended = await clients.delete_unused(transaction)
 
     # It is unknown at once, although it is removed later.
-    assert seen == [200, 200, 400]
+    assert statuses == [200, 200, 400]
     assert ended == 1
     assert await queries.client(world.store.database, old.id) is None
 
@@ -383,8 +383,8 @@ async def test_a_client_that_no_caller_uses_ends_with_what_was_allowed_to_it(
 
     await distribution.run_maintenance(world.store)
 
-    seen = [(await browser.get(ASK, asking(each))).status_code for each in (exchanged, allowed_again, used, old)]
-    assert seen == [200, 200, 200, 400]
+    statuses = [(await browser.get(ASK, asking(each))).status_code for each in (exchanged, allowed_again, used, old)]
+    assert statuses == [200, 200, 200, 400]
     logged = [line for line in capsys.readouterr().err.splitlines() if '"client ended"' in line]
     assert [old.id in line for line in logged] == [True]
     assert (await world.call("GET", "/library", tokens_of[old.id])).status_code == 401
@@ -535,10 +535,10 @@ async def test_an_unverified_client_gets_no_visitor_who_has_not_decided(
         asked = {**asking(client, redirect_uri=back), **changes}
         signed_out = await stranger.get(ASK, asked)
         signed_in = await browser.get(ASK, asked)
-        posted = await browser.post(ASK, {**asked, "decision": "deny"})
+        posted_response = await browser.post(ASK, {**asked, "decision": "deny"})
 
         assert signed_out.headers["location"].startswith("/auth/signin?")
-        for answer in (signed_in, posted):
+        for answer in (signed_in, posted_response):
             assert "location" not in answer.headers, changes
             assert "refresh" not in answer.text
 
@@ -556,7 +556,7 @@ async def test_the_page_of_a_wrong_request_names_the_host_and_leads_back_by_a_cl
     assert (link["error"], link["state"], link["iss"]) == ("invalid_request", STATE, ROOT_URL)
     assert "not verified" in page.text
     assert "<script" not in page.text
-    assert told(denied, back)["error"] == "access_denied"
+    assert redirect_parameters(denied, back)["error"] == "access_denied"
 
 
 async def test_disabled_registration_is_not_offered_and_ends_existing_clients(
@@ -568,13 +568,13 @@ async def test_disabled_registration_is_not_offered_and_ends_existing_clients(
     async with opened_with(closed) as http:
         server = (await http.get(SERVER)).json()
         registration = await http.post(REGISTER, json={"redirect_uris": [BACK]})
-        asked = await http.get(ASK, params=asking(client), headers=browser.cookie)
+        response = await http.get(ASK, params=asking(client), headers=browser.cookie)
         exchanged = await exchange(World(closed, http), client, code)
 
     assert "registration_endpoint" not in server
-    assert refused(registration) == (403, "dynamic_clients_not_enabled")
-    assert asked.status_code == 400
-    assert refused(exchanged) == (401, "invalid_client")
+    assert oauth_refusal(registration) == (403, "dynamic_clients_not_enabled")
+    assert response.status_code == 400
+    assert oauth_refusal(exchanged) == (401, "invalid_client")
 
 
 @pytest.fixture

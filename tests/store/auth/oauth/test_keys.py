@@ -22,12 +22,12 @@ async def rotate(world: World, *, drop_previous: bool = False) -> str:
     return (await tokens.rotate_keys(store.database, store.master, drop_previous=drop_previous)).kid
 
 
-async def shown(http: httpx.AsyncClient) -> list[str]:
+async def published_key_ids(http: httpx.AsyncClient) -> list[str]:
     """Return the ids of the keys that a worker publishes."""
     return [key["kid"] for key in (await http.get("/.well-known/jwks.json")).json()["keys"]]
 
 
-async def exchanged(http: httpx.AsyncClient, text: str) -> httpx.Response:
+async def exchange_assertion(http: httpx.AsyncClient, text: str) -> httpx.Response:
     """Exchange an agent's assertion and return the response."""
     return await http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})
 
@@ -37,7 +37,7 @@ async def every_token(world: World, client: KnownClient, browser: Browser) -> li
     the command line."""
     store = world.store
     by_client = await exchange(world, client, await code_for(browser, client))
-    by_agent = await exchanged(world.http, await assertion(world))
+    by_agent = await exchange_assertion(world.http, await assertion(world))
     headers = {**browser.cookie, **ORIGIN}
     in_session = await world.http.post("/auth/session/token", json={"scope": "read:library"}, headers=headers)
     issued_here = tokens.issue(store, client.id, client.id, frozenset({"read:library"}))
@@ -48,7 +48,7 @@ async def every_token(world: World, client: KnownClient, browser: Browser) -> li
 async def test_t10_three_rotations_within_a_tokens_life_end_no_token_of_any_kind(
     world: World, client: KnownClient, browser: Browser, other_worker: httpx.AsyncClient
 ) -> None:
-    kids = await shown(world.http)
+    kids = await published_key_ids(world.http)
     signed = [await every_token(world, client, browser)]
     texts = [await assertion(world)]
     for _ in range(3):
@@ -57,28 +57,28 @@ async def test_t10_three_rotations_within_a_tokens_life_end_no_token_of_any_kind
         texts.append(await assertion(world))
 
     for worker in (world.http, other_worker):
-        assert await shown(worker) == kids
+        assert await published_key_ids(worker) == kids
         assert {await status(worker, token) for each in signed for token in each} == {200}
-        assert {(await exchanged(worker, text)).status_code for text in texts} == {200}
+        assert {(await exchange_assertion(worker, text)).status_code for text in texts} == {200}
 
 
 async def test_t10_a_key_is_unpublished_after_the_last_token_that_it_signed_has_ended(
     world: World, client: KnownClient, other_worker: httpx.AsyncClient
 ) -> None:
     at = clock.now()
-    [first] = await shown(world.http)
+    [first] = await published_key_ids(world.http)
     with clock.fixed(at):
         last = await client_token(world, client)
         second = await rotate(world)
     with clock.fixed(clock.later(at, seconds=MAX_LIFE_S + SKEW_S)):
         assert await status(world.http, last) == await status(other_worker, last) == 200
         third = await rotate(world)
-        assert await shown(world.http) == await shown(other_worker) == [third, second, first]
+        assert await published_key_ids(world.http) == await published_key_ids(other_worker) == [third, second, first]
     with clock.fixed(clock.later(at, seconds=RETIREMENT_S + 1)):
-        assert await shown(world.http) == await shown(other_worker) == [third, second]
+        assert await published_key_ids(world.http) == await published_key_ids(other_worker) == [third, second]
         assert await status(world.http, last) == 401
     with clock.fixed(clock.later(at, seconds=3 * RETIREMENT_S)):
-        assert await shown(world.http) == await shown(other_worker) == [third]
+        assert await published_key_ids(world.http) == await published_key_ids(other_worker) == [third]
 
 
 async def test_t10_a_dropped_key_ends_its_tokens_on_every_worker_at_once(
@@ -90,7 +90,7 @@ async def test_t10_a_dropped_key_ends_its_tokens_on_every_worker_at_once(
     fresh = await rotate(world, drop_previous=True)
 
     assert await status(other_worker, old) == await status(world.http, old) == 401
-    assert await shown(world.http) == await shown(other_worker) == [fresh]
+    assert await published_key_ids(world.http) == await published_key_ids(other_worker) == [fresh]
     issued = await other_worker.post("/api/v1/auth/token", data={"grant_type": "client_credentials"}, auth=client)
     assert await status(world.http, issued.json()["access_token"]) == 200
 
@@ -111,7 +111,7 @@ async def test_of_rotations_at_once_each_is_whole(world: World) -> None:
     kids = [result for result in results if isinstance(result, str)]
     assert kids
     assert all(isinstance(result, (str, KeysChanged)) for result in results)
-    assert (await shown(world.http))[0] in kids
+    assert (await published_key_ids(world.http))[0] in kids
 
 
 async def test_the_ring_is_kept_sealed(world: World) -> None:

@@ -83,10 +83,10 @@ async def test_each_resource_names_itself(world: World) -> None:
 
 async def test_a_challenge_leads_to_everything_the_metadata_names(world: World) -> None:
     challenge = (await world.call("GET", "/library")).headers["www-authenticate"]
-    found = re.search(r'resource_metadata="([^"]+)"', challenge)
-    assert found is not None
+    match = re.search(r'resource_metadata="([^"]+)"', challenge)
+    assert match is not None
 
-    resource = (await world.http.get(found[1])).json()
+    resource = (await world.http.get(match[1])).json()
     server = (await world.http.get(resource["authorization_servers"][0] + SERVER)).json()
 
     assert server["issuer"] == resource["authorization_servers"][0]
@@ -120,9 +120,9 @@ async def test_t48_no_request_changes_an_address(world: World) -> None:
         plain, spoofed = await world.http.get(path), await world.http.get(path, headers=headers)
         assert spoofed.content == plain.content, path
         assert b"evil.example" not in spoofed.content
-    refused = await world.http.get("/api/v1/library", headers=headers)
-    assert f'resource_metadata="{ROOT_URL}{RESOURCE}"' in refused.headers["www-authenticate"]
-    assert "evil" not in str(refused.headers)
+    refused_response = await world.http.get("/api/v1/library", headers=headers)
+    assert f'resource_metadata="{ROOT_URL}{RESOURCE}"' in refused_response.headers["www-authenticate"]
+    assert "evil" not in str(refused_response.headers)
 
 
 async def test_a_disabled_feature_is_not_offered(settings: Settings) -> None:
@@ -217,15 +217,15 @@ async def test_pages_of_any_site_may_read_the_metadata(world: World, path: str) 
 @pytest.mark.parametrize("path", ["/api/v1/auth/token", "/api/v1/auth/login", "/auth/revoke"])
 async def test_pages_of_any_site_may_use_tokens_and_read_what_is_refused(world: World, path: str) -> None:
     preflight = await world.http.options(path, headers={"Access-Control-Request-Method": "POST"})
-    refused = await world.http.post(path, data={"x": "y"})
+    refused_response = await world.http.post(path, data={"x": "y"})
     unreadable = await world.http.post(path, content=b"{", headers={"Content-Type": "application/json"})
 
     assert (preflight.status_code, preflight.headers["access-control-allow-methods"]) == (204, "POST")
     assert "Authorization" in preflight.headers["access-control-allow-headers"]
-    for each in (preflight, refused, unreadable):
+    for each in (preflight, refused_response, unreadable):
         assert each.headers["access-control-allow-origin"] == "*"
         assert "WWW-Authenticate" in each.headers["access-control-expose-headers"]
-    assert refused.status_code == unreadable.status_code == 400
+    assert refused_response.status_code == unreadable.status_code == 400
 
 
 @pytest.mark.parametrize("path", ["/auth/authorize", "/auth/agents", "/auth/signin", "/api/v1/library"])

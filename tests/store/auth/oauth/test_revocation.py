@@ -10,7 +10,7 @@ from countersign.kernel.clock import Instant
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.auth import queries
-from tests.store.auth.oauth.conftest import Browser, KnownClient, code_for, exchange, new_client, refused
+from tests.store.auth.oauth.conftest import Browser, KnownClient, code_for, exchange, new_client, oauth_refusal
 from tests.store.auth.oauth.test_tokens import JWT_BEARER, TOKEN, assertion
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
@@ -85,7 +85,7 @@ async def test_credentials_that_come_along_must_hold(world: World, client: Known
     wrong = await world.http.post(REVOKE, data={"token": token}, auth=(client.id, "wrong"))
     in_form = await world.http.post(REVOKE, data={"token": token, "client_id": client.id, "client_secret": "x"})
 
-    assert refused(wrong) == refused(in_form) == (401, "invalid_client")
+    assert oauth_refusal(wrong) == oauth_refusal(in_form) == (401, "invalid_client")
     assert await status(world.http, token) == 200
 
 
@@ -110,7 +110,7 @@ async def test_json_is_read_too_and_a_missing_token_is_reported(world: World, cl
     assert by_json.status_code == 200
     assert await status(world.http, token) == 401
     for answer in missing:
-        assert refused(answer) == (400, "invalid_request")
+        assert oauth_refusal(answer) == (400, "invalid_request")
 
 
 async def test_an_assertion_given_back_ends_the_whole_registration(
@@ -125,7 +125,7 @@ async def test_an_assertion_given_back_ends_the_whole_registration(
 
     assert (answer.status_code, answer.content) == (200, b"{}")
     assert await status(other_worker, token) == 401
-    assert refused(await other_worker.post("/api/v1/auth/token", data=form)) == (400, "invalid_grant")
+    assert oauth_refusal(await other_worker.post("/api/v1/auth/token", data=form)) == (400, "invalid_grant")
 
 
 async def test_a_revocation_is_remembered_for_as_long_as_the_token_would_have_lived(

@@ -9,7 +9,7 @@ from countersign.store.auth import queries
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents.registrations import Applicant
 from countersign.store.auth.oauth import clients
-from tests.store.auth.oauth.conftest import KnownClient, new_client, refused
+from tests.store.auth.oauth.conftest import KnownClient, new_client, oauth_refusal
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
@@ -60,7 +60,7 @@ async def test_an_agent_exchanges_its_assertion_without_being_a_client(world: Wo
 async def test_credentials_beside_our_own_assertion_must_hold(world: World, client: KnownClient) -> None:
     form = {"grant_type": JWT_BEARER, "assertion": await assertion(world)}
 
-    assert refused(await world.http.post(TOKEN, data=form, auth=(client.id, "wrong"))) == (401, "invalid_client")
+    assert oauth_refusal(await world.http.post(TOKEN, data=form, auth=(client.id, "wrong"))) == (401, "invalid_client")
     assert (await world.http.post(TOKEN, data=form, auth=client)).status_code == 200
 
 
@@ -69,8 +69,8 @@ async def test_anothers_assertion_is_looked_at_for_an_authenticated_client_alone
 ) -> None:
     form = {"grant_type": JWT_BEARER, "assertion": forged(b'{"iss":"https://idp.example"}')}
 
-    assert refused(await world.http.post(TOKEN, data=form)) == (401, "invalid_client")
-    assert refused(await world.http.post(TOKEN, data=form, auth=client)) == (400, "invalid_grant")
+    assert oauth_refusal(await world.http.post(TOKEN, data=form)) == (401, "invalid_client")
+    assert oauth_refusal(await world.http.post(TOKEN, data=form, auth=client)) == (400, "invalid_grant")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ async def test_anothers_assertion_is_looked_at_for_an_authenticated_client_alone
     ],
 )
 async def test_t7_what_is_no_assertion_is_an_invalid_grant(world: World, text: str) -> None:
-    assert refused(await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})) == (
+    assert oauth_refusal(await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})) == (
         400,
         "invalid_grant",
     )
@@ -103,14 +103,14 @@ async def test_t8_an_access_token_is_no_assertion_and_an_assertion_no_access_tok
     as_assertion = await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": access})
     as_token = await world.call("GET", "/library", text)
 
-    assert refused(as_assertion) == (400, "invalid_grant")
+    assert oauth_refusal(as_assertion) == (400, "invalid_grant")
     assert as_token.status_code == 401
 
 
 async def test_an_assertion_of_an_older_generation_is_dead(world: World) -> None:
     old = await assertion(world, gen=0)
 
-    assert refused(await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": old})) == (
+    assert oauth_refusal(await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": old})) == (
         400,
         "invalid_grant",
     )
@@ -121,9 +121,9 @@ async def test_the_claim_grant_is_known_by_its_configured_name(world: World) -> 
     without = await world.http.post(TOKEN, data={"grant_type": CLAIM})
     short = await world.http.post(TOKEN, data={"grant_type": "claim", "claim_token": "clm_unknown"})
 
-    assert refused(unknown) == (400, "expired_token")
-    assert refused(without) == (400, "invalid_request")
-    assert refused(short) == (400, "unsupported_grant_type")
+    assert oauth_refusal(unknown) == (400, "expired_token")
+    assert oauth_refusal(without) == (400, "invalid_request")
+    assert oauth_refusal(short) == (400, "unsupported_grant_type")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ async def test_the_claim_grant_is_known_by_its_configured_name(world: World) -> 
 async def test_other_grants_are_not_supported(world: World, client: KnownClient, grant: str) -> None:
     answer = await world.http.post(TOKEN, data={"grant_type": grant}, auth=client)
 
-    assert refused(answer) == (400, "unsupported_grant_type")
+    assert oauth_refusal(answer) == (400, "unsupported_grant_type")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ async def test_a_token_is_for_this_service_alone(world: World, client: KnownClie
         if status == 200:
             assert world.store.tokens.verify(answer.json()["access_token"]).aud == ROOT_URL
         else:
-            assert refused(answer) == (400, "invalid_target")
+            assert oauth_refusal(answer) == (400, "invalid_target")
 
 
 async def test_t39_a_client_authenticates_in_one_way_only(world: World, client: KnownClient) -> None:
@@ -168,11 +168,11 @@ async def test_t39_a_client_authenticates_in_one_way_only(world: World, client: 
     both = await world.http.post(TOKEN, data=form, auth=client)
     jwt_too = await world.http.post(TOKEN, data={**form, "client_assertion": "x"})
     another = await world.http.post(TOKEN, data={**GRANT, "client_id": "cc_other"}, auth=client)
-    named = await world.http.post(TOKEN, data={**GRANT, "client_id": client.id}, auth=client)
+    named_response = await world.http.post(TOKEN, data={**GRANT, "client_id": client.id}, auth=client)
 
     for answer in (both, jwt_too, another):
-        assert refused(answer) == (400, "invalid_request")
-    assert named.status_code == 200
+        assert oauth_refusal(answer) == (400, "invalid_request")
+    assert named_response.status_code == 200
 
 
 async def test_t39_an_unknown_client_and_a_wrong_secret_get_the_same_answer(world: World, client: KnownClient) -> None:
@@ -185,7 +185,7 @@ async def test_t39_an_unknown_client_and_a_wrong_secret_get_the_same_answer(worl
     ]
 
     for answer in (wrong, unknown, anothers, none):
-        assert refused(answer) == (401, "invalid_client")
+        assert oauth_refusal(answer) == (401, "invalid_client")
         assert answer.json() == wrong.json()
         assert answer.headers["www-authenticate"] == 'Basic realm="token"'
 
@@ -194,7 +194,7 @@ async def test_t39_an_unknown_client_and_a_wrong_secret_get_the_same_answer(worl
 async def test_t39_a_garbled_authorization_header_is_no_client(world: World, client: KnownClient, header: str) -> None:
     answer = await world.http.post(TOKEN, data=GRANT, headers={"Authorization": header})
 
-    assert refused(answer) == (401, "invalid_client")
+    assert oauth_refusal(answer) == (401, "invalid_client")
     assert client.id not in answer.text
 
 
@@ -224,12 +224,14 @@ async def test_t45_several_tokens_and_tokens_in_the_address_give_no_access(world
     one = ("Authorization", f"Bearer {token}")
 
     twice = await world.http.get("/api/v1/library", headers=[one, one])
-    listed = await world.http.get("/api/v1/library", headers={"Authorization": f"Bearer {token}, Bearer {token}"})
+    listed_response = await world.http.get(
+        "/api/v1/library", headers={"Authorization": f"Bearer {token}, Bearer {token}"}
+    )
     by_key = await world.http.get("/api/v1/library", headers=[one, ("X-API-Key", "csk_x")])
     in_address = await world.http.get("/api/v1/library", params={"access_token": token})
 
     assert (twice.status_code, twice.json()["error"]) == (400, "invalid_request")
-    assert (listed.status_code, listed.json()["error"]) == (401, "invalid_token")
+    assert (listed_response.status_code, listed_response.json()["error"]) == (401, "invalid_token")
     assert by_key.status_code == 400
     assert in_address.status_code == 401
     assert token not in in_address.text

@@ -7,7 +7,7 @@ from countersign.store.auth import id_jag
 from countersign.store.context import Store
 
 
-async def refused(store: Store, token: str) -> str:
+async def refusal_code(store: Store, token: str) -> str:
     """Return the code of the refusal of an assertion. Its text must not contain any part of the token."""
     with pytest.raises(Refused) as found:
         await id_jag.verify(store, token)

@@ -19,7 +19,7 @@ from countersign.store.auth.trusted_issuers import TokenRejected
 from countersign.store.context import Store
 from tests.peers import identity_provider
 from tests.peers.identity_provider import SECEVENT, IdentityProvider, b64, compact
-from tests.store.auth.trusted_issuers.refusals import refused
+from tests.store.auth.trusted_issuers.refusals import refusal_code
 from tests.store.conftest import ROOT_URL
 
 
@@ -46,8 +46,8 @@ async def test_t1_t2_no_signature_and_no_mac_passes(store: Store, provider: Iden
         header = {"alg": algorithm, "typ": identity_provider.ID_JAG, "kid": key.kid}
 
         mac = compact(header, claims, lambda message, secret=secret: hmac.digest(secret, message, "sha256"))
-        assert await refused(store, mac) == "invalid_signature"
-    assert await refused(store, compact(header, claims, lambda _: b"")) == "invalid_request"
+        assert await refusal_code(store, mac) == "invalid_signature"
+    assert await refusal_code(store, compact(header, claims, lambda _: b"")) == "invalid_request"
 
 
 async def test_t3_an_algorithm_that_the_issuer_is_not_allowed_is_refused_though_its_key_is_good(
@@ -57,7 +57,7 @@ async def test_t3_an_algorithm_that_the_issuer_is_not_allowed_is_refused_though_
         await trusted_issuers.remove(transaction, provider.issuer)
     await provider.trust(store, algorithms=["ES256"])
 
-    assert await refused(store, provider.mint(ROOT_URL, algorithm="RS256")) == "invalid_signature"
+    assert await refusal_code(store, provider.mint(ROOT_URL, algorithm="RS256")) == "invalid_signature"
     assert provider.requests == 0
     assert (await id_jag.verify(store, provider.mint(ROOT_URL))).subject == "user-1"
 
@@ -66,7 +66,7 @@ async def test_t3_an_algorithm_that_the_issuer_is_not_allowed_is_refused_though_
 async def test_t4_a_member_that_must_be_understood_is_refused(
     store: Store, provider: IdentityProvider, members: dict[str, object]
 ) -> None:
-    assert await refused(store, provider.mint(ROOT_URL, header=members)) == "invalid_request"
+    assert await refusal_code(store, provider.mint(ROOT_URL, header=members)) == "invalid_request"
 
 
 async def test_t5_no_address_in_a_token_is_ever_asked(
@@ -81,8 +81,8 @@ async def test_t5_no_address_in_a_token_is_ever_asked(
             header = {"alg": "ES256", "typ": identity_provider.ID_JAG, "kid": attacker.kid, **members}
             claims = provider.claims(ROOT_URL, jwks_uri=place)
 
-            assert await refused(store, compact(header, claims, attacker.sign)) == "invalid_request"
-    assert await refused(store, provider.mint(ROOT_URL, iss="https://attacker.example")) == "invalid_issuer"
+            assert await refusal_code(store, compact(header, claims, attacker.sign)) == "invalid_request"
+    assert await refusal_code(store, provider.mint(ROOT_URL, iss="https://attacker.example")) == "invalid_issuer"
 
     assert asked == []
     assert provider.requests == 0
@@ -90,12 +90,12 @@ async def test_t5_no_address_in_a_token_is_ever_asked(
 
 @pytest.mark.parametrize("kid", ["../../etc/passwd", "' OR 1=1 --", "☃", "k" * 256])
 async def test_t6_an_odd_key_id_is_no_key(store: Store, provider: IdentityProvider, kid: str) -> None:
-    assert await refused(store, provider.mint(ROOT_URL, header={"kid": kid})) == "invalid_signature"
+    assert await refusal_code(store, provider.mint(ROOT_URL, header={"kid": kid})) == "invalid_signature"
 
 
 @pytest.mark.parametrize("kid", ["k" * 9_000, "\0", "\ud800", 1, {}, [], ""], ids=lambda kid: repr(kid)[:9])
 async def test_t6_a_key_id_of_no_form_is_refused(store: Store, provider: IdentityProvider, kid: object) -> None:
-    assert await refused(store, provider.mint(ROOT_URL, header={"kid": kid})) == "invalid_request"
+    assert await refusal_code(store, provider.mint(ROOT_URL, header={"kid": kid})) == "invalid_request"
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ async def test_t6_a_key_id_of_no_form_is_refused(store: Store, provider: Identit
 async def test_t7_a_payload_that_is_no_object_is_refused(
     store: Store, provider: IdentityProvider, payload: bytes
 ) -> None:
-    assert await refused(store, provider.signed(payload)) == "invalid_request"
+    assert await refusal_code(store, provider.signed(payload)) == "invalid_request"
 
 
 async def test_t7_a_claim_that_occurs_twice_is_refused(store: Store, provider: IdentityProvider) -> None:
     twice = json.dumps(provider.claims(ROOT_URL)).encode()[:-1] + b', "email": "victim@example.com"}'
 
-    assert await refused(store, provider.signed(twice)) == "invalid_request"
+    assert await refusal_code(store, provider.signed(twice)) == "invalid_request"
 
 
 async def test_t8_every_other_kind_of_token_is_refused_here(store: Store, provider: IdentityProvider) -> None:
@@ -122,9 +122,9 @@ async def test_t8_every_other_kind_of_token_is_refused_here(store: Store, provid
     others.append(provider.event(ROOT_URL))
 
     for token in others:
-        assert await refused(store, token) == "invalid_request"
+        assert await refusal_code(store, token) == "invalid_request"
     own = store.tokens.ring.sign(json.dumps(usual | {"iss": ROOT_URL}).encode(), identity_provider.ID_JAG)
-    assert await refused(store, own) == "invalid_issuer"
+    assert await refusal_code(store, own) == "invalid_issuer"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ async def test_t8_every_other_kind_of_token_is_refused_here(store: Store, provid
 async def test_t11_an_audience_that_is_not_exactly_ours_is_refused(
     store: Store, provider: IdentityProvider, audience: object
 ) -> None:
-    assert await refused(store, provider.signed(provider.claims(ROOT_URL, aud=audience))) == "invalid_audience"
+    assert await refusal_code(store, provider.signed(provider.claims(ROOT_URL, aud=audience))) == "invalid_audience"
 
 
 async def test_t11_the_audience_may_be_a_list_of_one(store: Store, provider: IdentityProvider) -> None:
@@ -149,7 +149,7 @@ async def test_t11_the_audience_may_be_a_list_of_one(store: Store, provider: Ide
 async def test_t11_a_resource_of_another_service_is_refused(
     store: Store, provider: IdentityProvider, resource: object
 ) -> None:
-    assert await refused(store, provider.mint(ROOT_URL, resource=resource)) == "invalid_audience"
+    assert await refusal_code(store, provider.mint(ROOT_URL, resource=resource)) == "invalid_audience"
 
 
 async def test_t12_an_issuer_that_is_not_exactly_the_trusted_one_is_refused(
@@ -160,7 +160,7 @@ async def test_t12_an_issuer_that_is_not_exactly_the_trusted_one_is_refused(
         *(f"{trusted_one}/", f"{trusted_one}.evil.example", trusted_one[:-1], trusted_one.upper(), f" {trusted_one}"),
         *(trusted_one.replace("http", "https"), f"{trusted_one}#", "", "%", "_" * len(trusted_one), ROOT_URL),
     ):
-        assert await refused(store, provider.mint(ROOT_URL, iss=issuer)) == "invalid_issuer"
+        assert await refusal_code(store, provider.mint(ROOT_URL, iss=issuer)) == "invalid_issuer"
     assert provider.requests == 0
 
 
@@ -170,7 +170,7 @@ async def test_t12_an_issuer_that_was_removed_is_believed_no_more(store: Store, 
     async with store.database.transaction() as transaction:
         await trusted_issuers.remove(transaction, provider.issuer)
 
-    assert await refused(store, token) == "invalid_issuer"
+    assert await refusal_code(store, token) == "invalid_issuer"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ async def test_t13_an_assertion_out_of_its_time_is_refused(
 ) -> None:
     moved = {name: now_s() + offset_s for name, offset_s in claims.items()}
 
-    assert await refused(store, provider.mint(ROOT_URL, **moved)) == code
+    assert await refusal_code(store, provider.mint(ROOT_URL, **moved)) == code
 
 
 @pytest.mark.parametrize(("issued", "ends"), [(-300, -50), (50, 300), (0, 600), (-1, 599)])
@@ -209,8 +209,8 @@ async def test_t13_a_claim_that_is_missing_or_of_a_wrong_type_is_refused(
     wrong: list[object] = [None, [], {}, 1.5, True, -1, "", 10**400, "x" * 256, [1], [""]]
     wrong.append("1" if claim in ("exp", "iat") else 1)
 
-    told = [await refused(store, provider.signed(whole))]
-    told += [await refused(store, provider.signed(whole | {claim: value})) for value in wrong]
+    told = [await refusal_code(store, provider.signed(whole))]
+    told += [await refusal_code(store, provider.signed(whole | {claim: value})) for value in wrong]
 
     assert set(told) <= {"invalid_request", {"iss": "invalid_issuer", "aud": "invalid_audience"}.get(claim)}
     assert told[0] == "invalid_request"
@@ -221,7 +221,7 @@ async def test_t13_a_claim_that_is_missing_or_of_a_wrong_type_is_refused(
 async def test_t13_a_claim_that_may_be_missing_has_its_type_as_well(
     store: Store, provider: IdentityProvider, claim: str, value: object
 ) -> None:
-    assert await refused(store, provider.mint(ROOT_URL, **{claim: value})) == "invalid_request"
+    assert await refusal_code(store, provider.mint(ROOT_URL, **{claim: value})) == "invalid_request"
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
@@ -229,15 +229,15 @@ async def test_t13_a_claim_that_may_be_missing_has_its_type_as_well(
 async def test_t13_a_text_that_no_database_keeps_is_refused(
     store: Store, provider: IdentityProvider, claim: str, text: str
 ) -> None:
-    assert await refused(store, provider.mint(ROOT_URL, **{claim: text})) == "invalid_request"
+    assert await refusal_code(store, provider.mint(ROOT_URL, **{claim: text})) == "invalid_request"
 
 
 async def test_t16_a_token_that_is_refused_uses_no_jti_up(store: Store, provider: IdentityProvider) -> None:
     stranger = identity_provider.new_key("ES256")
     good = provider.claims(ROOT_URL)
     header = {"alg": "ES256", "kid": provider.keys["ES256"].kid, "typ": identity_provider.ID_JAG}
-    assert await refused(store, compact(header, good, stranger.sign)) == "invalid_signature"
-    assert await refused(store, provider.signed(good | {"aud": "https://other.example"})) == "invalid_audience"
+    assert await refusal_code(store, compact(header, good, stranger.sign)) == "invalid_signature"
+    assert await refusal_code(store, provider.signed(good | {"aud": "https://other.example"})) == "invalid_audience"
 
     asserted = await id_jag.verify(store, provider.signed(good))
     async with store.database.transaction() as transaction:
@@ -258,7 +258,7 @@ async def test_t17_an_issuer_speaks_to_its_clients_alone(store: Store, provider:
     await provider.trust(store, client_ids=["agent-1"])
 
     assert await id_jag.verify(store, provider.mint(ROOT_URL))
-    assert await refused(store, provider.mint(ROOT_URL, client_id="agent-2")) == "invalid_client_id"
+    assert await refusal_code(store, provider.mint(ROOT_URL, client_id="agent-2")) == "invalid_client_id"
 
 
 @pytest.mark.parametrize(("ago_s", "is_fresh"), [(0, True), (3_600, True), (-50, True), (3_700, False), (-120, False)])
@@ -292,7 +292,7 @@ async def test_t19_an_address_counts_only_when_its_verification_is_true(
 ) -> None:
     token = provider.mint(ROOT_URL, email_verified=is_verified)
 
-    assert await refused(store, token) == "missing_verified_email"
+    assert await refusal_code(store, token) == "missing_verified_email"
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ async def test_t19_an_address_counts_only_when_its_verification_is_true(
     ids=repr,
 )  # fmt: skip
 async def test_t19_an_address_that_is_invalid_is_refused(store: Store, provider: IdentityProvider, email: str) -> None:
-    assert await refused(store, provider.mint(ROOT_URL, email=email)) == "missing_verified_email"
+    assert await refusal_code(store, provider.mint(ROOT_URL, email=email)) == "missing_verified_email"
 
 
 async def test_t19_without_an_address_there_is_none_to_rely_on(store: Store, provider: IdentityProvider) -> None:
@@ -324,11 +324,11 @@ async def test_t20_an_issuer_speaks_for_its_domains_alone(store: Store, provider
     for email in ("ann@example.com", "ANN@EXAMPLE.ORG"):
         assert (await id_jag.verify(store, provider.mint(ROOT_URL, email=email))).email == email.lower()
     for email in ("ann@sub.example.com", "ann@notexample.com", "ann@example.net", "ann@example.com."):
-        assert await refused(store, provider.mint(ROOT_URL, email=email)) == "missing_verified_email"
+        assert await refusal_code(store, provider.mint(ROOT_URL, email=email)) == "missing_verified_email"
 
 
 async def test_t21_what_one_issuer_signs_is_none_of_anothers(store: Store, provider: IdentityProvider) -> None:
-    with identity_provider.serving() as other:
+    with identity_provider.serve_provider() as other:
         await other.trust(store)
         mine = await id_jag.verify(store, provider.mint(ROOT_URL))
         theirs = await id_jag.verify(store, other.mint(ROOT_URL))
@@ -336,8 +336,10 @@ async def test_t21_what_one_issuer_signs_is_none_of_anothers(store: Store, provi
         assert mine.subject == theirs.subject
         assert mine.issuer != theirs.issuer
         header = {"kid": provider.keys["ES256"].kid}
-        assert await refused(store, other.mint(ROOT_URL, iss=provider.issuer)) == "invalid_signature"
-        assert await refused(store, other.mint(ROOT_URL, iss=provider.issuer, header=header)) == "invalid_signature"
+        assert await refusal_code(store, other.mint(ROOT_URL, iss=provider.issuer)) == "invalid_signature"
+        assert (
+            await refusal_code(store, other.mint(ROOT_URL, iss=provider.issuer, header=header)) == "invalid_signature"
+        )
 
 
 @pytest.mark.parametrize("claim", ["cnf", "tenant", "authorization_details"])
@@ -346,7 +348,7 @@ async def test_t22_a_claim_that_would_change_the_meaning_is_refused(
 ) -> None:
     for value in ({"jkt": "x"}, "acme", [], ""):
         claims: dict[str, Any] = provider.claims(ROOT_URL) | {claim: value}
-        assert await refused(store, provider.signed(claims)) == "invalid_request"
+        assert await refusal_code(store, provider.signed(claims)) == "invalid_request"
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from countersign.store import app as distribution
 from countersign.store.auth import id_jag
 from countersign.store.context import Store
 from tests.peers.identity_provider import IdentityProvider
-from tests.store.auth.trusted_issuers.refusals import refused
+from tests.store.auth.trusted_issuers.refusals import refusal_code
 from tests.store.conftest import ROOT_URL, with_settings
 
 
-async def away(store: Store, token: str) -> Unavailable:
+async def unavailable_refusal(store: Store, token: str) -> Unavailable:
     """Return the refusal when the keys cannot be fetched. It must not contain the reason."""
     with pytest.raises(Unavailable) as found:
         await id_jag.verify(store, token)
@@ -32,7 +32,7 @@ async def test_t9_a_flood_of_unknown_key_ids_asks_the_issuer_twice(store: Store,
 
     for number in range(100):
         token = provider.mint(ROOT_URL, header={"kid": f"unknown-{number}"})
-        assert await refused(store, token) == "invalid_signature"
+        assert await refusal_code(store, token) == "invalid_signature"
 
     assert provider.requests == 2
 
@@ -41,9 +41,9 @@ async def test_t9_many_at_once_ask_the_issuer_once(store: Store, provider: Ident
     await provider.trust(store)
     provider.delay_s = 0.2
 
-    found = await asyncio.gather(*(id_jag.verify(store, provider.mint(ROOT_URL)) for _ in range(50)))
+    results = await asyncio.gather(*(id_jag.verify(store, provider.mint(ROOT_URL)) for _ in range(50)))
 
-    assert len(found) == 50
+    assert len(results) == 50
     assert provider.requests == 1
 
 
@@ -56,7 +56,7 @@ async def test_t10_a_key_that_was_rotated_is_fetched_and_the_old_one_ends(
     provider.rotate()
 
     assert await id_jag.verify(store, provider.mint(ROOT_URL))
-    assert await refused(store, old) == "invalid_signature"
+    assert await refusal_code(store, old) == "invalid_signature"
     assert provider.requests == 2
 
 
@@ -64,7 +64,7 @@ async def test_t9_a_redirect_is_not_followed(store: Store, provider: IdentityPro
     await provider.trust(store)
     provider.status, provider.headers = 302, {"Location": f"{provider.issuer}/elsewhere"}
 
-    await away(store, provider.mint(ROOT_URL))
+    await unavailable_refusal(store, provider.mint(ROOT_URL))
 
     assert provider.paths == ["/jwks.json"]
 
@@ -76,7 +76,7 @@ async def test_t9_a_huge_set_or_none_at_all_is_as_if_the_issuer_were_away(
     await provider.trust(store)
     provider.body = body
 
-    await away(store, provider.mint(ROOT_URL))
+    await unavailable_refusal(store, provider.mint(ROOT_URL))
 
 
 @pytest.mark.parametrize("how", ["delay_s", "drip_s"])
@@ -89,7 +89,7 @@ async def test_t9_a_slow_issuer_holds_nobody_longer_than_the_whole_time(
     began_s = time.monotonic()
 
     for _ in range(5):
-        await away(store, provider.mint(ROOT_URL))
+        await unavailable_refusal(store, provider.mint(ROOT_URL))
 
     assert time.monotonic() - began_s < 20
     assert provider.requests == 1
@@ -100,9 +100,9 @@ async def test_t9_an_issuer_that_is_down_is_503_at_once_and_believed_again_when_
 ) -> None:
     await provider.trust(store)
     provider.status = 500
-    await away(store, provider.mint(ROOT_URL))
+    await unavailable_refusal(store, provider.mint(ROOT_URL))
     provider.status = 200
-    await away(store, provider.mint(ROOT_URL))
+    await unavailable_refusal(store, provider.mint(ROOT_URL))
 
     back = clock.later(clock.now(), seconds=6)
     with clock.fixed(back):
@@ -111,7 +111,7 @@ async def test_t9_an_issuer_that_is_down_is_503_at_once_and_believed_again_when_
         provider.stop()
         assert await id_jag.verify(store, token)
     with clock.fixed(clock.later(back, seconds=600)):
-        await away(store, token)
+        await unavailable_refusal(store, token)
 
 
 async def test_t9_a_private_address_is_not_fetched_from_unless_the_operator_says_so(
@@ -121,7 +121,7 @@ async def test_t9_a_private_address_is_not_fetched_from_unless_the_operator_says
     careful = with_settings(settings, private_issuers=False)
 
     async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as same:
-        await away(same, provider.mint(ROOT_URL))
+        await unavailable_refusal(same, provider.mint(ROOT_URL))
 
     assert provider.requests == 0
     assert await id_jag.verify(store, provider.mint(ROOT_URL))
@@ -131,6 +131,6 @@ async def test_no_response_shows_why_keys_cannot_be_fetched(store: Store, provid
     await provider.trust(store)
     provider.stop()
 
-    refusal: Refused = await away(store, provider.mint(ROOT_URL))
+    refusal: Refused = await unavailable_refusal(store, provider.mint(ROOT_URL))
 
     assert "Connect" not in refusal.detail + refusal.remedy

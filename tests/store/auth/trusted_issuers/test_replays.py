@@ -18,7 +18,7 @@ from tests.store.conftest import ROOT_URL
 PAIRS, PAIRS_FULL = 200, 1_000
 
 
-def asserted(jti: str, issuer: str = "https://id.example") -> IdentityAssertion:
+def new_assertion(jti: str, issuer: str = "https://id.example") -> IdentityAssertion:
     """Return a verified assertion."""
     until = clock.later(clock.now(), seconds=300)
     return IdentityAssertion(issuer, "ID", "user-1", "agent-1", jti, until, None, None, None)
@@ -40,7 +40,7 @@ async def test_t14_of_two_at_the_same_moment_exactly_one_succeeds(
     count = PAIRS_FULL if is_full else PAIRS
     wins: list[int] = []
     for number in range(count):
-        token = asserted(f"jti-{number}")
+        token = new_assertion(f"jti-{number}")
         wins.append(sum(await asyncio.gather(use(store, token), use(store, token))))
 
     assert wins == [1] * count
@@ -49,12 +49,12 @@ async def test_t14_of_two_at_the_same_moment_exactly_one_succeeds(
 
 async def test_t14_of_many_at_the_same_moment_exactly_one_succeeds(store: Store) -> None:
     for number in range(10):
-        token = asserted(f"jti-{number}")
+        token = new_assertion(f"jti-{number}")
         assert sum(await asyncio.gather(*(use(store, token) for _ in range(20)))) == 1
 
 
 async def test_t14_a_use_that_was_rolled_back_is_none(store: Store) -> None:
-    token = asserted("jti")
+    token = new_assertion("jti")
 
     async def fail_afterwards() -> None:
         async with store.database.transaction() as transaction:
@@ -68,7 +68,7 @@ async def test_t14_a_use_that_was_rolled_back_is_none(store: Store) -> None:
 
 
 async def test_t14_a_restart_does_not_forget(store: Store, settings: Settings) -> None:
-    token = asserted("jti")
+    token = new_assertion("jti")
     assert await use(store, token)
 
     async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as again:
@@ -78,15 +78,15 @@ async def test_t14_a_restart_does_not_forget(store: Store, settings: Settings) -
 async def test_t15_the_same_jti_of_two_issuers_and_of_two_kinds_is_accepted(store: Store) -> None:
     event = SecurityEvent("https://id.example", "user-1", "jti", True, clock.later(clock.now(), seconds=300))
 
-    assert await use(store, asserted("jti"))
-    assert await use(store, asserted("jti", "https://other.example"))
+    assert await use(store, new_assertion("jti"))
+    assert await use(store, new_assertion("jti", "https://other.example"))
     async with store.database.transaction() as transaction:
         assert await security_events.use_once(transaction, event)
         assert not await security_events.use_once(transaction, event)
 
 
 async def test_t14_a_used_assertion_id_is_stored_until_its_assertion_expires(store: Store) -> None:
-    token = asserted("jti")
+    token = new_assertion("jti")
     await use(store, token)
     for later_s, forgotten in ((0, 0), (300 + 120, 0), (300 + 3_601, 1)):
         with clock.fixed(clock.later(clock.now(), seconds=later_s)):
@@ -95,7 +95,7 @@ async def test_t14_a_used_assertion_id_is_stored_until_its_assertion_expires(sto
 
 
 async def test_upkeep_removes_used_assertion_ids(store: Store) -> None:
-    await use(store, asserted("jti"))
+    await use(store, new_assertion("jti"))
 
     with clock.fixed(clock.later(clock.now(), seconds=4_000)):
         await distribution.run_maintenance(store)

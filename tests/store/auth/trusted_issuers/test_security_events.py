@@ -90,7 +90,7 @@ async def test_a_subject_may_be_named_by_issuer_and_sub(
 async def test_t42_an_event_about_another_issuers_subject_has_no_effect(
     store: Store, http: httpx.AsyncClient, provider: IdentityProvider
 ) -> None:
-    with identity_provider.serving() as other:
+    with identity_provider.serve_provider() as other:
         await provider.trust(store)
         await other.trust(store)
         mine = await register(store, provider.issuer, "user-1")

@@ -27,7 +27,7 @@ async def test_only_the_entitled_download_what_is_sold(shop: Shop) -> None:
     world = shop.world
     path = f"/artifacts/{(await shop.upload(DATA))['id']}"
     buyer = await world.person("buyer@example.org")
-    other = await world.person("other@example.org")
+    other_token = await world.person("other@example.org")
     stranger = await world.client_token("south")
     site = await world.client_token("north", "read:releases")
     blind = await world.client_token("north", "read:library")
@@ -41,7 +41,7 @@ async def test_only_the_entitled_download_what_is_sold(shop: Shop) -> None:
         (buyer, 200, None),
         (shop.token, 200, None),
         (site, 200, None),
-        (other, 403, "not_entitled"),
+        (other_token, 403, "not_entitled"),
         (stranger, 403, "not_entitled"),
         (blind, 403, "insufficient_scope"),
     ):
@@ -79,19 +79,21 @@ async def test_a_hidden_product_cannot_be_distinguished_from_a_missing_one(shop:
     hidden = (await shop._replace(product_id=draft).upload(DATA))["id"]
     await release(world, shop.token, shop.product_id, "2.0.0", publish=False)
     body = {"filename": "a", "size": 1000}
-    announced = await world.call("POST", f"/products/{shop.product_id}/releases/2.0.0/artifacts", shop.token, json=body)
-    unpublished = (await shop.put(announced.json()["upload_url"], DATA)).json()["id"]
+    announced_response = await world.call(
+        "POST", f"/products/{shop.product_id}/releases/2.0.0/artifacts", shop.token, json=body
+    )
+    unpublished = (await shop.put(announced_response.json()["upload_url"], DATA)).json()["id"]
     receiving = (await shop.announce(10, "unfinished")).json()["artifact_id"]
     buyer = await world.person("buyer@example.org")
     await world.grant("buyer@example.org", shop.product_id)
     missing = "0193b1de-0000-7000-8000-000000000001"
 
     for token in (None, buyer):
-        nothing = await world.call("GET", f"/artifacts/{missing}", token)
-        assert (nothing.status_code, nothing.json()["code"]) == (404, "resource_not_found")
+        empty_response = await world.call("GET", f"/artifacts/{missing}", token)
+        assert (empty_response.status_code, empty_response.json()["code"]) == (404, "resource_not_found")
         for artifact_id in (hidden, unpublished, receiving):
             answer = await world.call("GET", f"/artifacts/{artifact_id}", token)
-            assert answer.content.replace(artifact_id.encode(), missing.encode()) == nothing.content
+            assert answer.content.replace(artifact_id.encode(), missing.encode()) == empty_response.content
     assert (await world.call("GET", "/artifacts/nothing", buyer)).status_code == 404
     assert (await world.call("GET", f"/artifacts/{hidden}", shop.token)).content == DATA
 
@@ -100,14 +102,14 @@ async def test_a_yanked_release_stays_with_the_entitled_marked(shop: Shop) -> No
     world = shop.world
     path = f"/artifacts/{(await shop.upload(DATA))['id']}"
     buyer = await world.person("buyer@example.org")
-    other = await world.person("other@example.org")
+    other_token = await world.person("other@example.org")
     await world.grant("buyer@example.org", shop.product_id)
     await world.call("POST", f"/products/{shop.product_id}/releases/1.0.0/yank", shop.token, json={"reason": "bad"})
 
     answer = await world.call("GET", path, buyer)
 
     assert (answer.status_code, answer.headers["Release-Status"]) == (200, "yanked")
-    assert (await world.call("GET", path, other)).status_code == 404
+    assert (await world.call("GET", path, other_token)).status_code == 404
     assert (await world.call("GET", path)).status_code == 404
 
 
@@ -180,7 +182,7 @@ async def test_downloads_are_counted_when_they_begin_at_the_first_byte(shop: Sho
 async def test_usage_shows_which_versions_are_downloaded_most_and_only_ones_own(shop: Shop) -> None:
     world = shop.world
     owner = await world.person("owner@north.example", north="owner")
-    other = await world.person("owner@south.example", south="owner")
+    other_token = await world.person("owner@south.example", south="owner")
     for platform, times in (("linux", 3), (None, 1), ("windows", 2)):
         members = {"platform": platform} if platform else {}
         path = f"/artifacts/{(await shop.upload(DATA, f'{platform}.zip', **members))['id']}"
@@ -192,7 +194,7 @@ async def test_usage_shows_which_versions_are_downloaded_most_and_only_ones_own(
     told = [(each["product"], each["version"], each["platform"], each["downloads"]) for each in usage["downloaded"]]
     assert told == [("river", "1.0.0", "linux", 3), ("river", "1.0.0", "windows", 2), ("river", "1.0.0", None, 1)]
     assert usage["downloads"] == 6
-    assert (await world.call("GET", "/org/usage", other)).json()["downloaded"] == []
+    assert (await world.call("GET", "/org/usage", other_token)).json()["downloaded"] == []
 
 
 def client_of(store: Store) -> httpx.AsyncClient:

@@ -51,7 +51,7 @@ class StepHooks:
         self._shop = shop
         self._monkeypatch = monkeypatch
 
-    def once(
+    def hook_once(
         self,
         step: Step,
         *,
@@ -86,7 +86,7 @@ async def crash() -> None:
     raise SimulatedCrash
 
 
-async def received(shop: Shop, filename: str = "game.zip") -> Upload:
+async def create_received_upload(shop: Shop, filename: str = "game.zip") -> Upload:
     """Create an upload of DATA of which all bytes are received, and which is not finished."""
     address = await shop.address(len(DATA), filename)
     upload = await uploads.by_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
@@ -145,8 +145,8 @@ async def assert_exact(shop: Shop) -> None:
 async def test_a_crash_of_an_upload_loses_and_leaks_nothing(
     shop: Shop, steps: StepHooks, step: Step, is_repeated: bool
 ) -> None:
-    upload = await received(shop)
-    steps.once(step, after=crash)
+    upload = await create_received_upload(shop)
+    steps.hook_once(step, after=crash)
 
     with pytest.raises(SimulatedCrash):
         await finish(shop.store, upload, ARTIFACT)
@@ -162,7 +162,7 @@ async def test_a_crash_of_an_upload_loses_and_leaks_nothing(
 @pytest.mark.parametrize("step", REMOVAL_STEPS, ids=lambda step: step[1])
 async def test_a_crash_of_the_collector_loses_and_leaks_nothing(shop: Shop, steps: StepHooks, step: Step) -> None:
     await orphan(shop)
-    steps.once(step, after=crash)
+    steps.hook_once(step, after=crash)
 
     with pytest.raises(SimulatedCrash):
         await collect(shop)
@@ -180,12 +180,12 @@ async def test_a_crash_of_the_collector_loses_and_leaks_nothing(shop: Shop, step
 
 
 async def test_uploads_of_the_same_content_share_its_blob(shop: Shop, steps: StepHooks) -> None:
-    first, second = [await received(shop, name) for name in ("first", "second")]
+    first, second = [await create_received_upload(shop, name) for name in ("first", "second")]
 
     async def finish_second() -> None:
         assert (await finish(shop.store, second, ARTIFACT)).status == 201
 
-    steps.once((blobs, "reserve"), after=finish_second)
+    steps.hook_once((blobs, "reserve"), after=finish_second)
 
     assert (await finish(shop.store, first, ARTIFACT)).status == 201
     assert await shop.store.database.fetch(f"{READY} ORDER BY id") == [(DIGEST,), (DIGEST,)]
@@ -203,8 +203,8 @@ async def remove(shop: Shop, sha256: str) -> None:
 async def test_bytes_that_are_removed_during_an_upload_are_sealed_again(
     shop: Shop, steps: StepHooks, step: Step
 ) -> None:
-    upload = await received(shop)
-    steps.once(step, after=lambda: remove(shop, DIGEST))
+    upload = await create_received_upload(shop)
+    steps.hook_once(step, after=lambda: remove(shop, DIGEST))
 
     assert (await finish(shop.store, upload, ARTIFACT)).status == 201
 
@@ -269,9 +269,9 @@ class StepGate:
 
 
 async def test_no_writer_waits_for_a_slow_blob_store_during_an_upload(shop: Shop, steps: StepHooks) -> None:
-    upload, other, gate = await received(shop), await received(shop, "other"), StepGate()
+    upload, other, gate = await create_received_upload(shop), await create_received_upload(shop, "other"), StepGate()
     await blobs.note_idle(shop.store.database, DIGEST)
-    steps.once(("store", "size"), before=gate.wait)
+    steps.hook_once(("store", "size"), before=gate.wait)
 
     slow = asyncio.create_task(finish(shop.store, upload, ARTIFACT))
     async with asyncio.timeout(PATIENCE_S):
@@ -288,7 +288,7 @@ async def test_no_writer_waits_for_a_slow_blob_store_during_an_upload(shop: Shop
 async def test_no_writer_and_no_collector_waits_for_a_slow_removal(shop: Shop, steps: StepHooks) -> None:
     await orphan(shop)
     gate = StepGate()
-    steps.once(("store", "delete"), before=gate.wait)
+    steps.hook_once(("store", "delete"), before=gate.wait)
     address = await shop.address(len(DATA))
 
     slow = asyncio.create_task(collect(shop))
@@ -310,7 +310,7 @@ async def test_a_collector_whose_claim_expired_does_not_touch_what_was_stored_si
 ) -> None:
     await orphan(shop)
     gate = StepGate()
-    steps.once(("store", "delete"), after=gate.wait)
+    steps.hook_once(("store", "delete"), after=gate.wait)
     database, store = shop.store.database, shop.store.blobs
 
     slow = asyncio.create_task(blobs.remove_unused(database, store, DIGEST, clock.now()))
@@ -371,13 +371,13 @@ async def test_a_process_that_was_suspended_after_its_claim_deletes_nothing(shop
 async def test_bytes_that_are_sealed_during_a_removal_stay_known(shop: Shop, steps: StepHooks) -> None:
     """The collector deletes the bytes. An upload seals them again, and ends before it reserves them."""
     await orphan(shop)
-    upload = await received(shop)
+    upload = await create_received_upload(shop)
 
     async def seal() -> None:
         await blobs.note_new(shop.store.database, shop.store.blobs, DIGEST)
         await shop.store.blobs.seal(upload.id, await uploads.parts(shop.store.database, upload.id), len(DATA), None)
 
-    steps.once(("store", "delete"), after=seal)
+    steps.hook_once(("store", "delete"), after=seal)
     assert await collect(shop) == 1
 
     assert await shop.store.blobs.size(DIGEST) == len(DATA)
@@ -391,7 +391,7 @@ async def test_a_removal_that_the_blob_store_refuses_is_finished_by_a_later_run(
     async def refuse() -> None:
         raise Unavailable("the blob store is away")
 
-    steps.once(("store", "delete"), before=refuse)
+    steps.hook_once(("store", "delete"), before=refuse)
 
     with pytest.raises(Unavailable):
         await collect(shop)

@@ -10,30 +10,30 @@ from countersign.kernel import clock
 from tests.store.releases.processing.works import JobRunner, tar
 
 
-async def stated(works: JobRunner, channel: str = "stable") -> dict[str, Any]:
+async def channel_statement(works: JobRunner, channel: str = "stable") -> dict[str, Any]:
     state = await works.get(f"/channels/{channel}")
     return json.loads(base64.b64decode(state["statement"]["payload"]))
 
 
 async def publish_built(works: JobRunner, version: str) -> None:
-    await works.built(tar({"version": version.encode()}), version)
+    await works.upload_and_process(tar({"version": version.encode()}), version)
     await works.publish(version)
 
 
 async def test_the_statement_stays_the_same_while_nothing_changes(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
 
-    assert await stated(works) == await stated(works)
+    assert await channel_statement(works) == await channel_statement(works)
 
 
 async def test_every_change_has_a_higher_number(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
-    first = await stated(works)
+    first = await channel_statement(works)
     await publish_built(works, "1.2.0")
-    second = await stated(works)
+    second = await channel_statement(works)
     path = f"/products/{works.shop.product_id}/releases/1.2.0/yank"
     await works.shop.world.call("POST", path, works.shop.token, json={"reason": "broken"})
-    third = await stated(works)
+    third = await channel_statement(works)
 
     assert [each["version"] for each in (first, second, third)] == ["1.1.0", "1.2.0", "1.1.0"]
     assert first["counter"] < second["counter"] < third["counter"]
@@ -45,30 +45,30 @@ async def test_a_release_without_a_build_moves_no_channel(works: JobRunner) -> N
 
     assert (answer.status_code, answer.json()["code"]) == (404, "nothing_built")
     await publish_built(works, "0.9.0")
-    assert (await stated(works))["version"] == "0.9.0"
+    assert (await channel_statement(works))["version"] == "0.9.0"
 
 
 async def test_a_promoted_release_moves_both_channels(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
     await publish_built(works, "1.2.0")
-    await stated(works)
+    await channel_statement(works)
     path = f"/products/{works.shop.product_id}/releases/1.2.0/promote"
 
     await works.shop.world.call("POST", path, works.shop.token, json={"channel": "beta"})
 
-    assert (await stated(works, "beta"))["version"] == "1.2.0"
-    assert (await stated(works))["version"] == "1.1.0"
+    assert (await channel_statement(works, "beta"))["version"] == "1.2.0"
+    assert (await channel_statement(works))["version"] == "1.1.0"
 
 
 async def test_a_statement_is_renewed_when_half_of_its_life_is_over(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
-    first = await stated(works)
+    first = await channel_statement(works)
     ttl_s = works.store.settings.statement_ttl_s
 
     with clock.fixed(clock.later(clock.now(), seconds=ttl_s * 0.4)):
-        assert await stated(works) == first
+        assert await channel_statement(works) == first
     with clock.fixed(clock.later(clock.now(), seconds=ttl_s * 0.6)):
-        renewed = await stated(works)
+        renewed = await channel_statement(works)
 
     assert renewed["counter"] > first["counter"]
     assert renewed["expires_at"] > first["expires_at"]
@@ -90,9 +90,9 @@ async def test_a_rotated_key_signs_the_next_statement(works: JobRunner) -> None:
 async def test_all_who_ask_at_once_get_the_same_answers(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
 
-    told = await asyncio.gather(*(stated(works) for _ in range(8)))
+    results = await asyncio.gather(*(channel_statement(works) for _ in range(8)))
 
     by_number: dict[int, str] = {}
-    for statement in told:
+    for statement in results:
         said = json.dumps(statement, sort_keys=True)
         assert by_number.setdefault(statement["counter"], said) == said, "one number, one statement"

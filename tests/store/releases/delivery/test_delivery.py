@@ -15,7 +15,7 @@ FILES = {"run.sh": EXECUTABLE, "data": noise(600_000)}
 
 
 async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works: JobRunner) -> None:
-    await works.built(tar(FILES), "1.1.0")
+    await works.upload_and_process(tar(FILES), "1.1.0")
     await works.publish("1.1.0")
 
     state = msgspec.convert(await works.get("/channels/stable"), ChannelState)
@@ -40,7 +40,7 @@ async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works:
 
 
 async def test_a_client_that_begins_to_install_is_counted_and_one_that_asks_again_is_not(works: JobRunner) -> None:
-    await works.built(tar(FILES), "1.1.0")
+    await works.upload_and_process(tar(FILES), "1.1.0")
     await works.publish("1.1.0")
     owner = await works.shop.world.person("owner@north.example", north="owner")
 
@@ -59,31 +59,31 @@ async def test_only_the_entitled_get_what_updates_are_made_of(works: JobRunner) 
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
     product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
     sold = JobRunner(shop._replace(product_id=product_id), works.folder)
-    await sold.built(tar(FILES), "1.0.0")
+    await sold.upload_and_process(tar(FILES), "1.0.0")
     await sold.publish("1.0.0")
     buyer = await world.person("buyer@example.org")
-    other = await world.person("other@example.org")
+    other_token = await world.person("other@example.org")
     await world.grant("buyer@example.org", product_id)
 
     for part in ("manifest", "chunks", "delta?from=1.0.0", "sbom"):
         path = f"/products/{product_id}/releases/1.0.0/{part}"
         assert (await world.call("GET", path)).status_code == 401
-        assert (await world.call("GET", path, other)).json()["code"] == "not_entitled"
+        assert (await world.call("GET", path, other_token)).json()["code"] == "not_entitled"
         assert (await world.call("GET", path, buyer)).status_code == (404 if part == "sbom" else 200)
         assert (await world.call("GET", path, shop.token)).status_code == (404 if part == "sbom" else 200)
 
 
 async def test_drafts_do_not_exist_for_others(works: JobRunner) -> None:
     world = works.shop.world
-    await works.built(tar(FILES), "2.0.0-draft")
+    await works.upload_and_process(tar(FILES), "2.0.0-draft")
     stranger = await world.person("s@south.example", south="owner")
 
     for token in (None, stranger):
         path = f"/products/{works.shop.product_id}/releases"
-        drafted = await world.call("GET", f"{path}/2.0.0-draft/manifest", token)
+        drafted_response = await world.call("GET", f"{path}/2.0.0-draft/manifest", token)
         missing = await world.call("GET", f"{path}/7.0.0/manifest", token)
-        assert drafted.status_code == missing.status_code == 404
-        assert without_address(drafted) == without_address(missing)
+        assert drafted_response.status_code == missing.status_code == 404
+        assert without_address(drafted_response) == without_address(missing)
     assert (await works.get("/releases/2.0.0-draft/manifest", works.shop.token))["payload"]
 
 
@@ -92,8 +92,8 @@ def without_address(answer: httpx.Response) -> dict[str, object]:
 
 
 async def test_builds_are_found_by_their_platform(works: JobRunner) -> None:
-    await works.built(tar({"for": b"linux"}), "1.1.0", "linux.tar", platform="linux")
-    await works.built(tar({"for": b"windows"}), "1.1.0", "windows.tar", platform="windows")
+    await works.upload_and_process(tar({"for": b"linux"}), "1.1.0", "linux.tar", platform="linux")
+    await works.upload_and_process(tar({"for": b"windows"}), "1.1.0", "windows.tar", platform="windows")
     await works.publish("1.1.0")
 
     for platform in ("linux", "windows"):
@@ -108,7 +108,7 @@ async def test_builds_are_found_by_their_platform(works: JobRunner) -> None:
 
 
 async def test_a_manifest_is_not_sent_twice_to_who_has_it(works: JobRunner) -> None:
-    await works.built(tar(FILES), "1.1.0")
+    await works.upload_and_process(tar(FILES), "1.1.0")
     await works.publish("1.1.0")
     path = f"/products/{works.shop.product_id}/releases/1.1.0/manifest"
     first = await works.shop.world.call("GET", path)

@@ -21,7 +21,7 @@ def encoded(name: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **op
     return out.getvalue()
 
 
-def opened(data: bytes) -> Image.Image:
+def open_picture(data: bytes) -> Image.Image:
     """Return the picture in the bytes."""
     return Image.open(io.BytesIO(data))
 
@@ -34,7 +34,7 @@ async def test_a_picture_stays_what_it_is(name: str, media_type: str) -> None:
     picture = await reencode(encoded(name))
 
     assert (picture.media_type, picture.width, picture.height) == (media_type, 60, 40)
-    again = opened(picture.data)
+    again = open_picture(picture.data)
     assert (again.format, again.size) == (name, (60, 40))
     red, _, blue = again.convert("RGB").getpixel((5, 5))
     assert blue > 200 > 60 > red
@@ -45,20 +45,20 @@ async def test_every_kind_of_pixel_becomes_plain_colour(mode: str) -> None:
     out = io.BytesIO()
     Image.new(mode, (8, 8)).save(out, "PNG")
 
-    assert opened((await reencode(out.getvalue())).data).mode in ("RGB", "RGBA")
+    assert open_picture((await reencode(out.getvalue())).data).mode in ("RGB", "RGBA")
 
 
 async def test_sixteen_bits_of_grey_keep_their_shade() -> None:
     out = io.BytesIO()
     Image.new("I;16", (8, 8), 40_000).save(out, "PNG")
 
-    assert opened((await reencode(out.getvalue())).data).getpixel((0, 0)) == (156, 156, 156)
+    assert open_picture((await reencode(out.getvalue())).data).getpixel((0, 0)) == (156, 156, 156)
 
 
 async def test_transparency_is_kept() -> None:
     picture = await reencode(encoded("PNG", mode="RGBA"))
 
-    assert opened(picture.data).mode == "RGBA"
+    assert open_picture(picture.data).mode == "RGBA"
 
 
 async def test_places_words_and_profiles_do_not_travel() -> None:
@@ -76,7 +76,7 @@ async def test_places_words_and_profiles_do_not_travel() -> None:
     ):
         picture = await reencode(data)
         assert b"SECRET" not in picture.data
-        assert not set(opened(picture.data).info) & {"exif", "icc_profile", "comment", "xmp", "Comment"}
+        assert not set(open_picture(picture.data).info) & {"exif", "icc_profile", "comment", "xmp", "Comment"}
 
 
 async def test_a_picture_is_turned_as_the_camera_meant_it() -> None:
@@ -99,7 +99,7 @@ async def test_of_a_moving_picture_the_first_frame_is_kept() -> None:
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
     frames[0].save(out, "PNG", save_all=True, append_images=frames[1:])
 
-    again = opened((await reencode(out.getvalue())).data)
+    again = open_picture((await reencode(out.getvalue())).data)
 
     assert getattr(again, "n_frames", 1) == 1
     assert again.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
@@ -165,4 +165,4 @@ async def test_a_damaged_picture_is_shown_or_turned_away_and_never_a_fault(data:
     except UnsupportedImage:
         return
 
-    assert opened(picture.data).size == (picture.width, picture.height)
+    assert open_picture(picture.data).size == (picture.width, picture.height)

@@ -41,12 +41,12 @@ async def send(shop: Shop, data: bytes, **members: object) -> httpx.Response:
     return await shop.put(announced.json()["upload_url"], data)
 
 
-async def shown(shop: Shop, token: str | None = None) -> list[dict[str, Any]]:
+async def shown_media(shop: Shop, token: str | None = None) -> list[dict[str, Any]]:
     """Return the media in the product's detail."""
     return (await shop.world.call("GET", f"/products/{shop.product_id}", token)).json()["media"]
 
 
-async def sealed(shop: Shop) -> set[str]:
+async def sealed_digests(shop: Shop) -> set[str]:
     """Return the digests of all sealed blobs."""
     return {digest async for digest, *_ in shop.store.blobs.sealed()}
 
@@ -59,10 +59,10 @@ async def test_a_picture_is_encoded_again_and_is_shown_at_once(shop: Shop) -> No
     assert answer.status_code == 201, answer.text
     body = answer.json()
     assert (body["kind"], body["alt"], body["width"], body["height"]) == ("cover", "A river", 64, 32)
-    assert await shown(shop) == [body]
+    assert await shown_media(shop) == [body]
     digest = body["url"].rsplit("/", 1)[1]
     assert digest != sha256_of(data)
-    assert await sealed(shop) == {digest}
+    assert await sealed_digests(shop) == {digest}
     assert [each async for each in shop.store.blobs.staged()] == []
 
 
@@ -112,7 +112,7 @@ async def test_a_refused_picture_leaves_no_files(
 
     assert (answer.status_code, answer.json()["code"]) == (422, code)
     assert answer.json()["resolution"]
-    assert await sealed(shop) == set()
+    assert await sealed_digests(shop) == set()
     assert [each async for each in shop.store.blobs.staged()] == []
     for table in ("media", "upload", "blob"):
         assert await shop.store.database.fetch(f"SELECT count(*) FROM {table}") == [(0,)]
@@ -191,7 +191,7 @@ async def test_only_the_organisation_itself_changes_its_media(shop: Shop) -> Non
         deleted = await world.call("DELETE", f"/products/{shop.product_id}/media/{media_id}", token)
         assert deleted.status_code == status
     assert (await announce(shop._replace(token=stranger, product_id=hidden), 10)).status_code == 404
-    assert len(await shown(shop)) == 1
+    assert len(await shown_media(shop)) == 1
 
 
 async def test_a_deleted_picture_is_missing_and_its_bytes_are_deleted_later(
@@ -206,11 +206,11 @@ async def test_a_deleted_picture_is_missing_and_its_bytes_are_deleted_later(
     again = await shop.world.call("DELETE", path, shop.token)
 
     assert (wrong.status_code, answer.status_code, again.status_code) == (404, 204, 404)
-    assert await shown(shop) == []
+    assert await shown_media(shop) == []
     assert (await shop.world.http.get(body["url"])).status_code == 404
     monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
     assert (await blob_gc.collect(shop.store)).blobs == 1
-    assert await sealed(shop) == set()
+    assert await sealed_digests(shop) == set()
 
 
 async def test_the_same_picture_twice_is_stored_once_and_outlives_one_deletion(
@@ -313,23 +313,23 @@ async def test_the_last_cover_is_shown_and_its_sizes_go_with_it(shop: Shop, monk
 
     assert (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]["url"] == first["url"]
     assert [(await shop.world.http.get(each["url"])).status_code for each in sizes] == [404] * 6
-    later = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
+    later_time = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
     await blob_gc.collect(shop.store)
-    monkeypatch.setattr(clock, "now", lambda: later)
+    monkeypatch.setattr(clock, "now", lambda: later_time)
     await blob_gc.collect(shop.store, is_confirmed=True)
-    assert await sealed(shop) == {first["url"].rsplit("/", 1)[1]}
+    assert await sealed_digests(shop) == {first["url"].rsplit("/", 1)[1]}
 
 
 async def test_sizes_of_a_cover_are_kept_by_the_collector(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     await send(shop, landscape())
-    before = await sealed(shop)
-    later = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
+    before = await sealed_digests(shop)
+    later_time = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
     await blob_gc.collect(shop.store)
-    monkeypatch.setattr(clock, "now", lambda: later)
+    monkeypatch.setattr(clock, "now", lambda: later_time)
 
     await blob_gc.collect(shop.store, is_confirmed=True)
 
-    assert await sealed(shop) == before
+    assert await sealed_digests(shop) == before
     assert len(before) == 7
 
 
@@ -356,4 +356,4 @@ async def test_a_size_of_a_cover_that_was_removed_before_it_was_referenced_is_st
 
     cover = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]
     assert [(await shop.world.http.get(each["url"])).status_code for each in cover["srcset"]] == [200] * 6
-    assert removed[0] in await sealed(shop)
+    assert removed[0] in await sealed_digests(shop)

@@ -23,17 +23,17 @@ async def waiting(works: JobRunner) -> list[tuple[str, str]]:
     return [tuple(msgspec.json.decode(payload).values()) for (payload,) in rows]
 
 
-async def published(works: JobRunner, files: dict[str, bytes], version: str, **members: object) -> str:
-    done = await works.built(tar(files), version, f"game-{version}.tar", **members)
+async def publish_build(works: JobRunner, files: dict[str, bytes], version: str, **members: object) -> str:
+    done = await works.upload_and_process(tar(files), version, f"game-{version}.tar", **members)
     await works.publish(version)
     return done["artifact_id"]
 
 
-async def prepared(works: JobRunner, old: str, new: str) -> Any:
-    return await works.done("delta.make", "", from_artifact=old, to_artifact=new)
+async def prepare_delta(works: JobRunner, old: str, new: str) -> Any:
+    return await works.run_job("delta.make", "", from_artifact=old, to_artifact=new)
 
 
-async def described(works: JobRunner, artifact_id: str) -> Manifest:
+async def manifest_of(works: JobRunner, artifact_id: str) -> Manifest:
     build = await builds.build(works.store.database, artifact_id)
     assert build is not None
     return await builds.read_manifest(works.store, build)
@@ -44,7 +44,7 @@ def spread(stretches: list[tuple[int, int]]) -> list[int]:
 
 
 async def test_a_new_build_has_updates_made_from_the_newest_ones_of_its_channel(works: JobRunner) -> None:
-    made = [await published(works, {**OLD, "v": bytes([number])}, f"1.{number}.0") for number in range(1, 6)]
+    made = [await publish_build(works, {**OLD, "v": bytes([number])}, f"1.{number}.0") for number in range(1, 6)]
 
     found = await waiting(works)
 
@@ -53,16 +53,16 @@ async def test_a_new_build_has_updates_made_from_the_newest_ones_of_its_channel(
 
 
 async def test_builds_of_another_platform_are_no_base_of_an_update(works: JobRunner) -> None:
-    await published(works, OLD, "1.1.0", platform="linux")
-    await published(works, NEW, "1.2.0", platform="windows")
+    await publish_build(works, OLD, "1.1.0", platform="linux")
+    await publish_build(works, NEW, "1.2.0", platform="windows")
 
     assert await waiting(works) == []
 
 
 async def test_the_delta_makes_the_new_files_and_is_small(works: JobRunner) -> None:
-    old, new = await published(works, OLD, "1.1.0"), await published(works, NEW, "1.2.0")
+    old, new = await publish_build(works, OLD, "1.1.0"), await publish_build(works, NEW, "1.2.0")
 
-    done = await prepared(works, old, new)
+    done = await prepare_delta(works, old, new)
 
     assert done["deltas"] == 1
     assert done["size"] < 1000
@@ -71,7 +71,7 @@ async def test_the_delta_makes_the_new_files_and_is_small(works: JobRunner) -> N
     (delta,) = offer.deltas
     blob = (await works.shop.world.http.get(delta.url)).content
     assert len(blob) == delta.size == done["size"]
-    before, after = await described(works, old), await described(works, new)
+    before, after = await manifest_of(works, old), await manifest_of(works, new)
     reads = [MemoryPiece(OLD[before.files[place].path]) for place in spread(delta.old)]
     makes = [after.files[place] for place in spread(delta.files)]
     out = [b"".join(pieces) for pieces in contents(blob, reads, [file.size for file in makes])]
@@ -79,33 +79,33 @@ async def test_the_delta_makes_the_new_files_and_is_small(works: JobRunner) -> N
 
 
 async def test_until_it_is_made_an_update_is_offered_as_being_prepared(works: JobRunner) -> None:
-    await published(works, OLD, "1.1.0")
-    await published(works, NEW, "1.2.0")
+    await publish_build(works, OLD, "1.1.0")
+    await publish_build(works, NEW, "1.2.0")
 
     assert (await works.get("/releases/1.2.0/delta?from=1.1.0"))["status"] == "preparing"
     assert (await works.get("/releases/1.1.0/delta?from=1.2.0"))["status"] == "none"
 
 
 async def test_a_pair_is_prepared_once(works: JobRunner) -> None:
-    old, new = await published(works, OLD, "1.1.0"), await published(works, NEW, "1.2.0")
+    old, new = await publish_build(works, OLD, "1.1.0"), await publish_build(works, NEW, "1.2.0")
 
-    await prepared(works, old, new)
-    await prepared(works, old, new)
+    await prepare_delta(works, old, new)
+    await prepare_delta(works, old, new)
 
     assert len(await works.store.database.fetch("SELECT id FROM delta")) == 1
 
 
 async def test_a_delta_that_is_no_smaller_than_the_chunks_is_not_kept(works: JobRunner) -> None:
-    old = await published(works, {"a": noise(300_000, 5)}, "1.1.0")
-    new = await published(works, {"a": random.Random(9).randbytes(300_000)}, "1.2.0")
+    old = await publish_build(works, {"a": noise(300_000, 5)}, "1.1.0")
+    new = await publish_build(works, {"a": random.Random(9).randbytes(300_000)}, "1.2.0")
 
-    assert (await prepared(works, old, new))["deltas"] == 0
+    assert (await prepare_delta(works, old, new))["deltas"] == 0
     assert (await works.get("/releases/1.2.0/delta?from=1.1.0"))["status"] == "none"
 
 
 async def test_with_a_draft_its_updates_are_removed(works: JobRunner) -> None:
-    old = await published(works, OLD, "1.1.0")
-    new = (await works.built(tar(NEW), "1.2.0"))["artifact_id"]
+    old = await publish_build(works, OLD, "1.1.0")
+    new = (await works.upload_and_process(tar(NEW), "1.2.0"))["artifact_id"]
     outcome = await works.outcome("delta.make", "", from_artifact=old, to_artifact=new)
 
     path = f"/products/{works.shop.product_id}/releases/1.2.0"
@@ -116,7 +116,7 @@ async def test_with_a_draft_its_updates_are_removed(works: JobRunner) -> None:
 
 
 async def test_a_delta_that_was_removed_is_not_kept(works: JobRunner) -> None:
-    old, new = await published(works, OLD, "1.1.0"), await published(works, NEW, "1.2.0")
+    old, new = await publish_build(works, OLD, "1.1.0"), await publish_build(works, NEW, "1.2.0")
     outcome = await works.outcome("delta.make", "", from_artifact=old, to_artifact=new)
     await works.remove_reserved(largest=True)
 
@@ -124,4 +124,4 @@ async def test_a_delta_that_was_removed_is_not_kept(works: JobRunner) -> None:
         await works.keep(outcome)
 
     assert await works.store.database.fetch("SELECT id FROM delta") == []
-    assert (await prepared(works, old, new))["deltas"] == 1
+    assert (await prepare_delta(works, old, new))["deltas"] == 1

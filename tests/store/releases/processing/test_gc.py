@@ -26,7 +26,7 @@ async def chunk_names(works: JobRunner) -> set[str]:
 
 
 async def assert_whole(works: JobRunner, artifact_id: str) -> None:
-    done = await works.done("artifact.verify", artifact_id)
+    done = await works.run_job("artifact.verify", artifact_id)
     assert done["ok"], done["findings"]
 
 
@@ -42,8 +42,8 @@ async def collect_from(works: JobRunner, hours: float) -> None:
 
 
 async def test_a_removed_draft_releases_its_chunks_and_only_of_them(works: JobRunner) -> None:
-    await works.built(tar(FIRST), "2.0.0")
-    kept = await works.built(tar(SECOND), "2.1.0")
+    await works.upload_and_process(tar(FIRST), "2.0.0")
+    kept = await works.upload_and_process(tar(SECOND), "2.1.0")
     before = await chunk_names(works)
 
     await remove(works, "2.0.0")
@@ -56,8 +56,8 @@ async def test_a_removed_draft_releases_its_chunks_and_only_of_them(works: JobRu
 
 
 async def test_a_mostly_empty_pack_is_rewritten_and_its_bytes_are_freed(works: JobRunner) -> None:
-    await works.built(tar(FIRST), "2.0.0")
-    kept = await works.built(tar(SECOND), "2.1.0")
+    await works.upload_and_process(tar(FIRST), "2.0.0")
+    kept = await works.upload_and_process(tar(SECOND), "2.1.0")
     packs = {sha256 for (sha256,) in await works.store.database.fetch("SELECT sha256 FROM pack")}
     await remove(works, "2.0.0")
 
@@ -76,7 +76,7 @@ async def test_a_mostly_empty_pack_is_rewritten_and_its_bytes_are_freed(works: J
 
 
 async def test_deleting_the_last_build_deletes_all_chunks(works: JobRunner) -> None:
-    await works.built(tar(FIRST), "2.0.0")
+    await works.upload_and_process(tar(FIRST), "2.0.0")
     await remove(works, "2.0.0")
 
     with clock.fixed(hours_later(2)):
@@ -90,7 +90,7 @@ async def test_deleting_the_last_build_deletes_all_chunks(works: JobRunner) -> N
 
 
 async def test_a_build_that_counts_on_a_chunk_keeps_it_though_it_was_just_let_go(works: JobRunner) -> None:
-    await works.built(tar(FIRST), "2.0.0")
+    await works.upload_and_process(tar(FIRST), "2.0.0")
     other = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
     outcome = await works.outcome("build.process", other)
 
@@ -103,7 +103,7 @@ async def test_a_build_that_counts_on_a_chunk_keeps_it_though_it_was_just_let_go
 
 
 async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(works: JobRunner) -> None:
-    await works.built(tar(FIRST), "2.0.0")
+    await works.upload_and_process(tar(FIRST), "2.0.0")
     other = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
     outcome = await works.outcome("build.process", other)
 
@@ -116,13 +116,13 @@ async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(wo
             await works.keep(outcome)
     assert await builds.build(works.store.database, other) is None
 
-    await works.done("build.process", other)
+    await works.run_job("build.process", other)
     await assert_whole(works, other)
 
 
 async def test_sweeping_beside_builds_never_breaks_one(works: JobRunner) -> None:
     for number in range(3):
-        await works.built(tar({**SHARED, "own": noise(400_000, 10 + number)}), f"3.{number}.0")
+        await works.upload_and_process(tar({**SHARED, "own": noise(400_000, 10 + number)}), f"3.{number}.0")
     waiting = [
         await works.upload(tar({**SHARED, "new": noise(400_000, 20 + number)}), f"4.{number}.0") for number in range(3)
     ]
@@ -151,11 +151,11 @@ async def test_sweeping_beside_builds_never_breaks_one(works: JobRunner) -> None
 
 async def test_only_drafts_are_removed_and_only_by_their_own(works: JobRunner) -> None:
     world, path = works.shop.world, f"/products/{works.shop.product_id}/releases"
-    await works.built(tar(FIRST), "2.0.0")
+    await works.upload_and_process(tar(FIRST), "2.0.0")
     stranger = await world.person("s@south.example", south="owner")
 
     assert (await world.call("DELETE", f"{path}/2.0.0", stranger)).status_code in (403, 404)
     assert (await world.call("DELETE", f"{path}/2.0.0")).status_code == 401
     assert (await world.call("DELETE", f"{path}/7.7.7", works.shop.token)).status_code == 404
-    published = await world.call("DELETE", f"{path}/1.0.0", works.shop.token)
-    assert (published.status_code, published.json()["code"]) == (409, "release_published")
+    published_response = await world.call("DELETE", f"{path}/1.0.0", works.shop.token)
+    assert (published_response.status_code, published_response.json()["code"]) == (409, "release_published")

@@ -10,7 +10,7 @@ from tests.store.releases.processing.works import EXECUTABLE, JobRunner, noise, 
 async def test_every_entry_is_listed_with_its_digest(works: JobRunner) -> None:
     data = tar({"bin/run": EXECUTABLE, "b": noise(300_000)}, links={"start": "bin/run"}, folders=("saves",))
 
-    done = await works.done("archive.extract", await works.upload(data))
+    done = await works.run_job("archive.extract", await works.upload(data))
 
     assert done["entries"] == [
         {"path": "saves", "kind": "folder", "mode": "0755"},
@@ -27,7 +27,7 @@ async def test_long_listings_come_in_pages(works: JobRunner) -> None:
     found: list[str] = []
     offset: int | None = 0
     while offset is not None:
-        page = await works.done("archive.extract", artifact_id, offset=offset, limit=10)
+        page = await works.run_job("archive.extract", artifact_id, offset=offset, limit=10)
         found += [entry["path"] for entry in page["entries"]]
         offset = page["next_offset"]
 
@@ -35,7 +35,7 @@ async def test_long_listings_come_in_pages(works: JobRunner) -> None:
 
 
 async def test_nothing_is_kept(works: JobRunner) -> None:
-    await works.done("archive.extract", await works.upload(tar({"a": noise(100_000)})))
+    await works.run_job("archive.extract", await works.upload(tar({"a": noise(100_000)})))
 
     assert await works.store.database.fetch("SELECT id FROM pack") == []
     assert await works.store.database.fetch("SELECT artifact_id FROM build") == []

@@ -54,7 +54,7 @@ async def counts(works: JobRunner) -> dict[str, int]:
     ids=["tar", "tar.gz", "zip"],
 )
 async def test_the_tree_comes_back_from_the_chunks(works: JobRunner, data: bytes, filename: str) -> None:
-    done = await works.built(data, filename=filename)
+    done = await works.upload_and_process(data, filename=filename)
 
     described = await manifest_of(works, done["artifact_id"])
     assert await contents_of(works, described) == FILES
@@ -67,7 +67,7 @@ async def test_the_tree_comes_back_from_the_chunks(works: JobRunner, data: bytes
 async def test_modes_links_and_empty_folders_are_in_the_manifest(works: JobRunner) -> None:
     data = tar(FILES, links={"start": "bin/run.sh"}, folders=("saves", "bin"))
 
-    described = await manifest_of(works, (await works.built(data))["artifact_id"])
+    described = await manifest_of(works, (await works.upload_and_process(data))["artifact_id"])
 
     assert {file.path: file.mode for file in described.files}["bin/run.sh"] == 0o755
     assert {file.path: file.mode for file in described.files}["readme.txt"] == 0o644
@@ -77,7 +77,7 @@ async def test_modes_links_and_empty_folders_are_in_the_manifest(works: JobRunne
 
 
 async def test_a_file_that_is_no_archive_is_a_build_of_one_file(works: JobRunner) -> None:
-    done = await works.built(EXECUTABLE, filename="tool")
+    done = await works.upload_and_process(EXECUTABLE, filename="tool")
 
     described = await manifest_of(works, done["artifact_id"])
     assert [(file.path, file.mode) for file in described.files] == [("tool", 0o755)]
@@ -92,8 +92,8 @@ async def test_a_damaged_archive_is_no_build_of_one_file(works: JobRunner) -> No
 
 
 async def test_a_chunk_of_two_builds_is_stored_once_and_counted_twice(works: JobRunner) -> None:
-    first = await works.built(tar(FILES))
-    second = await works.built(tar({**FILES, "new.txt": b"something new"}), "1.1.0")
+    first = await works.upload_and_process(tar(FILES))
+    second = await works.upload_and_process(tar({**FILES, "new.txt": b"something new"}), "1.1.0")
 
     assert second["new_chunks"] == 1
     assert second["stored"] < 100
@@ -104,7 +104,7 @@ async def test_a_chunk_of_two_builds_is_stored_once_and_counted_twice(works: Job
 
 async def test_organisations_do_not_share_chunks(works: JobRunner) -> None:
     world = works.shop.world
-    await works.built(tar(FILES))
+    await works.upload_and_process(tar(FILES))
     row = await works.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'south'")
     assert row is not None
 
@@ -115,10 +115,10 @@ async def test_organisations_do_not_share_chunks(works: JobRunner) -> None:
 
 
 async def test_processing_again_changes_nothing(works: JobRunner) -> None:
-    first = await works.built(tar(FILES))
+    first = await works.upload_and_process(tar(FILES))
     before = await counts(works)
 
-    again = await works.done("build.process", first["artifact_id"])
+    again = await works.run_job("build.process", first["artifact_id"])
 
     assert again == first
     assert await counts(works) == before
@@ -138,10 +138,10 @@ async def test_work_that_was_done_twice_at_once_is_kept_once(works: JobRunner) -
 
 
 async def test_a_rebuilt_build_stores_every_chunk_again(works: JobRunner) -> None:
-    first = await works.built(tar(FILES))
+    first = await works.upload_and_process(tar(FILES))
     before = await counts(works)
 
-    again = await works.done("build.process", first["artifact_id"], again=True)
+    again = await works.run_job("build.process", first["artifact_id"], again=True)
 
     assert again["new_chunks"] == first["chunks"]
     after = await counts(works)
@@ -150,7 +150,7 @@ async def test_a_rebuilt_build_stores_every_chunk_again(works: JobRunner) -> Non
 
 
 async def test_progress_rises_to_the_end(works: JobRunner) -> None:
-    await works.built(tar({f"file{number}": noise(2_000_000, number) for number in range(5)}))
+    await works.upload_and_process(tar({f"file{number}": noise(2_000_000, number) for number in range(5)}))
 
     assert works.told == sorted(works.told)
     assert works.told[-1] > 0.9
@@ -221,7 +221,7 @@ async def test_a_build_lists_its_parts(works: JobRunner) -> None:
         ).encode(),
     }
 
-    done = await works.built(tar(files))
+    done = await works.upload_and_process(tar(files))
     said = await works.get("/releases/1.0.0/sbom")
 
     assert done["components"] == 3
@@ -234,7 +234,7 @@ async def test_a_build_lists_its_parts(works: JobRunner) -> None:
 
 
 async def test_the_manifest_is_served_as_it_was_signed(works: JobRunner) -> None:
-    done = await works.built(tar(FILES))
+    done = await works.upload_and_process(tar(FILES))
 
     envelope = await works.get("/releases/1.0.0/manifest")
 
@@ -255,5 +255,5 @@ async def test_a_build_whose_pack_or_manifest_was_removed_is_not_kept(works: Job
         await works.keep(outcome)
 
     assert await builds.build(works.store.database, artifact_id) is None
-    await works.done("build.process", artifact_id)
-    assert (await works.done("artifact.verify", artifact_id))["ok"]
+    await works.run_job("build.process", artifact_id)
+    assert (await works.run_job("artifact.verify", artifact_id))["ok"]

@@ -10,8 +10,8 @@ from tests.store.releases.processing.works import JobRunner, noise, tar
 DATA = tar({"a.dat": noise(3_000_000), "b.txt": b"words"})
 
 
-async def built(works: JobRunner) -> tuple[str, Build]:
-    artifact_id = (await works.built(DATA))["artifact_id"]
+async def upload_build(works: JobRunner) -> tuple[str, Build]:
+    artifact_id = (await works.upload_and_process(DATA))["artifact_id"]
     found = await builds.build(works.store.database, artifact_id)
     assert found is not None
     return artifact_id, found
@@ -24,16 +24,16 @@ async def artifact_digest(works: JobRunner, artifact_id: str) -> str:
 
 
 async def findings(works: JobRunner, artifact_id: str) -> list[dict[str, Any]]:
-    done = await works.done("artifact.verify", artifact_id)
+    done = await works.run_job("artifact.verify", artifact_id)
     assert done["ok"] == (not done["findings"])
     assert done["wounds"] == len(done["findings"])
     return done["findings"]
 
 
 async def test_an_intact_build_is_verified(works: JobRunner) -> None:
-    artifact_id, _ = await built(works)
+    artifact_id, _ = await upload_build(works)
 
-    done = await works.done("artifact.verify", artifact_id)
+    done = await works.run_job("artifact.verify", artifact_id)
 
     assert done == {
         "artifact_id": artifact_id,
@@ -54,7 +54,7 @@ async def test_an_artifact_without_a_build_is_verified_by_its_own_digest(works: 
 
 
 async def test_a_changed_bit_of_the_artifact_is_found_where_it_is(works: JobRunner) -> None:
-    artifact_id, build = await built(works)
+    artifact_id, build = await upload_build(works)
     await flip(works.store, await artifact_digest(works, artifact_id), build.block_size + 5)
 
     found = await findings(works, artifact_id)
@@ -67,7 +67,7 @@ async def test_a_changed_bit_of_the_artifact_is_found_where_it_is(works: JobRunn
 
 
 async def test_an_artifact_that_lost_its_end_is_found_out(works: JobRunner) -> None:
-    artifact_id, _ = await built(works)
+    artifact_id, _ = await upload_build(works)
     path = await stored_file(works.store, await artifact_digest(works, artifact_id))
     path.write_bytes(path.read_bytes()[:-20_000])
 
@@ -77,7 +77,7 @@ async def test_an_artifact_that_lost_its_end_is_found_out(works: JobRunner) -> N
 
 
 async def test_missing_bytes_are_reported(works: JobRunner) -> None:
-    artifact_id, _ = await built(works)
+    artifact_id, _ = await upload_build(works)
     (await stored_file(works.store, await artifact_digest(works, artifact_id))).unlink()
 
     found = await findings(works, artifact_id)
@@ -86,7 +86,7 @@ async def test_missing_bytes_are_reported(works: JobRunner) -> None:
 
 
 async def test_an_artifact_is_healed_by_sending_it_again(works: JobRunner) -> None:
-    artifact_id, _ = await built(works)
+    artifact_id, _ = await upload_build(works)
     await flip(works.store, await artifact_digest(works, artifact_id), 1000)
     assert await findings(works, artifact_id)
 
@@ -96,7 +96,7 @@ async def test_an_artifact_is_healed_by_sending_it_again(works: JobRunner) -> No
 
 
 async def test_a_damaged_chunk_is_found_and_healed_by_processing_again(works: JobRunner) -> None:
-    artifact_id, _ = await built(works)
+    artifact_id, _ = await upload_build(works)
     packs = await works.store.database.fetch("SELECT sha256 FROM pack")
     await flip(works.store, packs[0][0], 100_000)
 
@@ -105,12 +105,12 @@ async def test_a_damaged_chunk_is_found_and_healed_by_processing_again(works: Jo
     assert [each["kind"] for each in found] == ["chunk"]
     assert found[0]["offset"] <= 100_000 < found[0]["offset"] + found[0]["length"]
     assert "again" in found[0]["heal"]
-    await works.done("build.process", artifact_id, again=True)
+    await works.run_job("build.process", artifact_id, again=True)
     assert await findings(works, artifact_id) == []
 
 
 async def test_every_chunk_of_a_missing_pack_is_reported(works: JobRunner) -> None:
-    artifact_id, _ = await built(works)
+    artifact_id, _ = await upload_build(works)
     ((sha256,),) = await works.store.database.fetch("SELECT sha256 FROM pack")
     (await stored_file(works.store, sha256)).unlink()
 
@@ -122,7 +122,7 @@ async def test_every_chunk_of_a_missing_pack_is_reported(works: JobRunner) -> No
 
 
 async def test_a_chunk_without_a_row_is_found(works: JobRunner) -> None:
-    artifact_id, _ = await built(works)
+    artifact_id, _ = await upload_build(works)
     async with works.store.database.transaction() as transaction:
         ((name,),) = await transaction.fetch("SELECT id FROM chunk ORDER BY id LIMIT 1")
         await transaction.run("DELETE FROM chunk WHERE id = $1", name)
@@ -134,7 +134,7 @@ async def test_a_chunk_without_a_row_is_found(works: JobRunner) -> None:
 
 
 async def test_a_manifest_of_another_hand_is_not_believed(works: JobRunner) -> None:
-    artifact_id, build = await built(works)
+    artifact_id, build = await upload_build(works)
     path = await stored_file(works.store, build.envelope_sha256)
     path.write_bytes(path.read_bytes().replace(b'"sig":"', b'"sig":"AAAA'))
 

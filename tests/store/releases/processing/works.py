@@ -92,7 +92,7 @@ class JobRunner:
             async with self.store.database.transaction() as transaction:
                 await outcome.commit(transaction)
 
-    async def done(self, kind: str, artifact_id: str, **options: object) -> Any:
+    async def run_job(self, kind: str, artifact_id: str, **options: object) -> Any:
         """Run the job, commit it, and return its result as decoded JSON."""
         outcome = await self.outcome(kind, artifact_id, **options)
         await self.keep(outcome)
@@ -117,14 +117,16 @@ class JobRunner:
             await release(world, shop.token, shop.product_id, version, publish=False)
         path = f"/products/{shop.product_id}/releases/{version}/artifacts"
         body = {"filename": filename, "size": len(data), **members}
-        announced = await world.call("POST", path, shop.token, json=body)
-        assert announced.status_code == 201, announced.text
-        assert (await shop.put(announced.json()["upload_url"], data)).status_code == 201
-        return announced.json()["artifact_id"]
+        announced_response = await world.call("POST", path, shop.token, json=body)
+        assert announced_response.status_code == 201, announced_response.text
+        assert (await shop.put(announced_response.json()["upload_url"], data)).status_code == 201
+        return announced_response.json()["artifact_id"]
 
-    async def built(self, data: bytes, version: str = "1.0.0", filename: str = "game.tar", **members: object) -> Any:
+    async def upload_and_process(
+        self, data: bytes, version: str = "1.0.0", filename: str = "game.tar", **members: object
+    ) -> Any:
         """Upload and process a file, and return the result."""
-        return await self.done("build.process", await self.upload(data, version, filename, **members))
+        return await self.run_job("build.process", await self.upload(data, version, filename, **members))
 
     async def publish(self, version: str) -> None:
         """Publish a release."""

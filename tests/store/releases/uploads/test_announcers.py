@@ -36,16 +36,16 @@ async def by_agent(shop: Shop) -> tuple[Visitor, str]:
 
 async def by_program(shop: Shop) -> tuple[Browser, str]:
     """Return a member of the publisher, and the token of a program that acts for the member."""
-    return await through(shop, await new_client(shop.world, scope=SCOPE))
+    return await client_of_member(shop, await new_client(shop.world, scope=SCOPE))
 
 
 async def by_registered(shop: Shop) -> tuple[Browser, str]:
     """Return the same with a program that registered itself."""
     made = await shop.world.http.post("/auth/clients", json={"redirect_uris": [BACK], "scope": SCOPE})
-    return await through(shop, KnownClient(made.json()["client_id"], made.json()["client_secret"]))
+    return await client_of_member(shop, KnownClient(made.json()["client_id"], made.json()["client_secret"]))
 
 
-async def through(shop: Shop, client: KnownClient) -> tuple[Browser, str]:
+async def client_of_member(shop: Shop, client: KnownClient) -> tuple[Browser, str]:
     """Return a member of the publisher, and the token of a self-registered client that acts for the member."""
     world = shop.world
     await new_person(world, "other@north.example")

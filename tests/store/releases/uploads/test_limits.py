@@ -113,4 +113,4 @@ async def test_a_file_does_not_come_in_countless_crumbs(shop: Shop, monkeypatch:
     answer = await shop.put(address, b"x", "bytes 30-30/100")
 
     assert (answer.status_code, answer.json()["code"]) == (409, "too_many_parts")
-    assert await shop.received(address) == [[0, 0], [10, 10], [20, 20]]
+    assert await shop.received_ranges(address) == [[0, 0], [10, 10], [20, 20]]

@@ -16,12 +16,12 @@ from tests.store.files import Shop, pattern, put_and_cut, sha256_of
 DATA = pattern(1000)
 
 
-async def staged(shop: Shop) -> list[str]:
+async def staged_uploads(shop: Shop) -> list[str]:
     """Return the uploads that have staged bytes."""
     return [each.upload async for each in shop.store.blobs.staged()]
 
 
-async def sealed(shop: Shop) -> list[str]:
+async def sealed_digests(shop: Shop) -> list[str]:
     """Return the digests of all sealed blobs."""
     return [digest async for digest, *_ in shop.store.blobs.sealed()]
 
@@ -47,8 +47,8 @@ async def test_a_whole_body_becomes_a_ready_artifact(shop: Shop) -> None:
         "platform": "linux",
         "status": "ready",
     }
-    assert await staged(shop) == []
-    assert await sealed(shop) == [sha256_of(DATA)]
+    assert await staged_uploads(shop) == []
+    assert await sealed_digests(shop) == [sha256_of(DATA)]
 
 
 async def test_parts_may_come_in_any_order(shop: Shop) -> None:
@@ -59,7 +59,7 @@ async def test_parts_may_come_in_any_order(shop: Shop) -> None:
 
     assert (third.status_code, third.headers["Upload-Received"]) == (204, "700-999")
     assert (first.status_code, first.headers["Upload-Received"]) == (204, "0-299,700-999")
-    assert await shop.received(address) == [[0, 299], [700, 999]]
+    assert await shop.received_ranges(address) == [[0, 299], [700, 999]]
     second = await shop.put(address, DATA[300:700], "bytes 300-699/1000")
     assert second.status_code == 201
     assert second.json()["sha256"] == sha256_of(DATA)
@@ -71,7 +71,7 @@ async def test_parts_that_overlap_make_the_same_file(shop: Shop) -> None:
     await shop.put(address, DATA[100:500], "bytes 100-499/1000")
     await shop.put(address, DATA[100:200], "bytes 100-199/1000")
     await shop.put(address, DATA[400:900], "bytes 400-899/1000")
-    assert await shop.received(address) == [[100, 899]]
+    assert await shop.received_ranges(address) == [[100, 899]]
     answer = await shop.put(address, DATA)
 
     assert answer.json()["sha256"] == sha256_of(DATA)
@@ -81,9 +81,9 @@ async def test_a_cut_connection_loses_nothing_that_arrived(shop: Shop) -> None:
     address = await shop.address(1000)
 
     assert await put_and_cut(shop.store, address, [DATA[:123], DATA[123:400]], None, 1000) == 0
-    assert await shop.received(address) == [[0, 399]]
+    assert await shop.received_ranges(address) == [[0, 399]]
     await put_and_cut(shop.store, address, [DATA[350:600]], "bytes 350-999/1000", 650)
-    assert await shop.received(address) == [[0, 599]]
+    assert await shop.received_ranges(address) == [[0, 599]]
     answer = await shop.put(address, DATA[600:], "bytes 600-999/1000")
 
     assert answer.status_code == 201
@@ -95,8 +95,8 @@ async def test_a_body_cut_before_its_first_byte_leaves_nothing(shop: Shop) -> No
 
     await put_and_cut(shop.store, address, [], None, 1000)
 
-    assert await shop.received(address) == []
-    assert await staged(shop) == []
+    assert await shop.received_ranges(address) == []
+    assert await staged_uploads(shop) == []
 
 
 async def chunked(data: bytes) -> AsyncIterator[bytes]:
@@ -117,7 +117,7 @@ async def test_a_body_that_ends_early_or_runs_on_counts_for_nothing(
 
     assert answer.status_code == 400
     assert answer.json()["code"] == "invalid_request"
-    assert await shop.received(address) == [[0, 99]]
+    assert await shop.received_ranges(address) == [[0, 99]]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ async def test_a_content_range_that_does_not_fit_is_named(shop: Shop, content_ra
 
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["parameter"] == "Content-Range"
-    assert await shop.received(address) == []
+    assert await shop.received_ranges(address) == []
 
 
 async def test_a_content_length_other_than_the_range_is_refused_unread(shop: Shop) -> None:
@@ -142,7 +142,7 @@ async def test_a_content_length_other_than_the_range_is_refused_unread(shop: Sho
 
     assert (short.status_code, long.status_code) == (400, 400)
     assert short.json()["errors"][0]["parameter"] == "Content-Length"
-    assert await staged(shop) == []
+    assert await staged_uploads(shop) == []
 
 
 async def test_an_address_that_was_never_given_or_has_expired_is_unknown(shop: Shop) -> None:
@@ -164,8 +164,8 @@ async def test_a_finished_upload_answers_again_without_reading(shop: Shop) -> No
     again = await shop.put(address, b"x" * 1000)
 
     assert (again.status_code, again.content) == (201, first.content)
-    assert await shop.received(address) == [[0, 999]]
-    assert await sealed(shop) == [sha256_of(DATA)]
+    assert await shop.received_ranges(address) == [[0, 999]]
+    assert await sealed_digests(shop) == [sha256_of(DATA)]
 
 
 async def test_bytes_other_than_announced_leave_nothing_behind(shop: Shop) -> None:
@@ -175,7 +175,7 @@ async def test_bytes_other_than_announced_leave_nothing_behind(shop: Shop) -> No
     answer = await shop.put(address, DATA[500:], "bytes 500-999/1000")
 
     assert (answer.status_code, answer.json()["code"]) == (422, "checksum_mismatch")
-    assert (await staged(shop), await sealed(shop)) == ([], [])
+    assert (await staged_uploads(shop), await sealed_digests(shop)) == ([], [])
     for table in ("upload", "upload_part", "artifact", "blob"):
         assert await count(shop, f"SELECT count(*) FROM {table}") == 0
     assert (await shop.put(address, DATA)).json()["code"] == "upload_not_found"
@@ -189,7 +189,9 @@ async def test_many_who_complete_at_once_all_get_the_same_answer(shop: Shop) -> 
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.content for answer in answers}) == 1
     assert await count(shop, "SELECT count(*) FROM blob") == 1
-    assert await staged(shop) == [] or not await uploads.is_open(shop.store.database, (await staged(shop))[0])
+    assert await staged_uploads(shop) == [] or not await uploads.is_open(
+        shop.store.database, (await staged_uploads(shop))[0]
+    )
 
 
 class EmptyTurns(dict[str, asyncio.Lock]):
@@ -280,7 +282,7 @@ async def test_a_file_announced_again_gets_a_new_address_and_starts_again(shop: 
 
     assert second["artifact_id"] == first["artifact_id"]
     assert (await shop.put(first["upload_url"], DATA)).status_code == 404
-    assert await shop.received(second["upload_url"]) == []
+    assert await shop.received_ranges(second["upload_url"]) == []
     done = await shop.put(second["upload_url"], DATA[:900])
     assert (done.json()["size"], done.json()["platform"]) == (900, "macos")
 
