@@ -89,7 +89,9 @@ def test_the_receiver_of_webhooks_believes_what_is_signed_and_fresh_and_nothing_
 def test_the_receiver_of_webhooks_says_so_without_its_secret(secret: dict[str, str]) -> None:
     command = [sys.executable, docs.ROOT / "examples/webhooks/receiver.py", str(free_port())]
 
-    result = subprocess.run(command, env=environment(**secret), capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(
+        command, env=environment(**secret), capture_output=True, text=True, timeout=120, check=False
+    )
 
     assert result.returncode == 1
     assert "WEBHOOK_SECRET holds no secret" in result.stderr
