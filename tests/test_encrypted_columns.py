@@ -164,7 +164,7 @@ async def open_filled_services(stack: AsyncExitStack, settings: Settings) -> Ope
 
 
 @pytest.fixture
-async def both(tmp_path: Path, database_url: str) -> AsyncIterator[OpenServices]:
+async def both_services(tmp_path: Path, database_url: str) -> AsyncIterator[OpenServices]:
     """Open both services, with a value in every encrypted column."""
     url = database_url if database_url.startswith("postgres") else ""
     async with AsyncExitStack() as stack:
@@ -178,26 +178,30 @@ async def _add_receiver(box: Outbox, owner: str) -> str:
     return made.id
 
 
-async def test_every_sealed_value_is_in_a_declared_column(both: OpenServices) -> None:
-    usages = await both.key_usage(both.store.master)
+async def test_every_sealed_value_is_in_a_declared_column(both_services: OpenServices) -> None:
+    usages = await both_services.key_usage(both_services.store.master)
 
-    declared = [sorted(column.table for column in columns) for _, columns in both.databases]
-    assert await both.tables_with_key("old") == declared, "declare each encrypted column, and fill it here"
+    declared = [sorted(column.table for column in columns) for _, columns in both_services.databases]
+    assert await both_services.tables_with_key("old") == declared, "declare each encrypted column, and fill it here"
     assert [(each.key_id, each.unopened) for each in usages] == [("old", 0)] * len(ALL_COLUMNS)
 
 
-async def test_only_the_new_key_decrypts_after_a_full_reencryption(both: OpenServices) -> None:
-    org = (await both.store.database.fetch("SELECT id FROM organisation"))[0][0]
-    before = [await signing.ensure_key(both.store, org), both.service.records.secret, both.store.tokens.ring.jwks()]
+async def test_only_the_new_key_decrypts_after_a_full_reencryption(both_services: OpenServices) -> None:
+    org = (await both_services.store.database.fetch("SELECT id FROM organisation"))[0][0]
+    before = [
+        await signing.ensure_key(both_services.store, org),
+        both_services.service.records.secret,
+        both_services.store.tokens.ring.jwks(),
+    ]
 
-    changed = await both.reencrypt(parse_master_key(BOTH, "test"))
-    again = await both.reencrypt(parse_master_key(BOTH, "test"))
+    changed = await both_services.reencrypt(parse_master_key(BOTH, "test"))
+    again = await both_services.reencrypt(parse_master_key(BOTH, "test"))
 
     assert changed == [1] * len(ALL_COLUMNS)
     assert again == [0] * len(ALL_COLUMNS)
-    assert await both.tables_with_key("old") == [[], []]
+    assert await both_services.tables_with_key("old") == [[], []]
     async with AsyncExitStack() as stack:
-        after = await open_services(stack, both.settings, NEW)
+        after = await open_services(stack, both_services.settings, NEW)
         assert [
             await signing.ensure_key(after.store, org),
             after.service.records.secret,
@@ -208,10 +212,10 @@ async def test_only_the_new_key_decrypts_after_a_full_reencryption(both: OpenSer
             await reencryption.require_keys(database, columns, after.store.master)
 
 
-async def test_every_missing_key_is_named(both: OpenServices) -> None:
-    store_columns, records_columns = both.databases
+async def test_every_missing_key_is_named(both_services: OpenServices) -> None:
+    store_columns, records_columns = both_services.databases
     for column in store_sealed.COLUMNS[1:]:
-        await reencryption.reencrypt(both.store.database, column, parse_master_key(BOTH, "test"))
+        await reencryption.reencrypt(both_services.store.database, column, parse_master_key(BOTH, "test"))
 
     with pytest.raises(DecryptionFailed) as refusal:
         await reencryption.require_keys(*store_columns, parse_master_key(THIRD, "test"))
@@ -223,10 +227,10 @@ async def test_every_missing_key_is_named(both: OpenServices) -> None:
     await reencryption.require_keys(*records_columns, parse_master_key(f"{THIRD},{OLD}", "test"))
 
 
-async def test_a_value_that_cannot_be_decrypted_is_counted_and_not_changed(both: OpenServices) -> None:
-    database, column = both.store.database, store_sealed.COLUMNS[1]
+async def test_a_value_that_cannot_be_decrypted_is_counted_and_not_changed(both_services: OpenServices) -> None:
+    database, column = both_services.store.database, store_sealed.COLUMNS[1]
     org = (await database.fetch("SELECT id FROM organisation"))[0][0]
-    other = await _another_organisation(both.store)
+    other = await _another_organisation(both_services.store)
     async with database.transaction() as transaction:
         await transaction.run("UPDATE signing_key SET sealed = $1 WHERE org_id = $2", b"\x07damaged", org)
     master = parse_master_key(BOTH, "test")
@@ -239,7 +243,7 @@ async def test_a_value_that_cannot_be_decrypted_is_counted_and_not_changed(both:
         KeyUsage("signing_key", "new", 1, 0),
     ]
     await reencryption.require_keys(database, (column,), master)
-    assert (await signing.ensure_key(replace(both.store, master=master), other)).private
+    assert (await signing.ensure_key(replace(both_services.store, master=master), other)).private
 
 
 async def _another_organisation(store: Store) -> str:
@@ -249,8 +253,8 @@ async def _another_organisation(store: Store) -> str:
     return made.id
 
 
-async def test_a_value_changed_during_reencryption_is_not_overwritten(both: OpenServices) -> None:
-    box = record_events.outbox_of(both.service.records)
+async def test_a_value_changed_during_reencryption_is_not_overwritten(both_services: OpenServices) -> None:
+    box = record_events.outbox_of(both_services.service.records)
     column = receivers.ENCRYPTED_COLUMN
     ((before, webhook_id),) = await box.database.fetch(column.page, 1, *column.first_key)
 
@@ -264,8 +268,8 @@ async def test_a_value_changed_during_reencryption_is_not_overwritten(both: Open
     assert receivers.signing_secrets(box.master, bytes(after))[0] == secret
 
 
-async def test_values_of_many_pages_are_all_found_once(both: OpenServices) -> None:
-    box = record_events.outbox_of(both.service.records)
+async def test_values_of_many_pages_are_all_found_once(both_services: OpenServices) -> None:
+    box = record_events.outbox_of(both_services.service.records)
     for number in range(2 * reencryption.BATCH_SIZE):
         await _add_receiver(box, f"owner {number}")
     master = parse_master_key(BOTH, "test")

@@ -28,7 +28,7 @@ CREATE TABLE "other" (id TEXT PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, c
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def first_databases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """Each service's database as it is after its first start, which tests copy."""
     folder = tmp_path_factory.mktemp("made")
     return {name: folder / f"{name}.sqlite" for name in OWN}
@@ -64,9 +64,9 @@ async def require_own(made: Mapping[str, Path], folder: Path, name: str, stateme
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("statements", ["", "ANALYZE"])
 async def test_tables_created_by_the_services_are_accepted(
-    made: Mapping[str, Path], tmp_path: Path, name: str, statements: str
+    first_databases: Mapping[str, Path], tmp_path: Path, name: str, statements: str
 ) -> None:
-    await require_own(made, tmp_path, name, statements)
+    await require_own(first_databases, tmp_path, name, statements)
 
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == []
 
@@ -80,9 +80,9 @@ async def test_tables_created_by_the_services_are_accepted(
     ],
 )
 async def test_an_index_of_columns_may_have_been_added(
-    made: Mapping[str, Path], tmp_path: Path, name: str, statements: str
+    first_databases: Mapping[str, Path], tmp_path: Path, name: str, statements: str
 ) -> None:
-    await require_own(made, tmp_path, name, statements)
+    await require_own(first_databases, tmp_path, name, statements)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ async def test_an_index_of_columns_may_have_been_added(
     ],
 )
 async def test_a_database_with_foreign_objects_is_refused(
-    made: Mapping[str, Path], tmp_path: Path, name: str, statements: str
+    first_databases: Mapping[str, Path], tmp_path: Path, name: str, statements: str
 ) -> None:
     with pytest.raises(UnknownSchemaObjects):
-        await require_own(made, tmp_path, name, statements)
+        await require_own(first_databases, tmp_path, name, statements)

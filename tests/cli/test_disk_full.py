@@ -25,7 +25,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def full_volume(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A full volume: `data` on it has both databases, `new` is empty."""
     volume = tmp_path_factory.mktemp("full") / "volume"
     volumes.mount_memory(volume, 64)
@@ -39,9 +39,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def written_to(stdout: int, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
     """Run the command line with its standard output sent to this file."""
     command, env = [*COMMAND, *arguments], environment(**PASSPHRASE)
-    return subprocess.run(
-        command, env=env, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120, check=False
-    )
+    return subprocess.run(command, env=env, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
 
 
 @pytest.mark.parametrize(
@@ -59,15 +57,17 @@ def written_to(stdout: int, *arguments: str | Path) -> "subprocess.CompletedProc
     ],
     ids=" ".join,
 )
-def test_a_full_disk_is_named_with_an_exit_code_of_its_own(run: Run, full: Path, command: tuple[str, ...]) -> None:
-    at = [str(full / word) if word in ("data", "new", "one.backup") else word for word in command]
+def test_a_full_disk_is_named_with_an_exit_code_of_its_own(
+    run: Run, full_volume: Path, command: tuple[str, ...]
+) -> None:
+    at = [str(full_volume / word) if word in ("data", "new", "one.backup") else word for word in command]
 
     result = run(*at, **PASSPHRASE, COUNTERSIGN_RESERVE_MIB="0")
 
     assert result.returncode == Exit.STORAGE_FULL, result.stderr
     assert "the disk is full" in (result.stdout + result.stderr).lower()
     assert "Traceback" not in result.stderr
-    assert sorted(path.name for path in full.iterdir()) == ["ballast", "data", "new"]
+    assert sorted(path.name for path in full_volume.iterdir()) == ["ballast", "data", "new"]
 
 
 def test_a_backup_whose_reader_has_a_full_disk_does_not_blame_the_reader(data: Path) -> None:

@@ -172,27 +172,29 @@ class UnprivilegedRole:
 
 
 @pytest.fixture
-def poor(postgres_cluster: Cluster, postgres_url: str) -> UnprivilegedRole:
+def unprivileged_role(postgres_cluster: Cluster, postgres_url: str) -> UnprivilegedRole:
     """A role without rights."""
     return UnprivilegedRole(postgres_cluster, postgres_url)
 
 
-def test_a_right_that_is_missing_is_found_before_it_is_needed(run: Run, tmp_path: Path, poor: UnprivilegedRole) -> None:
+def test_a_right_that_is_missing_is_found_before_it_is_needed(
+    run: Run, tmp_path: Path, unprivileged_role: UnprivilegedRole
+) -> None:
     databases = ["distribution database", "records database"]
 
-    before = run_doctor(run, tmp_path, *FREE, **poor.settings)
+    before = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
     refused = [
-        run(*command, "--data", tmp_path, **poor.settings)
+        run(*command, "--data", tmp_path, **unprivileged_role.settings)
         for command in (("db", "upgrade", "--dry-run"), ("db", "upgrade"), ("serve", *FREE))
     ]
-    grant = f"GRANT CREATE ON DATABASE {poor.name} TO {poor.role};"
-    poor.sql(grant)
-    granted = run_doctor(run, tmp_path, *FREE, **poor.settings)
-    made = poor.sql("SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')")
-    upgraded = run("db", "upgrade", "--data", tmp_path, **poor.settings)
-    whole = run_doctor(run, tmp_path, *FREE, **poor.settings)
-    poor.sql(f"REVOKE ALL ON records.lead FROM {poor.role}")
-    less = run_doctor(run, tmp_path, *FREE, **poor.settings)
+    grant = f"GRANT CREATE ON DATABASE {unprivileged_role.name} TO {unprivileged_role.role};"
+    unprivileged_role.sql(grant)
+    granted = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
+    made = unprivileged_role.sql("SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')")
+    upgraded = run("db", "upgrade", "--data", tmp_path, **unprivileged_role.settings)
+    whole = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
+    unprivileged_role.sql(f"REVOKE ALL ON records.lead FROM {unprivileged_role.role}")
+    less = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
 
     assert before.failed == databases
     assert all(grant in before.remedy[name] for name in databases)

@@ -38,7 +38,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def prepared(postgres_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def prepared_directory(postgres_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A data directory, to be copied, whose databases are the PostgreSQL database PREPARED."""
     data = tmp_path_factory.mktemp("prepared") / "data"
     url = postgres_cluster.create(PREPARED)
@@ -48,15 +48,15 @@ def prepared(postgres_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture
-def here(prepared: Path, new_postgres_url: PostgresFactory, tmp_path: Path) -> Settings:
+def source_settings(prepared_directory: Path, new_postgres_url: PostgresFactory, tmp_path: Path) -> Settings:
     """The settings of the databases of tmp_path / "data", which are a copy of the prepared ones."""
-    shutil.copytree(prepared, tmp_path / "data")
+    shutil.copytree(prepared_directory, tmp_path / "data")
     url = new_postgres_url(PREPARED)
     return {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
 
 
 @pytest.fixture
-def there(new_postgres_url: PostgresFactory) -> Settings:
+def target_settings(new_postgres_url: PostgresFactory) -> Settings:
     """The settings of an empty PostgreSQL database."""
     return {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
 
@@ -98,13 +98,13 @@ def test_a_series_continues_and_loses_nothing_when_a_restore_will_refuse_it(data
 
 
 def test_postgresql_with_an_index_that_was_added_is_restored(
-    run: Run, here: Settings, there: Settings, postgres_cluster: Cluster
+    run: Run, source_settings: Settings, target_settings: Settings, postgres_cluster: Cluster
 ) -> None:
     added = "CREATE INDEX slow ON distribution.organisation (created_at DESC, name)"
-    postgres_cluster.sql(f"\\connect {here['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", added)
+    postgres_cluster.sql(f"\\connect {source_settings['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", added)
 
-    created_result = run("backup", "one.backup", "--json", "--data", "data", **here)
-    restored = run("restore", "one.backup", "--to", "copy", **there)
+    created_result = run("backup", "one.backup", "--json", "--data", "data", **source_settings)
+    restored = run("restore", "one.backup", "--to", "copy", **target_settings)
 
     assert created_result.returncode == Exit.OK, created_result.stderr
     assert json.loads(created_result.stdout)["restorable"] is True
@@ -137,13 +137,18 @@ def test_a_role_that_may_not_create_a_schema_backs_up_and_sees_what_could_not_be
     ],
 )
 def test_postgresql_with_foreign_parts_is_not_restored(
-    run: Run, here: Settings, there: Settings, postgres_cluster: Cluster, tmp_path: Path, statement: str
+    run: Run,
+    source_settings: Settings,
+    target_settings: Settings,
+    postgres_cluster: Cluster,
+    tmp_path: Path,
+    statement: str,
 ) -> None:
-    postgres_cluster.sql(f"\\connect {here['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", statement)
+    postgres_cluster.sql(f"\\connect {source_settings['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", statement)
 
-    looked = run("doctor", "--data", "data", **here)
-    created_result = run("backup", "one.backup", "--json", "--data", "data", **here)
-    restored = run("restore", "one.backup", "--to", "copy", **there)
+    looked = run("doctor", "--data", "data", **source_settings)
+    created_result = run("backup", "one.backup", "--json", "--data", "data", **source_settings)
+    restored = run("restore", "one.backup", "--to", "copy", **target_settings)
 
     assert "but a restore will refuse every backup of it: the table " in looked.stdout
     assert created_result.returncode == Exit.FAILED
@@ -152,5 +157,5 @@ def test_postgresql_with_foreign_parts_is_not_restored(
     assert "from what Countersign creates" in restored.stderr or "was not created by" in restored.stderr
     assert not (tmp_path / "copy").exists()
     # The target is still empty.
-    target = there["COUNTERSIGN_DATABASE_URL"].rpartition("/")[2]
+    target = target_settings["COUNTERSIGN_DATABASE_URL"].rpartition("/")[2]
     assert postgres_cluster.sql(EVERYTHING, database=target) == postgres_cluster.sql(EVERYTHING, database="template1")

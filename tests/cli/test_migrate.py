@@ -89,7 +89,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> FilledInstallation:
 
 
 @pytest.fixture
-def here(template: FilledInstallation, tmp_path: Path) -> FilledInstallation:
+def installation_copy(template: FilledInstallation, tmp_path: Path) -> FilledInstallation:
     """A copy of the complete installation for one test."""
     return template._replace(data=shutil.copytree(template.data, tmp_path / "data"))
 
@@ -133,28 +133,40 @@ def require_a_day(server: Running, here: FilledInstallation) -> None:
 
 
 def test_an_installation_moves_and_continues(
-    run: Run, here: FilledInstallation, new_postgres_url: PostgresFactory, s3_url: Bucket
+    run: Run, installation_copy: FilledInstallation, new_postgres_url: PostgresFactory, s3_url: Bucket
 ) -> None:
     to, blobs = new_postgres_url(), in_bucket(s3_url)
-    command: list[str | Path] = ["db", "migrate", "--to", to, "--blobs-to", blobs, "--data", here.data, "--json"]
-    before = json_output(run("verify", here.data, "--tables", "--json"))["tables"]
-    names = {path.name for path in here.data.iterdir()}
+    command: list[str | Path] = [
+        "db",
+        "migrate",
+        "--to",
+        to,
+        "--blobs-to",
+        blobs,
+        "--data",
+        installation_copy.data,
+        "--json",
+    ]
+    before = json_output(run("verify", installation_copy.data, "--tables", "--json"))["tables"]
+    names = {path.name for path in installation_copy.data.iterdir()}
 
     planned_result = run(*command, "--dry-run", **KEYS)
-    with served(here.data, service="both", settings=PUBLIC):
+    with served(installation_copy.data, service="both", settings=PUBLIC):
         refused_result = run(*command, **KEYS)
     result = run(*command, **KEYS)
     second_result = run(*command, **KEYS)
-    old = run("serve", "distribution", "--port", "0", "--data", here.data)
+    old = run("serve", "distribution", "--port", "0", "--data", installation_copy.data)
     secret = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
-    backups = here.data.parent / "backups"
+    backups = installation_copy.data.parent / "backups"
     closed = [
-        run("backup", here.data.parent / "old.backup", "--data", here.data, **secret),
-        run("backup", "--into", backups, "--keep", "1", "--data", here.data, **secret),
-        run("verify", here.data),
-        run("verify", here.data, "--tables"),
+        run("backup", installation_copy.data.parent / "old.backup", "--data", installation_copy.data, **secret),
+        run("backup", "--into", backups, "--keep", "1", "--data", installation_copy.data, **secret),
+        run("verify", installation_copy.data),
+        run("verify", installation_copy.data, "--tables"),
     ]
-    verified = run("verify", here.data, "--tables", "--json", **moved_settings(here.data, to, blobs))
+    verified = run(
+        "verify", installation_copy.data, "--tables", "--json", **moved_settings(installation_copy.data, to, blobs)
+    )
 
     assert planned_result.returncode == result.returncode == Exit.OK, planned_result.stderr + result.stderr
     assert refused_result.returncode == second_result.returncode == old.returncode == Exit.CONFLICT, (
@@ -163,8 +175,8 @@ def test_an_installation_moves_and_continues(
     assert "Stop the server" in refused_result.stderr
     for each in closed:
         assert each.returncode == Exit.CONFLICT, each.stdout + each.stderr
-        assert f"the databases of {here.data} are in" in each.stderr
-    assert not (here.data.parent / "old.backup").exists()
+        assert f"the databases of {installation_copy.data} are in" in each.stderr
+    assert not (installation_copy.data.parent / "old.backup").exists()
     assert not backups.exists()
     assert "files are copied already" in refused_result.stderr
     assert json_output(planned_result)["blobs"] == json_output(result)["blobs"] > 0
@@ -175,19 +187,29 @@ def test_an_installation_moves_and_continues(
     # The audit there has lanes that SQLite does not have, the modules have indexes, and the staging tables are empty.
     different = {name for name in after if after[name] != moved_tables[name]}
     assert different <= {"records.audit_lane", "records.module_state", "distribution.upload_part"}
-    assert {path.name for path in here.data.iterdir()} - names <= {migration_marker.FILE_NAME, "serve.lock"}
+    assert {path.name for path in installation_copy.data.iterdir()} - names <= {
+        migration_marker.FILE_NAME,
+        "serve.lock",
+    }
     with served(
-        here.data, service="both", settings={**moved_settings(here.data, to, blobs), "COUNTERSIGN_JOB_WORKERS": "1"}
+        installation_copy.data,
+        service="both",
+        settings={**moved_settings(installation_copy.data, to, blobs), "COUNTERSIGN_JOB_WORKERS": "1"},
     ) as server:
-        require_a_day(server, here)
-    assert run("audit", "verify", "--data", here.data, **moved_settings(here.data, to, blobs)).returncode == Exit.OK
+        require_a_day(server, installation_copy)
+    assert (
+        run(
+            "audit", "verify", "--data", installation_copy.data, **moved_settings(installation_copy.data, to, blobs)
+        ).returncode
+        == Exit.OK
+    )
 
 
 def test_an_obstacle_is_named_and_nothing_is_moved(
-    run: Run, here: FilledInstallation, new_postgres_url: PostgresFactory
+    run: Run, installation_copy: FilledInstallation, new_postgres_url: PostgresFactory
 ) -> None:
     to, other = new_postgres_url(), new_postgres_url()
-    command: list[str | Path] = ["db", "migrate", "--data", here.data, "--to"]
+    command: list[str | Path] = ["db", "migrate", "--data", installation_copy.data, "--to"]
     run(
         "org",
         "create",
@@ -195,11 +217,11 @@ def test_an_obstacle_is_named_and_nothing_is_moved(
         "--name",
         "Acme",
         "--data",
-        here.data.parent / "other",
-        **moved_settings(here.data, other),
+        installation_copy.data.parent / "other",
+        **moved_settings(installation_copy.data, other),
     )
     text = "UPDATE product SET description = 'a' || char(0) || 'b' WHERE id = (SELECT min(id) FROM product)"
-    database = apsw.Connection(str(here.data / "distribution.sqlite"))
+    database = apsw.Connection(str(installation_copy.data / "distribution.sqlite"))
     first = database.execute("SELECT min(id) FROM product").fetchall()[0][0]
     database.execute(text)
     database.close()
@@ -207,7 +229,7 @@ def test_an_obstacle_is_named_and_nothing_is_moved(
     taken_result = run(*command, other)
     planned_result = run(*command, to, "--dry-run")
     result = run(*command, to)
-    still = run("org", "create", "acme", "--name", "Acme", "--data", here.data)
+    still = run("org", "create", "acme", "--name", "Acme", "--data", installation_copy.data)
 
     assert taken_result.returncode == Exit.CONFLICT
     assert planned_result.returncode == result.returncode == Exit.FAILED
@@ -215,11 +237,11 @@ def test_an_obstacle_is_named_and_nothing_is_moved(
         assert "product.description" in said
         assert f"id='{first}'" in said
     assert still.returncode == Exit.OK
-    assert not (here.data / migration_marker.FILE_NAME).exists()
+    assert not (installation_copy.data / migration_marker.FILE_NAME).exists()
 
 
 def test_a_row_that_arrives_otherwise_undoes_the_move(
-    run: Run, here: FilledInstallation, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
+    run: Run, installation_copy: FilledInstallation, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
 ) -> None:
     to = new_postgres_url()
     flip = (
@@ -237,7 +259,7 @@ def test_a_row_that_arrives_otherwise_undoes_the_move(
     trigger = "CREATE EVENT TRIGGER flip ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION flip()"
     subprocess.run([*psql, "-c", flipped, "-c", flip, "-c", trigger], check=True)
 
-    result = run("db", "migrate", "--to", to, "--data", here.data)
+    result = run("db", "migrate", "--to", to, "--data", installation_copy.data)
     seen_result = subprocess.run(
         [*psql, "-At", "-c", "SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')"],
         capture_output=True,
@@ -247,4 +269,4 @@ def test_a_row_that_arrives_otherwise_undoes_the_move(
     assert result.returncode == Exit.FAILED
     assert "not equal on both sides: organisation" in result.stderr
     assert seen_result.stdout.strip() == b"0"
-    assert not (here.data / migration_marker.FILE_NAME).exists()
+    assert not (installation_copy.data / migration_marker.FILE_NAME).exists()

@@ -24,7 +24,7 @@ _numbers = count(1)
 
 
 @pytest.fixture
-def here(run: Run, tmp_path: Path) -> Path:
+def source_directory(run: Run, tmp_path: Path) -> Path:
     """A data directory with both services."""
     data = tmp_path / "data"
     assert run("db", "upgrade", "--data", data).returncode == Exit.OK
@@ -61,8 +61,8 @@ def require_refused(done: "subprocess.CompletedProcess[str]", *words: str) -> No
         assert word in done.stderr
 
 
-def test_rights_are_tried_and_nothing_stays(run: Run, here: Path, target: MigrationTarget) -> None:
-    command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here]
+def test_rights_are_tried_and_nothing_stays(run: Run, source_directory: Path, target: MigrationTarget) -> None:
+    command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", source_directory]
 
     refused_result = run(*command, "--dry-run")
     made = [f"CREATE SCHEMA {name} AUTHORIZATION {target.role}" for name in ("distribution", "records")]
@@ -82,7 +82,7 @@ def test_rights_are_tried_and_nothing_stays(run: Run, here: Path, target: Migrat
         assert f"to {target.role}@127.0.0.1:" in each.stdout
         assert PASSWORD not in each.stdout + each.stderr
     assert f"COUNTERSIGN_DATABASE_URL=postgresql://{target.role}:…@127.0.0.1:" in result.stderr
-    assert f"COUNTERSIGN_MASTER_KEY_FILE={here / 'master.key'}\n" in result.stderr
+    assert f"COUNTERSIGN_MASTER_KEY_FILE={source_directory / 'master.key'}\n" in result.stderr
     assert "To serve on another machine, copy the master key to it" in result.stderr
 
 
@@ -119,8 +119,10 @@ def test_the_settings_of_the_new_place_are_all_that_have_a_value_and_the_key_wha
 
 
 @pytest.mark.parametrize("option", [["--dry-run"], []], ids=["planned", "done"])
-def test_a_table_of_another_role_is_refused(run: Run, here: Path, target: MigrationTarget, option: list[str]) -> None:
-    command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here, *option]
+def test_a_table_of_another_role_is_refused(
+    run: Run, source_directory: Path, target: MigrationTarget, option: list[str]
+) -> None:
+    command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", source_directory, *option]
     target.sql(
         f"CREATE SCHEMA records AUTHORIZATION {target.other}",
         f"GRANT CREATE ON DATABASE {target.name} TO {target.role}",
@@ -135,9 +137,20 @@ def test_a_table_of_another_role_is_refused(run: Run, here: Path, target: Migrat
     require_refused(table, "the schema records of the database", f"to the role {target.other}", "drop the schema")
 
 
-def test_the_bucket_is_tried_and_nothing_stays(run: Run, here: Path, target: MigrationTarget, s3_url: Bucket) -> None:
+def test_the_bucket_is_tried_and_nothing_stays(
+    run: Run, source_directory: Path, target: MigrationTarget, s3_url: Bucket
+) -> None:
     target.sql(f"GRANT CREATE ON DATABASE {target.name} TO {target.role}")
-    command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here, "--dry-run", "--blobs-to"]
+    command: list[str | Path] = [
+        "db",
+        "migrate",
+        "--to",
+        target.url,
+        "--data",
+        source_directory,
+        "--dry-run",
+        "--blobs-to",
+    ]
     query = f"endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
 
     missing = run(*command, f"s3://{s3_url.name}-missing/here?{query}", **KEYS)

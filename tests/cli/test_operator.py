@@ -94,15 +94,15 @@ def watched(data: Path, *options: str, service: str = "both", **settings: str) -
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObservedServer]:
+def both_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObservedServer]:
     """A data directory with both services and the demonstration."""
     with watched(tmp_path_factory.mktemp("operator") / "data", "--demo") as each:
         yield each
 
 
-def test_one_port_answers_for_both_services(both: ObservedServer) -> None:
-    ready = both.ask("/readyz")
-    live = both.ask("/livez").json()
+def test_one_port_answers_for_both_services(both_services: ObservedServer) -> None:
+    ready = both_services.ask("/readyz")
+    live = both_services.ask("/livez").json()
 
     assert ready.status_code == 200
     assert tuple(each["name"] for each in ready.json()["checks"]) == CHECKS
@@ -114,61 +114,63 @@ def test_one_port_answers_for_both_services(both: ObservedServer) -> None:
     assert [each["service"] for each in live["processes"]] == ["distribution", "records"]
     assert [(each["state"], each["restarts"], each["stalls"]) for each in live["processes"]] == [("alive", 0, 0)] * 2
     assert len({each["process"] for each in live["processes"]}) == 2
-    assert {both.sum("countersign_measured", f'of="{each}"') for each in ("distribution", "records", "machine")} == {1}
+    assert {
+        both_services.sum("countersign_measured", f'of="{each}"') for each in ("distribution", "records", "machine")
+    } == {1}
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics"])
-def test_the_public_ports_know_nothing_of_it(both: ObservedServer, path: str) -> None:
-    for port in (both.server.port, both.server.records_port):
+def test_the_public_ports_know_nothing_of_it(both_services: ObservedServer, path: str) -> None:
+    for port in (both_services.server.port, both_services.server.records_port):
         assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 404
 
 
-def test_the_port_offers_nothing_else(both: ObservedServer) -> None:
-    assert both.ask("/api/v1/products").status_code == 404
-    assert httpx.post(f"{both.url}/readyz").status_code == 405
-    assert both.ask("/metrics").headers["cache-control"] == "no-store"
+def test_the_port_offers_nothing_else(both_services: ObservedServer) -> None:
+    assert both_services.ask("/api/v1/products").status_code == 404
+    assert httpx.post(f"{both_services.url}/readyz").status_code == 405
+    assert both_services.ask("/metrics").headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "[", ""])
-def test_on_loopback_it_answers_to_its_own_name_alone(both: ObservedServer, host: str) -> None:
-    assert httpx.get(f"{both.url}/metrics", headers={"Host": host}, timeout=20).status_code in (400, 404)
-    assert httpx.get(f"{both.url}/livez", headers={"Host": "localhost:9"}, timeout=20).status_code == 200
+def test_on_loopback_it_answers_to_its_own_name_alone(both_services: ObservedServer, host: str) -> None:
+    assert httpx.get(f"{both_services.url}/metrics", headers={"Host": host}, timeout=20).status_code in (400, 404)
+    assert httpx.get(f"{both_services.url}/livez", headers={"Host": "localhost:9"}, timeout=20).status_code == 200
 
 
 def test_the_operators_port_is_closed_without_the_setting(demo_store: Running) -> None:
     assert "Operator:" not in demo_store.log.read_text()
 
 
-def test_requests_are_counted_by_template_whatever_is_asked_for(both: ObservedServer) -> None:
+def test_requests_are_counted_by_template_whatever_is_asked_for(both_services: ObservedServer) -> None:
     marker = "Zq7w"
     count = "countersign_http_request_seconds_count"
-    before = both.sum(count, 'service="distribution"')
-    with httpx.Client(base_url=both.server.url) as http:
+    before = both_services.sum(count, 'service="distribution"')
+    with httpx.Client(base_url=both_services.server.url) as http:
         http.get("/api/v1/products/nothing")
-        series = len(both.numbers())
+        series = len(both_services.numbers())
         for number in range(50):
             http.get(f"/api/v1/products/{marker}{number}")
             http.get(f"/{marker}/{number}", params={marker: number})
             http.request("PROPFIND", "/api/v1/products", headers={marker: str(number)})
 
-    assert both.sum(count, 'service="distribution"') == before + 151
-    assert both.sum(count, 'route="/products/{id}"', 'method="GET"', 'status="4xx"') >= 51
-    assert both.sum(count, 'route="unmatched"', 'method="GET"', 'status="4xx"') >= 50
-    assert both.sum(count, 'method="other"') == 50
-    assert len(both.numbers()) - series <= 2 * 14
-    assert marker not in both.ask("/metrics").text
+    assert both_services.sum(count, 'service="distribution"') == before + 151
+    assert both_services.sum(count, 'route="/products/{id}"', 'method="GET"', 'status="4xx"') >= 51
+    assert both_services.sum(count, 'route="unmatched"', 'method="GET"', 'status="4xx"') >= 50
+    assert both_services.sum(count, 'method="other"') == 50
+    assert len(both_services.numbers()) - series <= 2 * 14
+    assert marker not in both_services.ask("/metrics").text
 
 
-def test_failed_sign_ins_are_counted_on_both_services(both: ObservedServer) -> None:
+def test_failed_sign_ins_are_counted_on_both_services(both_services: ObservedServer) -> None:
     name = "countersign_sign_in_failures_total"
     wrong = {"email": "nobody@example.com", "password": "wrong password"}
-    headers = {"Origin": both.server.url}
-    assert httpx.post(f"{both.server.url}/auth/signin", data=wrong, headers=headers).status_code == 401
-    login = f"http://127.0.0.1:{both.server.records_port}/api/auth/login"
+    headers = {"Origin": both_services.server.url}
+    assert httpx.post(f"{both_services.server.url}/auth/signin", data=wrong, headers=headers).status_code == 401
+    login = f"http://127.0.0.1:{both_services.server.records_port}/api/auth/login"
     assert httpx.post(login, json={"username": "nobody", "password": "wrong password"}).status_code == 401
 
-    assert both.sum(name, 'service="distribution"') == 1
-    assert both.sum(name, 'service="records"') == 1
+    assert both_services.sum(name, 'service="distribution"') == 1
+    assert both_services.sum(name, 'service="records"') == 1
 
 
 def _forget_a_migration(data: Path, service: str) -> Callable[[], None]:
@@ -247,22 +249,22 @@ def _hold_the_database(data: Path, service: str) -> Callable[[], None]:
     ],
 )
 def test_a_broken_dependency_is_named_until_it_recovers(
-    both: ObservedServer, spoil: Callable[[Path, str], Callable[[], None]], service: str, check: str
+    both_services: ObservedServer, spoil: Callable[[Path, str], Callable[[], None]], service: str, check: str
 ) -> None:
-    undo = spoil(both.server.data, service)
+    undo = spoil(both_services.server.data, service)
     try:
-        assert both.failing() == [check]
-        assert both.silent() == []
+        assert both_services.failing() == [check]
+        assert both_services.silent() == []
     finally:
         undo()
 
-    assert both.failing() == []
+    assert both_services.failing() == []
 
 
-def test_a_node_that_others_have_overtaken_says_so(both: ObservedServer) -> None:
-    undo = _come_from_a_newer_version(both.server.data, "distribution")
+def test_a_node_that_others_have_overtaken_says_so(both_services: ObservedServer) -> None:
+    undo = _come_from_a_newer_version(both_services.server.data, "distribution")
     try:
-        (found,) = [each for each in both.ask("/readyz").json()["checks"] if each["state"] == "failed"]
+        (found,) = [each for each in both_services.ask("/readyz").json()["checks"] if each["state"] == "failed"]
     finally:
         undo()
 
@@ -323,15 +325,17 @@ def test_of_a_worker_that_died_no_number_is_left(tmp_path: Path) -> None:
         assert server.sum("countersign_build_info", 'worker="1"') == 1
 
 
-def test_doctor_asks_the_server_that_runs(both: ObservedServer, run: Run) -> None:
-    told = {"COUNTERSIGN_OPERATOR_PORT": both.url.rpartition(":")[2]}
-    well = run("doctor", "--data", both.server.data, "--json", **told)
-    undo = _lose_the_blobs(both.server.data, "distribution")
+def test_doctor_asks_the_server_that_runs(both_services: ObservedServer, run: Run) -> None:
+    told = {"COUNTERSIGN_OPERATOR_PORT": both_services.url.rpartition(":")[2]}
+    well = run("doctor", "--data", both_services.server.data, "--json", **told)
+    undo = _lose_the_blobs(both_services.server.data, "distribution")
     try:
-        ill = run("doctor", "--data", both.server.data, "--json", **told)
+        ill = run("doctor", "--data", both_services.server.data, "--json", **told)
     finally:
         undo()
-    removed_result = run("doctor", "--data", both.server.data, "--json", COUNTERSIGN_OPERATOR_PORT=str(free_port()))
+    removed_result = run(
+        "doctor", "--data", both_services.server.data, "--json", COUNTERSIGN_OPERATOR_PORT=str(free_port())
+    )
 
     standings = [_running(each.stdout) for each in (well, ill, removed_result)]
     assert [each["standing"] for each in standings] == ["ok", "fail", "fail"]

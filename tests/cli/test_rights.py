@@ -16,7 +16,7 @@ Bound = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def bound(tmp_path: Path) -> Bound:
+def run_unprivileged(tmp_path: Path) -> Bound:
     """Run the command line as a user who is subject to file modes: root without its override capabilities."""
     setpriv = shutil.which("setpriv")
     if os.geteuid() == 0 and setpriv is None:
@@ -46,33 +46,37 @@ def closed(path: Path, mode: int) -> Path:
 ME = pwd.getpwuid(os.geteuid()).pw_name
 
 
-def test_a_closed_data_directory_is_named_and_no_file_that_is_not_there(bound: Bound, tmp_path: Path) -> None:
+def test_a_closed_data_directory_is_named_and_no_file_that_is_not_there(
+    run_unprivileged: Bound, tmp_path: Path
+) -> None:
     (tmp_path / "closed").mkdir()
     folder = closed(tmp_path / "closed", 0)
 
-    result = bound("serve", "--data", folder / "data")
+    result = run_unprivileged("serve", "--data", folder / "data")
 
     assert result.returncode == Exit.USAGE
     assert f"the directory {folder} cannot be entered as the user {ME}: Permission denied" in result.stderr
     assert "countersign.toml" not in result.stderr
 
 
-def test_a_data_directory_that_cannot_be_written_is_reported(bound: Bound, tmp_path: Path) -> None:
+def test_a_data_directory_that_cannot_be_written_is_reported(run_unprivileged: Bound, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     folder = closed(tmp_path / "kept", 0o500)
 
-    result = bound("serve", "--data", folder)
+    result = run_unprivileged("serve", "--data", folder)
 
     assert result.returncode == Exit.FAILED
     assert f"{folder}/serve.lock cannot be written as the user {ME}: Permission denied" in result.stderr
 
 
 @pytest.mark.parametrize("variable", ["COUNTERSIGN_CONFIG", "COUNTERSIGN_SMTP_URL_FILE"])
-def test_a_file_of_settings_that_cannot_be_read_is_reported(bound: Bound, tmp_path: Path, variable: str) -> None:
+def test_a_file_of_settings_that_cannot_be_read_is_reported(
+    run_unprivileged: Bound, tmp_path: Path, variable: str
+) -> None:
     (tmp_path / "file").write_text("")
     file = closed(tmp_path / "file", 0)
 
-    result = bound("config", **{variable: str(file)})
+    result = run_unprivileged("config", **{variable: str(file)})
 
     assert result.returncode == Exit.USAGE
     assert f"{file} cannot be read as the user {ME}: Permission denied" in result.stderr

@@ -24,7 +24,7 @@ GRACE_S = 1
 
 
 @pytest.fixture
-def stalling(tmp_path: Path) -> Iterator[ObservedServer]:
+def stalling_server(tmp_path: Path) -> Iterator[ObservedServer]:
     """Both services, of which one has the fault."""
     port = str(free_port())
     settings = {
@@ -45,29 +45,31 @@ def stall(server: ObservedServer) -> socket.socket:
     return connection
 
 
-def test_the_other_service_answers_the_stalled_one_is_replaced_and_a_stop_ends_both(stalling: ObservedServer) -> None:
-    server = stalling.server
-    everyone = children(stalling.parent())
-    with stall(stalling), httpx.Client(base_url=server.url) as store:
-        wait_until(stalling.is_stalled)
+def test_the_other_service_answers_the_stalled_one_is_replaced_and_a_stop_ends_both(
+    stalling_server: ObservedServer,
+) -> None:
+    server = stalling_server.server
+    everyone = children(stalling_server.parent())
+    with stall(stalling_server), httpx.Client(base_url=server.url) as store:
+        wait_until(stalling_server.is_stalled)
         statuses = [store.get("/api/v1/health").status_code for _ in range(20)]
-        wait_until(lambda: stalling.ask("/livez").json()["processes"][1]["restarts"] == 1)
-        wait_until(lambda: stalling.silent() == [])
+        wait_until(lambda: stalling_server.ask("/livez").json()["processes"][1]["restarts"] == 1)
+        wait_until(lambda: stalling_server.silent() == [])
 
     assert statuses == [200] * 20
     assert httpx.get(f"http://127.0.0.1:{server.records_port}/healthz").json() == {"status": "ok"}
-    processes = stalling.ask("/livez").json()["processes"]
+    processes = stalling_server.ask("/livez").json()["processes"]
     assert [(each["stalls"], each["restarts"]) for each in processes] == [(0, 0), (1, 1)]
     assert "stalled_at" in processes[1]
-    assert stalling.sum("countersign_worker_stalls_total", 'service="records"') == 1
+    assert stalling_server.sum("countersign_worker_stalls_total", 'service="records"') == 1
     (line,) = [json.loads(line) for line in server.log.read_text().splitlines() if "a worker stalled" in line]
     assert " in spin" in str(line["stack"])
 
-    everyone += children(stalling.parent())
-    with stall(stalling):
-        wait_until(lambda: stalling.is_stalled(restarts=1))
+    everyone += children(stalling_server.parent())
+    with stall(stalling_server):
+        wait_until(lambda: stalling_server.is_stalled(restarts=1))
         began_s = time.monotonic()
-        os.kill(stalling.parent(), signal.SIGTERM)
+        os.kill(stalling_server.parent(), signal.SIGTERM)
         wait_until(lambda: not any(is_running(each) for each in everyone))
     # Much longer than any other timeout that could end it.
     assert time.monotonic() - began_s < GRACE_S + 10

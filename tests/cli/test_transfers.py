@@ -40,7 +40,7 @@ class PushTarget:
 
 
 @pytest.fixture(scope="module")
-def shelves(demo_store: Running) -> Iterator[PushTarget]:
+def push_targets(demo_store: Running) -> Iterator[PushTarget]:
     """The demonstration's products one by one, because large builds of the same product would be compared for
     deltas."""
     found = httpx.get(f"{demo_store.url}/api/v1/products", params={"org": "northwind-games", "limit": 20})
@@ -50,15 +50,15 @@ def shelves(demo_store: Running) -> Iterator[PushTarget]:
 
 
 @pytest.fixture
-def shelf(shelves: Iterator[PushTarget]) -> PushTarget:
+def push_target(push_targets: Iterator[PushTarget]) -> PushTarget:
     """A product that no other test pushes to."""
-    return next(shelves)
+    return next(push_targets)
 
 
 @pytest.fixture(scope="module")
-def stocked(shelves: Iterator[PushTarget]) -> PushTarget:
+def large_target(push_targets: Iterator[PushTarget]) -> PushTarget:
     """The product that has the large build."""
-    return next(shelves)
+    return next(push_targets)
 
 
 @pytest.fixture(scope="module")
@@ -74,13 +74,13 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_push_whose_connection_is_cut_continues_by_itself(run: Run, shelf: PushTarget, build: Path) -> None:
-    version = shelf.version()
-    with cutting(shelf.server.port, up_after=25 * MIB) as proxy:
+def test_a_push_whose_connection_is_cut_continues_by_itself(run: Run, push_target: PushTarget, build: Path) -> None:
+    version = push_target.version()
+    with cutting(push_target.server.port, up_after=25 * MIB) as proxy:
         pushed = run(
-            *("push", build, shelf.name, "--version", version, "--platform", "linux", "--publish", "--json"),
+            *("push", build, push_target.name, "--version", version, "--platform", "linux", "--publish", "--json"),
             *("--server", proxy.url),
-            COUNTERSIGN_TOKEN=shelf.token,
+            COUNTERSIGN_TOKEN=push_target.token,
         )
 
     assert pushed.returncode == Exit.OK, pushed.stderr
@@ -100,11 +100,19 @@ def await_bytes(home: dict[str, str], count: int) -> None:
 
 
 def test_an_interrupted_push_continues_when_run_again(
-    run: Run, shelf: PushTarget, build: Path, home: dict[str, str]
+    run: Run, push_target: PushTarget, build: Path, home: dict[str, str]
 ) -> None:
-    arguments = ["push", build, shelf.name, "--version", shelf.version(), "--server", shelf.server.url]
-    variables = {**home, "COUNTERSIGN_TOKEN": shelf.token}
-    with cutting(shelf.server.port, up_after=25 * MIB, holds=True) as proxy:
+    arguments = [
+        "push",
+        build,
+        push_target.name,
+        "--version",
+        push_target.version(),
+        "--server",
+        push_target.server.url,
+    ]
+    variables = {**home, "COUNTERSIGN_TOKEN": push_target.token}
+    with cutting(push_target.server.port, up_after=25 * MIB, holds=True) as proxy:
         # The proxy stands for the network: http_proxy does not change the server's own address.
         first = subprocess.Popen(
             [*COMMAND, *arguments],
@@ -118,8 +126,8 @@ def test_an_interrupted_push_continues_when_run_again(
         first.send_signal(signal.SIGINT)
         _, said = first.communicate()
     await_bytes(home, 10 * MIB)
-    with cutting(shelf.server.port) as proxy:
-        second = run(*arguments, COUNTERSIGN_TOKEN=shelf.token, http_proxy=proxy.url)
+    with cutting(push_target.server.port) as proxy:
+        second = run(*arguments, COUNTERSIGN_TOKEN=push_target.token, http_proxy=proxy.url)
 
     assert first.returncode == Exit.INTERRUPTED
     assert "Run the same command again" in said
@@ -130,16 +138,16 @@ def test_an_interrupted_push_continues_when_run_again(
 
 
 def test_a_stored_file_is_not_sent_again_and_a_different_file_of_its_name_conflicts(
-    run: Run, shelf: PushTarget, tmp_path: Path
+    run: Run, push_target: PushTarget, tmp_path: Path
 ) -> None:
-    version, file = shelf.version(), tmp_path / "a.bin"
+    version, file = push_target.version(), tmp_path / "a.bin"
     file.write_bytes(b"one")
-    command = ("push", file, shelf.name, "--version", version, "--server", shelf.server.url)
+    command = ("push", file, push_target.name, "--version", version, "--server", push_target.server.url)
 
-    first = run(*command, COUNTERSIGN_TOKEN=shelf.token)
-    second_result = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    first = run(*command, COUNTERSIGN_TOKEN=push_target.token)
+    second_result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
     file.write_bytes(b"two")
-    other_result = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    other_result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
 
     assert (first.returncode, second_result.returncode, other_result.returncode) == (Exit.OK, Exit.OK, Exit.CONFLICT)
     assert "done, 3 B" in first.stdout
@@ -147,24 +155,33 @@ def test_a_stored_file_is_not_sent_again_and_a_different_file_of_its_name_confli
     assert "Push under another version" in other_result.stderr
 
 
-def test_piped_output_is_plain_lines(run: Run, shelf: PushTarget, tmp_path: Path) -> None:
+def test_piped_output_is_plain_lines(run: Run, push_target: PushTarget, tmp_path: Path) -> None:
     file = tmp_path / "a.bin"
     file.write_bytes(b"one")
-    command = ("push", file, shelf.name, "--version", shelf.version(), "--server", shelf.server.url)
+    command = ("push", file, push_target.name, "--version", push_target.version(), "--server", push_target.server.url)
 
-    result = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
 
     assert result.returncode == Exit.OK
     assert not any(character < " " and character != "\n" for character in result.stdout + result.stderr)
-    assert shelf.token not in result.stdout + result.stderr
+    assert push_target.token not in result.stdout + result.stderr
 
 
-def test_on_a_terminal_there_is_a_bar(shelf: PushTarget, tmp_path: Path, home: dict[str, str]) -> None:
+def test_on_a_terminal_there_is_a_bar(push_target: PushTarget, tmp_path: Path, home: dict[str, str]) -> None:
     file = tmp_path / "a.bin"
     file.write_bytes(b"one")
     main, terminal = pty.openpty()
-    command = [*COMMAND, "push", file, shelf.name, "--version", shelf.version(), "--server", shelf.server.url]
-    variables = environment(**home, COUNTERSIGN_TOKEN=shelf.token, TERM="xterm-256color")
+    command = [
+        *COMMAND,
+        "push",
+        file,
+        push_target.name,
+        "--version",
+        push_target.version(),
+        "--server",
+        push_target.server.url,
+    ]
+    variables = environment(**home, COUNTERSIGN_TOKEN=push_target.token, TERM="xterm-256color")
 
     result = subprocess.run(command, env=variables, stdout=terminal, stderr=terminal, timeout=60, check=False)
 
@@ -176,25 +193,35 @@ def test_on_a_terminal_there_is_a_bar(shelf: PushTarget, tmp_path: Path, home: d
     assert "3/3 bytes" in shown
 
 
-def test_a_pushed_directory_arrives_whole(run: Run, shelf: PushTarget, tmp_path: Path) -> None:
-    version, folder = shelf.version(), tmp_path / "dist"
+def test_a_pushed_directory_arrives_whole(run: Run, push_target: PushTarget, tmp_path: Path) -> None:
+    version, folder = push_target.version(), tmp_path / "dist"
     (folder / "lib").mkdir(parents=True)
     (folder / "lib" / "a.txt").write_text("a")
 
     pushed = run(
-        *("push", folder, shelf.name, "--version", version, "--platform", "linux", "--publish"),
-        *("--server", shelf.server.url),
-        COUNTERSIGN_TOKEN=shelf.token,
+        *("push", folder, push_target.name, "--version", version, "--platform", "linux", "--publish"),
+        *("--server", push_target.server.url),
+        COUNTERSIGN_TOKEN=push_target.token,
     )
     fetched = run(
-        *("download", shelf.name, "--version", version, "--json", "--server", shelf.server.url),
-        COUNTERSIGN_TOKEN=shelf.token,
+        *("download", push_target.name, "--version", version, "--json", "--server", push_target.server.url),
+        COUNTERSIGN_TOKEN=push_target.token,
     )
 
-    command = ("push", folder, shelf.name, "--version", version, "--platform", "linux", "--server", shelf.server.url)
-    second_result = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    command = (
+        "push",
+        folder,
+        push_target.name,
+        "--version",
+        version,
+        "--platform",
+        "linux",
+        "--server",
+        push_target.server.url,
+    )
+    second_result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
     (folder / "late.txt").write_text("late")
-    late_result = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    late_result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
 
     assert pushed.returncode == fetched.returncode == Exit.OK, pushed.stderr + fetched.stderr
     assert late_result.returncode == Exit.CONFLICT
@@ -206,22 +233,32 @@ def test_a_pushed_directory_arrives_whole(run: Run, shelf: PushTarget, tmp_path:
 
 
 @pytest.fixture(scope="module")
-def published(stocked: PushTarget, build: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def published_version(large_target: PushTarget, build: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The version of a published release that has the build."""
-    version, cache = stocked.version(), tmp_path_factory.mktemp("cache")
-    command = [*COMMAND, "push", build, stocked.name, "--version", version, "--publish", "--server", stocked.server.url]
-    variables = environment(COUNTERSIGN_TOKEN=stocked.token, XDG_CACHE_HOME=str(cache))
+    version, cache = large_target.version(), tmp_path_factory.mktemp("cache")
+    command = [
+        *COMMAND,
+        "push",
+        build,
+        large_target.name,
+        "--version",
+        version,
+        "--publish",
+        "--server",
+        large_target.server.url,
+    ]
+    variables = environment(COUNTERSIGN_TOKEN=large_target.token, XDG_CACHE_HOME=str(cache))
     subprocess.run(command, env=variables, capture_output=True, check=True)
     return version
 
 
 def test_a_download_whose_connection_is_cut_continues(
-    run: Run, stocked: PushTarget, build: Path, published: str, tmp_path: Path
+    run: Run, large_target: PushTarget, build: Path, published_version: str, tmp_path: Path
 ) -> None:
-    with cutting(stocked.server.port, down_after=25 * MIB) as proxy:
+    with cutting(large_target.server.port, down_after=25 * MIB) as proxy:
         result = run(
-            *("download", stocked.name, "--version", published, "-o", "got.bin", "--server", proxy.url),
-            COUNTERSIGN_TOKEN=stocked.token,
+            *("download", large_target.name, "--version", published_version, "-o", "got.bin", "--server", proxy.url),
+            COUNTERSIGN_TOKEN=large_target.token,
         )
 
     assert result.returncode == Exit.OK, result.stderr
@@ -232,13 +269,13 @@ def test_a_download_whose_connection_is_cut_continues(
 
 
 def test_a_partial_file_of_an_earlier_run_is_completed(
-    run: Run, stocked: PushTarget, build: Path, published: str, tmp_path: Path
+    run: Run, large_target: PushTarget, build: Path, published_version: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(build.read_bytes()[: 30 * MIB])
-    with cutting(stocked.server.port) as proxy:
+    with cutting(large_target.server.port) as proxy:
         result = run(
-            *("download", stocked.name, "--version", published, "-o", "got.bin", "--server", proxy.url),
-            COUNTERSIGN_TOKEN=stocked.token,
+            *("download", large_target.name, "--version", published_version, "-o", "got.bin", "--server", proxy.url),
+            COUNTERSIGN_TOKEN=large_target.token,
         )
 
     assert result.returncode == Exit.OK, result.stderr
@@ -247,58 +284,78 @@ def test_a_partial_file_of_an_earlier_run_is_completed(
 
 
 def test_a_partial_file_with_different_bytes_is_downloaded_again(
-    run: Run, stocked: PushTarget, build: Path, published: str, tmp_path: Path
+    run: Run, large_target: PushTarget, build: Path, published_version: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(b"x" * MIB)
 
     result = run(
-        *("download", stocked.name, "--version", published, "-o", "got.bin", "--server", stocked.server.url),
-        COUNTERSIGN_TOKEN=stocked.token,
+        *(
+            "download",
+            large_target.name,
+            "--version",
+            published_version,
+            "-o",
+            "got.bin",
+            "--server",
+            large_target.server.url,
+        ),
+        COUNTERSIGN_TOKEN=large_target.token,
     )
 
     assert result.returncode == Exit.OK, result.stderr
     assert digest(tmp_path / "got.bin") == digest(build)
 
 
-def test_an_existing_file_of_other_bytes_is_kept(run: Run, stocked: PushTarget, published: str, tmp_path: Path) -> None:
+def test_an_existing_file_of_other_bytes_is_kept(
+    run: Run, large_target: PushTarget, published_version: str, tmp_path: Path
+) -> None:
     (tmp_path / "got.bin").write_bytes(b"mine")
-    command = ("download", stocked.name, "--version", published, "-o", "got.bin", "--server", stocked.server.url)
+    command = (
+        "download",
+        large_target.name,
+        "--version",
+        published_version,
+        "-o",
+        "got.bin",
+        "--server",
+        large_target.server.url,
+    )
 
-    kept_result = run(*command, COUNTERSIGN_TOKEN=stocked.token)
-    forced = run(*command, "--force", COUNTERSIGN_TOKEN=stocked.token)
+    kept_result = run(*command, COUNTERSIGN_TOKEN=large_target.token)
+    forced = run(*command, "--force", COUNTERSIGN_TOKEN=large_target.token)
 
     assert kept_result.returncode == Exit.CONFLICT
     assert forced.returncode == Exit.OK
 
 
-def test_a_missing_release_is_exit_code_3(run: Run, shelf: PushTarget) -> None:
-    no_product = run("download", "northwind-games/none", "--server", shelf.server.url)
-    no_release = run("download", shelf.name, "--version", "0.0.0-none", "--server", shelf.server.url)
-    slug = shelf.name.partition("/")[2]
-    other_org = run("download", f"toolsmith/{slug}", "--server", shelf.server.url)
+def test_a_missing_release_is_exit_code_3(run: Run, push_target: PushTarget) -> None:
+    no_product = run("download", "northwind-games/none", "--server", push_target.server.url)
+    no_release = run("download", push_target.name, "--version", "0.0.0-none", "--server", push_target.server.url)
+    slug = push_target.name.partition("/")[2]
+    other_org = run("download", f"toolsmith/{slug}", "--server", push_target.server.url)
 
     assert [each.returncode for each in (no_product, no_release, other_org)] == [Exit.NOT_FOUND] * 3
-    assert shelf.name in other_org.stderr
+    assert push_target.name in other_org.stderr
 
 
-def test_a_release_of_another_publisher_is_refused(run: Run, shelf: PushTarget, tmp_path: Path) -> None:
+def test_a_release_of_another_publisher_is_refused(run: Run, push_target: PushTarget, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a")
-    command = ("push", "a", shelf.name, "--version", "1.0.0-mine", "--server", shelf.server.url)
+    command = ("push", "a", push_target.name, "--version", "1.0.0-mine", "--server", push_target.server.url)
 
     anonymous = run(*command)
-    customer = run(*command, COUNTERSIGN_TOKEN=shelf.server.token("player@example.com"))
+    customer = run(*command, COUNTERSIGN_TOKEN=push_target.server.token("player@example.com"))
 
     assert anonymous.returncode == Exit.REFUSED
     assert customer.returncode in (Exit.REFUSED, Exit.NOT_FOUND)
 
 
 def test_a_push_to_a_missing_product_names_the_command_that_makes_it(
-    run: Run, shelf: PushTarget, tmp_path: Path
+    run: Run, push_target: PushTarget, tmp_path: Path
 ) -> None:
     file = tmp_path / "tool.bin"
     file.write_bytes(b"a tool")
     command = ["push", str(file), "northwind-games/brand-new", "--version", "1.0.0", "--no-build"]
-    given = {"COUNTERSIGN_TOKEN": shelf.token, "COUNTERSIGN_SERVER": shelf.server.url}
+    given = {"COUNTERSIGN_TOKEN": push_target.token, "COUNTERSIGN_SERVER": push_target.server.url}
 
     missing = run(*command, **given)
     remedy = next(line for line in missing.stderr.splitlines() if line.startswith("Next:"))
@@ -310,14 +367,14 @@ def test_a_push_to_a_missing_product_names_the_command_that_makes_it(
     assert created_result.returncode == pushed.returncode == Exit.OK, created_result.stderr + pushed.stderr
 
 
-def test_a_build_of_one_file_is_reported_in_the_singular(run: Run, shelf: PushTarget, tmp_path: Path) -> None:
+def test_a_build_of_one_file_is_reported_in_the_singular(run: Run, push_target: PushTarget, tmp_path: Path) -> None:
     folder = tmp_path / "one"
     folder.mkdir()
     (folder / "only.txt").write_text("alone")
 
     pushed = run(
-        *("push", folder, shelf.name, "--version", shelf.version(), "--server", shelf.server.url),
-        COUNTERSIGN_TOKEN=shelf.token,
+        *("push", folder, push_target.name, "--version", push_target.version(), "--server", push_target.server.url),
+        COUNTERSIGN_TOKEN=push_target.token,
     )
 
     assert pushed.returncode == Exit.OK, pushed.stderr

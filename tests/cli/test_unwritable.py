@@ -33,7 +33,7 @@ def run_plain() -> Callable[..., "subprocess.CompletedProcess[str]"]:
 
 
 @pytest.fixture
-def closed(tmp_path: Path) -> Iterator[Path]:
+def readonly_folder(tmp_path: Path) -> Iterator[Path]:
     """A folder in which no file can be created."""
     folder = tmp_path / "closed"
     folder.mkdir(mode=0o555)
@@ -47,33 +47,33 @@ def closed(tmp_path: Path) -> Iterator[Path]:
     ids=" ".join,
 )
 def test_a_command_that_makes_a_folder_says_where_it_may_not(
-    run_plain: Callable[..., "subprocess.CompletedProcess[str]"], closed: Path, command: tuple[str, ...]
+    run_plain: Callable[..., "subprocess.CompletedProcess[str]"], readonly_folder: Path, command: tuple[str, ...]
 ) -> None:
-    below_result = run_plain(*command, "--data", closed / "data")
-    inside_result = run_plain(*command, "--data", closed)
+    below_result = run_plain(*command, "--data", readonly_folder / "data")
+    inside_result = run_plain(*command, "--data", readonly_folder)
 
     for done in (below_result, inside_result):
         assert done.returncode == Exit.FAILED
         assert "Traceback" not in done.stderr
-        assert str(closed) in done.stderr
+        assert str(readonly_folder) in done.stderr
         assert "Permission denied" in done.stderr
         assert "--data" in done.stderr or "COUNTERSIGN_MASTER_KEY" in done.stderr
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o555], ids=oct)
 def test_the_doctor_names_the_folder_and_continues(
-    run_plain: Callable[..., "subprocess.CompletedProcess[str]"], closed: Path, tmp_path: Path, mode: int
+    run_plain: Callable[..., "subprocess.CompletedProcess[str]"], readonly_folder: Path, tmp_path: Path, mode: int
 ) -> None:
     (tmp_path / "settings.toml").touch()
-    closed.chmod(mode)
+    readonly_folder.chmod(mode)
 
     result = run_plain(
-        *("doctor", "--distribution-port", "0", "--records-port", "0", "--json", "--data", closed),
+        *("doctor", "--distribution-port", "0", "--records-port", "0", "--json", "--data", readonly_folder),
         COUNTERSIGN_CONFIG=str(tmp_path / "settings.toml"),
     )
 
     failed = [each for each in json.loads(result.stdout)["checks"] if each["standing"] == "fail"]
     assert result.returncode == Exit.FAILED, result.stderr
     assert [each["check"] for each in failed] == ["data"]
-    assert str(closed) in failed[0]["detail"]
+    assert str(readonly_folder) in failed[0]["detail"]
     assert "--data" in failed[0]["remedy"]

@@ -107,7 +107,7 @@ def _made_by(package: str) -> set[str]:
 
 
 @pytest.fixture
-def then(template: Path, tmp_path: Path) -> Path:
+def old_directory(template: Path, tmp_path: Path) -> Path:
     """A data directory with the current keys and files, without a database and without an id, which earlier versions
     did not have."""
     data = tmp_path / "data"
@@ -137,14 +137,14 @@ def moved_rows(before: Held) -> list[str]:
 
 @pytest.mark.parametrize(("service", "number"), EARLIER)
 def test_an_earlier_database_comes_up_to_date_with_its_rows(
-    service: str, number: int, template: Path, then: Path, tmp_path: Path
+    service: str, number: int, template: Path, old_directory: Path, tmp_path: Path
 ) -> None:
-    path = then / f"{service}.sqlite"
+    path = old_directory / f"{service}.sqlite"
     asyncio.run(of_then(service, number, path))
     copy_rows(path, template / path.name, number)
     asyncio.run(require_own(path, service, tmp_path))
     before = all_rows(apsw.Connection(str(path)))
-    settings = Settings(data=str(then), reserve_mib=0)
+    settings = Settings(data=str(old_directory), reserve_mib=0)
     side = store if service == "distribution" else record_store
 
     planned = asyncio.run(side.pending(settings))
@@ -168,12 +168,12 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
         assert [row for row in rows if row not in kept] == [], table
 
 
-def test_the_oldest_of_both_are_served(template: Path, then: Path, tmp_path: Path) -> None:
+def test_the_oldest_of_both_are_served(template: Path, old_directory: Path, tmp_path: Path) -> None:
     for service in PACKAGES:
-        asyncio.run(of_then(service, 1, then / f"{service}.sqlite"))
-        copy_rows(then / f"{service}.sqlite", template / f"{service}.sqlite", 1)
+        asyncio.run(of_then(service, 1, old_directory / f"{service}.sqlite"))
+        copy_rows(old_directory / f"{service}.sqlite", template / f"{service}.sqlite", 1)
 
-    with served(then, service="both") as server:
+    with served(old_directory, service="both") as server:
         found = httpx.get(f"{server.url}/api/v1/products", params={"limit": 1, "q": "a"})
         who = {"username": "alice", "password": "countersign-demo"}
         records = f"http://127.0.0.1:{server.records_port}/api"

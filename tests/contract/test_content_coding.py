@@ -40,7 +40,7 @@ async def raw(world: World, path: str, method: str = "GET", **headers: str) -> t
 
 
 @pytest.fixture
-async def big(world: World) -> World:
+async def large_world(world: World) -> World:
     """A world with a product whose answers are long enough to be compressed."""
     await world.product("north", "big", description="A long story. " * 300)
     owner = await world.person("owner@north.example", north="owner")
@@ -52,14 +52,14 @@ async def big(world: World) -> World:
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *CATALOG])
-async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(big: World, path: str) -> None:
-    plain, whole = await raw(big, path)
+async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(large_world: World, path: str) -> None:
+    plain, whole = await raw(large_world, path)
     tags = {plain.headers["etag"]}
     for accepted, coding in (("gzip", "gzip"), ("zstd", "zstd"), ("gzip, zstd, br", "zstd"), ("*", "zstd")):
-        answer, body = await raw(big, path, Accept_Encoding=accepted)
-        head, nothing = await raw(big, path, "HEAD", Accept_Encoding=accepted)
+        answer, body = await raw(large_world, path, Accept_Encoding=accepted)
+        head, nothing = await raw(large_world, path, "HEAD", Accept_Encoding=accepted)
         tag = answer.headers["etag"]
-        again, empty = await raw(big, path, Accept_Encoding=accepted, If_None_Match=tag)
+        again, empty = await raw(large_world, path, Accept_Encoding=accepted, If_None_Match=tag)
 
         assert answer.headers["content-encoding"] == head.headers["content-encoding"] == coding
         assert UNPACK[coding](body) == whole
@@ -70,13 +70,13 @@ async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(b
         assert "content-encoding" not in again.headers
         tags.add(tag)
     for given in ({"Accept_Encoding": "zstd"}, {"Accept_Encoding": "gzip", "Cookie": "a=b"}, {}):
-        etag = (await raw(big, path, **given))[0].headers["etag"]
+        etag = (await raw(large_world, path, **given))[0].headers["etag"]
         for tag in tags:
-            known, _ = await raw(big, path, **given, If_None_Match=tag)
+            known, _ = await raw(large_world, path, **given, If_None_Match=tag)
             assert (known.status_code, known.headers["etag"]) == (304 if tag == etag else 200, etag)
-        anything, _ = await raw(big, path, **given, If_None_Match="*")
+        anything, _ = await raw(large_world, path, **given, If_None_Match="*")
         assert (anything.status_code, anything.headers["etag"]) == (304, etag)
-    ranged, ranged_body = await raw(big, path, Accept_Encoding="gzip", Range="bytes=0-9")
+    ranged, ranged_body = await raw(large_world, path, Accept_Encoding="gzip", Range="bytes=0-9")
     assert (ranged.status_code, UNPACK["gzip"](ranged_body)) == (200, whole)
     assert len(tags) == 3
     for each in (plain, answer, again):
@@ -84,18 +84,20 @@ async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(b
 
 
 @pytest.mark.parametrize("accepted", ["", "br", "identity", "gzip;q=0, zstd;q=0", "gzip;q=0.5, identity;q=1", "*;q=0"])
-async def test_a_client_that_accepts_no_coding_gets_an_unencoded_response(big: World, accepted: str) -> None:
+async def test_a_client_that_accepts_no_coding_gets_an_unencoded_response(large_world: World, accepted: str) -> None:
     for path in (*DOCUMENTS, *CATALOG):
-        assert "content-encoding" not in (await raw(big, path, Accept_Encoding=accepted))[0].headers
+        assert "content-encoding" not in (await raw(large_world, path, Accept_Encoding=accepted))[0].headers
 
 
 @pytest.mark.parametrize("credential", PRIVATE, ids=lambda each: next(iter(each)))
-async def test_with_a_cookie_or_a_credential_nothing_is_compressed(big: World, credential: dict[str, str]) -> None:
-    person = await big.person("reader@example.com")
-    key = (await big.call("GET", "/api/keys")).json()["api_key"]
+async def test_with_a_cookie_or_a_credential_nothing_is_compressed(
+    large_world: World, credential: dict[str, str]
+) -> None:
+    person = await large_world.person("reader@example.com")
+    key = (await large_world.call("GET", "/api/keys")).json()["api_key"]
     sent = {name: value.replace("PERSON", person).replace("KEY", key) for name, value in credential.items()}
     for path in (*DOCUMENTS, *CATALOG):
-        answer, _ = await raw(big, path, Accept_Encoding="gzip, zstd", **sent)
+        answer, _ = await raw(large_world, path, Accept_Encoding="gzip, zstd", **sent)
         assert answer.status_code == 200
         assert "content-encoding" not in answer.headers, path
 
@@ -111,15 +113,17 @@ async def test_no_other_answer_of_the_store_is_compressed(scene: Scene) -> None:
             assert "content-encoding" not in answer.headers, (name, caller)
 
 
-async def test_a_change_is_seen_in_every_coding_at_once(big: World) -> None:
-    before, _ = await raw(big, CATALOG[1], Accept_Encoding="gzip")
-    owner = await big.person_token("owner@north.example", "read:products write:products")
+async def test_a_change_is_seen_in_every_coding_at_once(large_world: World) -> None:
+    before, _ = await raw(large_world, CATALOG[1], Accept_Encoding="gzip")
+    owner = await large_world.person_token("owner@north.example", "read:products write:products")
     body = {"slug": "big", "title": "Changed", "kind": "game", "platforms": ["web"], "status": "public"}
     body["description"] = "Another story. " * 300
-    stale = await big.call("PUT", "/products/big", owner, json=body, headers={"If-Match": '"other-gzip"'})
-    changed = await big.call("PUT", "/products/big", owner, json=body, headers={"If-Match": before.headers["etag"]})
+    stale = await large_world.call("PUT", "/products/big", owner, json=body, headers={"If-Match": '"other-gzip"'})
+    changed = await large_world.call(
+        "PUT", "/products/big", owner, json=body, headers={"If-Match": before.headers["etag"]}
+    )
 
-    after, packed = await raw(big, CATALOG[1], Accept_Encoding="gzip", If_None_Match=before.headers["etag"])
+    after, packed = await raw(large_world, CATALOG[1], Accept_Encoding="gzip", If_None_Match=before.headers["etag"])
 
     assert (stale.status_code, changed.status_code, after.status_code) == (412, 200, 200)
     assert b'"Changed"' in gzip.decompress(packed)
@@ -163,13 +167,13 @@ def test_a_body_above_the_limit_is_not_encoded_and_pushes_out_no_other(
 
 @pytest.mark.parametrize("accepted", ["gzip", "zstd"])
 async def test_without_room_for_pages_documents_are_encoded_once_and_the_catalog_never(
-    big: World, monkeypatch: pytest.MonkeyPatch, accepted: str
+    large_world: World, monkeypatch: pytest.MonkeyPatch, accepted: str
 ) -> None:
     made: list[bytes] = []
     for library in (response_cache.gzip, response_cache.zstd):
         real = library.compress
         monkeypatch.setattr(library, "compress", partial(compress_recorded, made, real))
-    no_room = replace(big.store, settings=replace(big.store.settings, page_cache_mib=0))
+    no_room = replace(large_world.store, settings=replace(large_world.store.settings, page_cache_mib=0))
     transport = httpx.ASGITransport(distribution.create(no_room), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
         world = World(no_room, client)
@@ -206,11 +210,11 @@ def test_the_coding_is_the_one_that_weighs_most(accepted: str, coding: str | Non
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *CATALOG, "/api/v1/catalog", "/api/v1", "/problems/invalid-request"])
-async def test_pages_of_any_site_may_read_public_data_without_credentials(big: World, path: str) -> None:
+async def test_pages_of_any_site_may_read_public_data_without_credentials(large_world: World, path: str) -> None:
     foreign = {"Origin": "https://shop.example"}
-    answers = [await big.http.get(path, headers=foreign) for _ in range(3)]
+    answers = [await large_world.http.get(path, headers=foreign) for _ in range(3)]
     preflight = {**foreign, "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "if-none-match"}
-    allowed = await big.http.request("OPTIONS", path, headers=preflight)
+    allowed = await large_world.http.request("OPTIONS", path, headers=preflight)
 
     for answer in (*answers, allowed):
         assert answer.is_success
@@ -221,9 +225,9 @@ async def test_pages_of_any_site_may_read_public_data_without_credentials(big: W
 
 
 @pytest.mark.parametrize("path", ["/products/big/drafts", "/library", "/jobs", "/org"])
-async def test_private_answers_are_not_for_pages_of_other_sites(big: World, path: str) -> None:
-    owner = await big.person_token("owner@north.example", "read:products read:library admin:org")
-    answer = await big.call("GET", path, owner, headers={"Origin": "https://shop.example"})
+async def test_private_answers_are_not_for_pages_of_other_sites(large_world: World, path: str) -> None:
+    owner = await large_world.person_token("owner@north.example", "read:products read:library admin:org")
+    answer = await large_world.call("GET", path, owner, headers={"Origin": "https://shop.example"})
 
     assert answer.is_success
     assert "access-control-allow-origin" not in answer.headers

@@ -29,25 +29,25 @@ LEAST_SAMPLE = 50
 
 
 @pytest.fixture(scope="module")
-def sampled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FuzzedStore]:
+def sampled_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FuzzedStore]:
     """The served store, for all callers of a sample."""
     with serve_fuzzed(tmp_path_factory.mktemp("fuzzed") / "data") as running:
         yield running
 
 
 @pytest.fixture
-def fuzzed(tmp_path: Path) -> Iterator[FuzzedStore]:
+def fuzzed_store(tmp_path: Path) -> Iterator[FuzzedStore]:
     """A served store for one test, with unchanged data."""
     with serve_fuzzed(tmp_path / "data") as running:
         yield running
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_a_sample_of_requests_is_answered_as_described(sampled: FuzzedStore, caller: str, tmp_path: Path) -> None:
-    _require(sampled, caller)
+def test_a_sample_of_requests_is_answered_as_described(sampled_store: FuzzedStore, caller: str, tmp_path: Path) -> None:
+    _require(sampled_store, caller)
     phases, every = SAMPLE[caller]
 
-    report = sampled.run(caller, tmp_path, phases=phases, examples=1, seed=SEED, every=every)
+    report = sampled_store.run(caller, tmp_path, phases=phases, examples=1, seed=SEED, every=every)
 
     assert_clean(report)
     assert report["test_cases"]["generated"] >= LEAST_SAMPLE
@@ -57,12 +57,12 @@ def test_a_sample_of_requests_is_answered_as_described(sampled: FuzzedStore, cal
 @pytest.mark.parametrize("phases", FULL)
 @pytest.mark.parametrize("caller", CALLERS)
 def test_every_request_is_answered_as_described(
-    fuzzed: FuzzedStore, caller: str, phases: str, tmp_path: Path, figures: Figures
+    fuzzed_store: FuzzedStore, caller: str, phases: str, tmp_path: Path, figures: Figures
 ) -> None:
-    _require(fuzzed, caller)
+    _require(fuzzed_store, caller)
     examples, least, at_most_s = FULL[phases]
 
-    report = fuzzed.run(caller, tmp_path, phases=phases, examples=examples, seed=SEED, at_most_s=at_most_s)
+    report = fuzzed_store.run(caller, tmp_path, phases=phases, examples=examples, seed=SEED, at_most_s=at_most_s)
 
     assert_clean(report)
     cases = report["test_cases"]["generated"]

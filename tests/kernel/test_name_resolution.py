@@ -29,7 +29,7 @@ class SilentResolver:
 
 
 @pytest.fixture
-def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[SilentResolver]:
+def silent_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[SilentResolver]:
     """The resolver, which answers everything when the test ends."""
     made = SilentResolver()
     monkeypatch.setattr(socket, "getaddrinfo", made)
@@ -46,37 +46,43 @@ async def start_lookups(silence: SilentResolver, names: list[str]) -> list[async
     return tasks
 
 
-async def test_silent_names_delay_no_other_lookup(silence: SilentResolver) -> None:
-    silent = await start_lookups(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS - 1)])
+async def test_silent_names_delay_no_other_lookup(silent_resolver: SilentResolver) -> None:
+    silent = await start_lookups(
+        silent_resolver, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS - 1)]
+    )
 
     async with asyncio.timeout(30):
         assert await safe_http_client.resolve("127.0.0.1", 443) == ["127.0.0.1"]
 
     assert not any(task.done() for task in silent)
-    silence.answering.set()
+    silent_resolver.answering.set()
     assert all(isinstance(each, OSError) for each in await asyncio.gather(*silent, return_exceptions=True))
 
 
-async def test_more_names_than_may_be_under_way_are_refused_at_once(silence: SilentResolver) -> None:
-    silent = await start_lookups(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS)])
+async def test_more_names_than_may_be_under_way_are_refused_at_once(silent_resolver: SilentResolver) -> None:
+    silent = await start_lookups(
+        silent_resolver, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS)]
+    )
 
     with pytest.raises(OSError, match="name lookups are running already"):
         await safe_http_client.resolve("127.0.0.1", 443)
 
-    silence.answering.set()
+    silent_resolver.answering.set()
     await asyncio.gather(*silent, return_exceptions=True)
     assert await safe_http_client.resolve("127.0.0.1", 443) == ["127.0.0.1"]
 
 
-async def test_anyone_who_stops_waiting_does_not_begin_another_lookup_of_the_name(silence: SilentResolver) -> None:
-    (first,) = await start_lookups(silence, ["a.silent"])
+async def test_anyone_who_stops_waiting_does_not_begin_another_lookup_of_the_name(
+    silent_resolver: SilentResolver,
+) -> None:
+    (first,) = await start_lookups(silent_resolver, ["a.silent"])
     first.cancel()
     second = asyncio.create_task(safe_http_client.resolve("a.silent", 443))
     done, _ = await asyncio.wait([second], timeout=0.1)
     assert not done
-    silence.answering.set()
+    silent_resolver.answering.set()
 
     with pytest.raises(socket.gaierror):
         await second
     assert first.cancelled()
-    assert silence.asked["a.silent"] == 1
+    assert silent_resolver.asked["a.silent"] == 1

@@ -61,7 +61,7 @@ def collecting(answer: Callable[[socket.socket], None]) -> Generator[tuple[Trace
 
 
 @pytest.fixture
-def hostile() -> Iterator[MaliciousServer]:
+def malicious_server() -> Iterator[MaliciousServer]:
     """A malicious collector. The test is skipped if the packages for traces are not installed."""
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
     made = MaliciousServer()
@@ -69,23 +69,23 @@ def hostile() -> Iterator[MaliciousServer]:
     made.let_go.set()
 
 
-def test_an_answer_without_end_is_not_read(hostile: MaliciousServer) -> None:
-    with collecting(hostile.endless) as (tracer, serving):
+def test_an_answer_without_end_is_not_read(malicious_server: MaliciousServer) -> None:
+    with collecting(malicious_server.endless) as (tracer, serving):
         tracer.close()
         serving.join(30)
 
-    assert hostile.gave < MOST_MIB
+    assert malicious_server.gave < MOST_MIB
 
 
-def test_a_header_that_drips_is_cut_off_when_its_time_is_over(hostile: MaliciousServer) -> None:
-    with collecting(hostile.dripping) as (_, serving):
+def test_a_header_that_drips_is_cut_off_when_its_time_is_over(malicious_server: MaliciousServer) -> None:
+    with collecting(malicious_server.dripping) as (_, serving):
         serving.join(60)
 
-    assert hostile.gave < HEADERS
+    assert malicious_server.gave < HEADERS
 
 
-def test_a_stop_does_not_wait_for_an_answer_that_drips(hostile: MaliciousServer) -> None:
-    with collecting(hostile.dripping) as (tracer, _):
+def test_a_stop_does_not_wait_for_an_answer_that_drips(malicious_server: MaliciousServer) -> None:
+    with collecting(malicious_server.dripping) as (tracer, _):
         tracer.close()
 
-    assert hostile.gave < HEADERS
+    assert malicious_server.gave < HEADERS

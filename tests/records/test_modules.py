@@ -11,7 +11,7 @@ from countersign.records import modules
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def installed_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder whose packages Python treats as installed."""
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     return tmp_path
@@ -36,18 +36,18 @@ def test_without_any_name_there_is_the_engine_alone() -> None:
     assert [module.name for module in modules.found(["base"]).modules] == ["base"]
 
 
-def test_a_package_that_is_installed_offers_its_module(installed: Path) -> None:
+def test_a_package_that_is_installed_offers_its_module(installed_folder: Path) -> None:
     text = (
         "from countersign.declare import Model, Module, Text\n"
         "class Bed(Model):\n    title = Text()\n"
         "module = Module('beds', version='2.1', models=(Bed,))\n"
     )
-    package(installed, "beds", text)
+    package(installed_folder, "beds", text)
 
     found = modules.found(["beds"])
 
     assert modules.installed()["beds"] == "foreign_beds:module"
-    assert found.models["bed"].source == str(installed / "foreign_beds.py")
+    assert found.models["bed"].source == str(installed_folder / "foreign_beds.py")
 
 
 def test_a_module_that_no_package_offers_is_named_with_those_there_are() -> None:
@@ -80,9 +80,9 @@ def test_a_module_that_no_package_offers_is_named_with_those_there_are() -> None
     ],
 )
 def test_a_package_without_a_usable_module_is_distinguished(
-    installed: Path, name: str, text: str, place: str, reason: str
+    installed_folder: Path, name: str, text: str, place: str, reason: str
 ) -> None:
-    package(installed, name, text, place)
+    package(installed_folder, name, text, place)
 
     with pytest.raises(DeclarationError, match=reason):
         modules.found([name])

@@ -107,7 +107,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 @pytest.fixture(scope="session")
-def built() -> None:
+def requires_built_pages() -> None:
     """The test is skipped when the pages are not built."""
     if Assets.of_package().entry_assets("store") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")

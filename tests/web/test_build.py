@@ -21,7 +21,7 @@ LARGEST_SCRIPTS = 60_000
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_the_first_load_of_a_page_is_small(entry: str, built: None) -> None:
+def test_the_first_load_of_a_page_is_small(entry: str, requires_built_pages: None) -> None:
     parts = Assets.of_package().entry_assets(entry)
     assert parts is not None
 
@@ -60,7 +60,7 @@ def test_the_pages_are_built_again_when_their_sources_change(tmp_path: Path, mon
     assert pages.digest({"store.json": "{}"}) != first
 
 
-def test_the_wheel_carries_the_pages(tmp_path: Path, built: None) -> None:
+def test_the_wheel_carries_the_pages(tmp_path: Path, requires_built_pages: None) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")

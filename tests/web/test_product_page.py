@@ -18,7 +18,7 @@ def data_of(page: str, kind: str) -> dict[str, object]:
     return json.loads(match[1])
 
 
-def test_a_product_is_readable_without_a_script(demo: Running, built: None) -> None:
+def test_a_product_is_readable_without_a_script(demo: Running, requires_built_pages: None) -> None:
     page = httpx.get(f"{demo.url}/products/aurora-freight", headers=PERSON)
 
     assert page.status_code == 200
@@ -33,7 +33,7 @@ def test_a_product_is_readable_without_a_script(demo: Running, built: None) -> N
 
 
 def test_the_first_sentence_of_the_summary_is_below_the_title_and_the_others_above_the_description(
-    demo: Running, built: None
+    demo: Running, requires_built_pages: None
 ) -> None:
     page = httpx.get(f"{demo.url}/products/aurora-freight", headers=PERSON).text
 
@@ -48,7 +48,7 @@ def property_of(page: str, name: str) -> str:
     return html.unescape(match[1])
 
 
-def test_link_previews_show_the_title_a_sentence_and_a_picture(demo: Running, built: None) -> None:
+def test_link_previews_show_the_title_a_sentence_and_a_picture(demo: Running, requires_built_pages: None) -> None:
     pages = {"products/aurora-freight": "Aurora Freight", "publishers/northwind-games": "Northwind Games"}
     for path, title in pages.items():
         page = httpx.get(f"{demo.url}/{path}", headers=PERSON).text
@@ -62,21 +62,23 @@ def test_link_previews_show_the_title_a_sentence_and_a_picture(demo: Running, bu
         assert httpx.get(picture).headers["content-type"].startswith("image/")
 
 
-def test_the_page_embeds_the_response_of_the_api_for_the_script(demo: Running, built: None) -> None:
+def test_the_page_embeds_the_response_of_the_api_for_the_script(demo: Running, requires_built_pages: None) -> None:
     page = httpx.get(f"{demo.url}/products/aurora-freight", headers=PERSON)
     api = httpx.get(f"{demo.url}/api/v1/products/aurora-freight").json()
 
     assert data_of(page.text, "application/json")["/api/v1/products/aurora-freight"] == api
 
 
-def test_a_product_that_is_not_there_is_missing_for_people_too(demo: Running, built: None) -> None:
+def test_a_product_that_is_not_there_is_missing_for_people_too(demo: Running, requires_built_pages: None) -> None:
     page = httpx.get(f"{demo.url}/products/none", headers=PERSON)
 
     assert page.status_code == 404
     assert page.headers["content-type"].startswith("text/html")
 
 
-def test_every_page_of_the_store_links_to_what_describes_it_to_programs(demo: Running, built: None) -> None:
+def test_every_page_of_the_store_links_to_what_describes_it_to_programs(
+    demo: Running, requires_built_pages: None
+) -> None:
     for path in ("/", "/products/harbour-of-small-lights"):
         links = httpx.head(f"{demo.url}{path}", headers={"Accept": "*/*"}).headers["link"]
         for target in re.findall("<([^>]+)>", links):
@@ -85,14 +87,14 @@ def test_every_page_of_the_store_links_to_what_describes_it_to_programs(demo: Ru
         assert '</llms.txt>; rel="describedby"' in links
 
 
-def test_the_list_is_readable_without_a_script(demo: Running, built: None) -> None:
+def test_the_list_is_readable_without_a_script(demo: Running, requires_built_pages: None) -> None:
     page = httpx.get(f"{demo.url}/?kind=tool&unknown=1", headers=PERSON)
 
     assert 'href="/products/awl"' in page.text
     assert "Aurora Freight" not in page.text
 
 
-def test_a_publisher_is_readable_without_a_script(demo: Running, built: None) -> None:
+def test_a_publisher_is_readable_without_a_script(demo: Running, requires_built_pages: None) -> None:
     page = httpx.get(f"{demo.url}/publishers/northwind-games", headers=PERSON)
     api = httpx.get(f"{demo.url}/api/v1/publishers/northwind-games").json()
 
@@ -105,7 +107,7 @@ def test_a_publisher_is_readable_without_a_script(demo: Running, built: None) ->
     assert len(replies) == 2
 
 
-def test_a_publisher_that_is_not_there_is_missing_for_people_too(demo: Running, built: None) -> None:
+def test_a_publisher_that_is_not_there_is_missing_for_people_too(demo: Running, requires_built_pages: None) -> None:
     page = httpx.get(f"{demo.url}/publishers/none", headers=PERSON)
 
     assert page.status_code == 404

@@ -31,7 +31,7 @@ class GuardedS3(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[GuardedS3]:
+def guarded_service() -> Iterator[GuardedS3]:
     """A service for this module."""
     folder = Path(tempfile.mkdtemp(prefix="countersign-s3-"))
     port = free_port()
@@ -63,7 +63,7 @@ def _member(document: str, name: str) -> str:
 
 
 @pytest.fixture
-def answered() -> Iterator[tuple[str, list[tuple[int, str]]]]:
+def refusing_service() -> Iterator[tuple[str, list[tuple[int, str]]]]:
     """A service that refuses everything with the status and the code in the list."""
     refusal: list[tuple[int, str]] = []
 
@@ -114,13 +114,13 @@ def note_of(refused: Refused) -> str:
 
 
 async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_distinguished(
-    guarded: GuardedS3, monkeypatch: pytest.MonkeyPatch
+    guarded_service: GuardedS3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nobody = await operator_note(guarded.endpoint)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", guarded.key)
-    somebody = await operator_note(guarded.endpoint)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", guarded.secret)
-    reader = await operator_note(guarded.endpoint)
+    nobody = await operator_note(guarded_service.endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", guarded_service.key)
+    somebody = await operator_note(guarded_service.endpoint)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", guarded_service.secret)
+    reader = await operator_note(guarded_service.endpoint)
 
     assert "access key that its server does not know" in nobody
     assert "AWS_ACCESS_KEY_ID" in nobody
@@ -154,9 +154,9 @@ async def test_a_missing_bucket_is_reported_and_not_taken_for_a_missing_blob(s3_
     ],
 )
 async def test_a_service_that_refuses_is_reported_with_its_reason(
-    answered: tuple[str, list[tuple[int, str]]], status: int, code: str, why: str, remedy: str
+    refusing_service: tuple[str, list[tuple[int, str]]], status: int, code: str, why: str, remedy: str
 ) -> None:
-    endpoint, refusal = answered
+    endpoint, refusal = refusing_service
     refusal.append((status, code))
 
     said = await operator_note(endpoint)
@@ -166,11 +166,11 @@ async def test_a_service_that_refuses_is_reported_with_its_reason(
 
 
 async def test_an_endpoint_that_cannot_be_reached_is_reported_with_its_reason(
-    answered: tuple[str, list[tuple[int, str]]],
+    refusing_service: tuple[str, list[tuple[int, str]]],
 ) -> None:
     silent = await operator_note(f"http://127.0.0.1:{free_port()}")
     unknown = note_of(s3_client.refusal(Exception('error sending request: ConnectError("dns error")')))
-    plain = await operator_note(answered[0].replace("http:", "https:"))
+    plain = await operator_note(refusing_service[0].replace("http:", "https:"))
 
     assert "refuses connections" in silent
     assert "does not resolve" in unknown

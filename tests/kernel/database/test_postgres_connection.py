@@ -24,7 +24,7 @@ HBA = (
 
 
 @pytest.fixture(scope="module")
-def strict(postgres_cluster: Cluster) -> Iterator[Cluster]:
+def strict_cluster(postgres_cluster: Cluster) -> Iterator[Cluster]:
     """The cluster with a user who needs a password, a user who needs TLS, and a database with restricted access."""
     hba = postgres_cluster.data / "pg_hba.conf"
     before = hba.read_text()
@@ -60,12 +60,12 @@ async def connection_error(url: str) -> Unavailable:
     ],
 )
 async def test_a_server_that_refuses_is_reported_with_its_reason(
-    strict: Cluster, login: str, rest: str, why: str, remedy: str
+    strict_cluster: Cluster, login: str, rest: str, why: str, remedy: str
 ) -> None:
-    told = await connection_error(f"postgresql://{login}@127.0.0.1:{strict.port}/{rest}")
+    told = await connection_error(f"postgresql://{login}@127.0.0.1:{strict_cluster.port}/{rest}")
 
     assert why in told.detail
-    assert f"127.0.0.1:{strict.port}" in told.detail
+    assert f"127.0.0.1:{strict_cluster.port}" in told.detail
     assert remedy in told.remedy
     assert "wr0ng" not in told.detail + told.remedy
 
@@ -121,8 +121,8 @@ async def test_network_errors_are_distinguished(error: OSError, why: str, remedy
     assert remedy in told.value.remedy
 
 
-async def test_locks_and_backups_say_the_same(strict: Cluster) -> None:
-    url = f"postgresql://scrammed:wr0ng@127.0.0.1:{strict.port}/postgres"
+async def test_locks_and_backups_say_the_same(strict_cluster: Cluster) -> None:
+    url = f"postgresql://scrammed:wr0ng@127.0.0.1:{strict_cluster.port}/postgres"
 
     for opening in (advisory_lock(url, "a", patience_s=0), snapshot_held(url, ("s",))):
         with pytest.raises(Unavailable, match="password authentication failed"):

@@ -49,40 +49,40 @@ class UnprivilegedRole:
 
 
 @pytest.fixture
-def poor(postgres_cluster: Cluster, postgres_url: str) -> UnprivilegedRole:
+def unprivileged_role(postgres_cluster: Cluster, postgres_url: str) -> UnprivilegedRole:
     """A role without privileges."""
     return UnprivilegedRole(postgres_cluster, postgres_url)
 
 
-async def test_each_missing_right_is_named_by_the_statement_that_gives_it(poor: UnprivilegedRole) -> None:
+async def test_each_missing_right_is_named_by_the_statement_that_gives_it(unprivileged_role: UnprivilegedRole) -> None:
     with pytest.raises(PrivilegeMissing) as schemaless:
-        await poor.upgraded()
-    await poor.give("CREATE SCHEMA shop")
+        await unprivileged_role.upgraded()
+    await unprivileged_role.give("CREATE SCHEMA shop")
     with pytest.raises(PrivilegeMissing) as unusable:
-        await poor.upgraded()
-    await poor.give(f'GRANT USAGE ON SCHEMA shop TO "{poor.role}"')
+        await unprivileged_role.upgraded()
+    await unprivileged_role.give(f'GRANT USAGE ON SCHEMA shop TO "{unprivileged_role.role}"')
     with pytest.raises(PrivilegeMissing) as tableless:
-        await poor.upgraded()
+        await unprivileged_role.upgraded()
     statement = tableless.value.remedy.partition("run: ")[2]
-    await poor.give(statement)
-    done = await poor.upgraded()
+    await unprivileged_role.give(statement)
+    done = await unprivileged_role.upgraded()
 
     assert "GRANT CREATE ON DATABASE test_" in schemaless.value.remedy
-    assert schemaless.value.remedy.endswith(f' TO "{poor.role}";')
-    assert unusable.value.remedy.endswith(f'GRANT USAGE, CREATE ON SCHEMA shop TO "{poor.role}";')
-    assert statement == f'GRANT CREATE ON SCHEMA shop TO "{poor.role}";'
+    assert schemaless.value.remedy.endswith(f' TO "{unprivileged_role.role}";')
+    assert unusable.value.remedy.endswith(f'GRANT USAGE, CREATE ON SCHEMA shop TO "{unprivileged_role.role}";')
+    assert statement == f'GRANT CREATE ON SCHEMA shop TO "{unprivileged_role.role}";'
     assert done[0] == "0001_initial"
 
 
-async def test_the_right_to_make_a_schema_is_enough(poor: UnprivilegedRole) -> None:
+async def test_the_right_to_make_a_schema_is_enough(unprivileged_role: UnprivilegedRole) -> None:
     with pytest.raises(PrivilegeMissing) as refused:
-        (await poor.rights()).require_use()
-    await poor.give(refused.value.remedy.partition("run: ")[2])
+        (await unprivileged_role.rights()).require_use()
+    await unprivileged_role.give(refused.value.remedy.partition("run: ")[2])
 
-    (await poor.rights()).require_new()
-    done = await poor.upgraded()
+    (await unprivileged_role.rights()).require_new()
+    done = await unprivileged_role.upgraded()
 
-    found = await poor.rights()
+    found = await unprivileged_role.rights()
     found.require_upgrade()
     assert done
     assert found.has_tables
@@ -90,55 +90,58 @@ async def test_the_right_to_make_a_schema_is_enough(poor: UnprivilegedRole) -> N
         found.require_new()
 
 
-async def test_nothing_is_made_by_asking(poor: UnprivilegedRole) -> None:
-    await poor.give(f'GRANT CREATE ON DATABASE {poor.url.rpartition("/")[2]} TO "{poor.role}"')
+async def test_nothing_is_made_by_asking(unprivileged_role: UnprivilegedRole) -> None:
+    await unprivileged_role.give(
+        f'GRANT CREATE ON DATABASE {unprivileged_role.url.rpartition("/")[2]} TO "{unprivileged_role.role}"'
+    )
 
-    found = [await poor.rights(), await poor.rights()]
+    found = [await unprivileged_role.rights(), await unprivileged_role.rights()]
 
     assert [(each.has_schema, each.has_tables, each.is_empty) for each in found] == [(False, False, True)] * 2
 
 
-async def test_tables_of_another_role_are_neither_written_nor_altered(poor: UnprivilegedRole) -> None:
-    await poor.give(
-        f"CREATE SCHEMA shop AUTHORIZATION {poor.other}",
-        f'GRANT USAGE, CREATE ON SCHEMA shop TO "{poor.role}"',
-        f"SET ROLE {poor.other}",
+async def test_tables_of_another_role_are_neither_written_nor_altered(unprivileged_role: UnprivilegedRole) -> None:
+    await unprivileged_role.give(
+        f"CREATE SCHEMA shop AUTHORIZATION {unprivileged_role.other}",
+        f'GRANT USAGE, CREATE ON SCHEMA shop TO "{unprivileged_role.role}"',
+        f"SET ROLE {unprivileged_role.other}",
         "CREATE TABLE shop.thing (id int)",
     )
-    database = await open_database(poor.url, schema="shop", pool=1)
+    database = await open_database(unprivileged_role.url, schema="shop", pool=1)
     with pytest.raises(Unavailable) as denied:
         await database.fetch("SELECT id FROM thing")
     await database.close()
 
-    found = await poor.rights()
+    found = await unprivileged_role.rights()
     with pytest.raises(PrivilegeMissing) as unwritable:
         found.require_write()
     with pytest.raises(NotEmpty) as taken:
         found.require_new()
-    await poor.give(unwritable.value.remedy.partition("run: ")[2])
-    found = await poor.rights()
+    await unprivileged_role.give(unwritable.value.remedy.partition("run: ")[2])
+    found = await unprivileged_role.rights()
     found.require_write()
     with pytest.raises(PrivilegeMissing) as unaltered:
         found.require_upgrade()
 
     assert "countersign doctor" in denied.value.detail
-    assert f"to the role {poor.other}" in taken.value.detail
-    assert poor.other in unaltered.value.detail
-    assert f'OWNER TO "{poor.role}"' in unaltered.value.remedy
+    assert f"to the role {unprivileged_role.other}" in taken.value.detail
+    assert unprivileged_role.other in unaltered.value.detail
+    assert f'OWNER TO "{unprivileged_role.role}"' in unaltered.value.remedy
 
 
-async def test_a_schema_of_another_role_is_no_place_to_move_to(poor: UnprivilegedRole) -> None:
-    await poor.give(
-        f"CREATE SCHEMA shop AUTHORIZATION {poor.other}", f'GRANT USAGE, CREATE ON SCHEMA shop TO "{poor.role}"'
+async def test_a_schema_of_another_role_is_no_place_to_move_to(unprivileged_role: UnprivilegedRole) -> None:
+    await unprivileged_role.give(
+        f"CREATE SCHEMA shop AUTHORIZATION {unprivileged_role.other}",
+        f'GRANT USAGE, CREATE ON SCHEMA shop TO "{unprivileged_role.role}"',
     )
 
-    found = await poor.rights()
+    found = await unprivileged_role.rights()
     found.require_upgrade()
     with pytest.raises(NotEmpty) as refused:
         found.require_new()
-    await poor.give(refused.value.remedy.partition("run: ")[2])
+    await unprivileged_role.give(refused.value.remedy.partition("run: ")[2])
     with pytest.raises(PrivilegeMissing) as unmade:
-        (await poor.rights()).require_new()
-    await poor.give(unmade.value.remedy.partition("run: ")[2])
+        (await unprivileged_role.rights()).require_new()
+    await unprivileged_role.give(unmade.value.remedy.partition("run: ")[2])
 
-    (await poor.rights()).require_new()
+    (await unprivileged_role.rights()).require_new()

@@ -18,19 +18,19 @@ INSERT INTO version (name, number) VALUES ('a', 1), ('b', 1);
 
 
 @pytest.fixture
-async def counted(database: Database) -> Database:
+async def counter_database(database: Database) -> Database:
     """The database with the counters a and b."""
     async with database.transaction() as transaction:
         await transaction.run(in_dialect(TABLE, database.dialect))
     return database
 
 
-async def test_a_bump_raises_its_own_counter(counted: Database) -> None:
-    versions = Versions(counted, ["b", "a"])
+async def test_a_bump_raises_its_own_counter(counter_database: Database) -> None:
+    versions = Versions(counter_database, ["b", "a"])
     b, a = await versions.current()
 
     for _ in range(3):
-        async with counted.transaction() as transaction:
+        async with counter_database.transaction() as transaction:
             await bump(transaction, "a")
         same, higher = await versions.current()
 
@@ -39,28 +39,28 @@ async def test_a_bump_raises_its_own_counter(counted: Database) -> None:
         a = higher
 
 
-async def test_bumps_faster_than_the_clock_still_differ(counted: Database) -> None:
-    async with counted.transaction() as transaction:
+async def test_bumps_faster_than_the_clock_still_differ(counter_database: Database) -> None:
+    async with counter_database.transaction() as transaction:
         await transaction.run("UPDATE version SET number = $1", 2**61)
         await bump(transaction, "a")
         await bump(transaction, "a")
 
-    assert await Versions(counted, ["a"]).current() == (2**61 + 2,)
+    assert await Versions(counter_database, ["a"]).current() == (2**61 + 2,)
 
 
-async def test_an_unknown_counter_is_a_mistake(counted: Database) -> None:
+async def test_an_unknown_counter_is_a_mistake(counter_database: Database) -> None:
     with pytest.raises(LookupError, match="'c'"):
-        await Versions(counted, ["a", "c"]).current()
+        await Versions(counter_database, ["a", "c"]).current()
     with pytest.raises(LookupError, match="'c'"):
-        async with counted.transaction() as transaction:
+        async with counter_database.transaction() as transaction:
             await bump(transaction, "c")
 
 
 async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
-    counted: Database, database_url: str
+    counter_database: Database, database_url: str
 ) -> None:
     other = await open_database(database_url, schema="shop", pool=2)
-    readers = [Versions(counted, ["a"]), Versions(other, ["a"])]
+    readers = [Versions(counter_database, ["a"]), Versions(other, ["a"])]
     acknowledged = 0
     is_over = False
     reads = 0
@@ -87,7 +87,7 @@ async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
             await asyncio.sleep(0)
 
     reading = [asyncio.create_task(read()) for _ in range(12)]
-    await asyncio.gather(change(counted), change(other))
+    await asyncio.gather(change(counter_database), change(other))
     is_over = True
     await asyncio.gather(*reading)
 
@@ -123,8 +123,8 @@ async def test_anyone_who_asks_while_a_read_is_under_way_gets_a_later_one(postgr
     await database.close()
 
 
-async def test_cancelled_callers_affect_no_other(counted: Database) -> None:
-    versions = Versions(counted, ["a"])
+async def test_cancelled_callers_affect_no_other(counter_database: Database) -> None:
+    versions = Versions(counter_database, ["a"])
     for _ in range(20):
         asked = [asyncio.create_task(versions.current()) for _ in range(4)]
         await asyncio.sleep(0)

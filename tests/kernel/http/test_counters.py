@@ -57,7 +57,7 @@ class _Clock:
 
 
 @pytest.fixture
-def fixed(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+def fixed_clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     moment = _Clock()
     monkeypatch.setattr(clock, "now", moment.now)
     return moment
@@ -69,7 +69,7 @@ def counters(tmp_path: Path) -> SharedMemoryCounters:
 
 
 def test_exactly_the_limit_is_allowed_and_each_answer_shows_what_is_left(
-    counters: SharedMemoryCounters, fixed: _Clock
+    counters: SharedMemoryCounters, fixed_clock: _Clock
 ) -> None:
     answers = [counters.hit_now("k", 3, 60) for _ in range(5)]
 
@@ -82,13 +82,13 @@ def test_exactly_the_limit_is_allowed_and_each_answer_shows_what_is_left(
     ]
 
 
-def test_a_window_begins_at_the_first_hit_and_ends_on_time(counters: SharedMemoryCounters, fixed: _Clock) -> None:
-    fixed.seconds += 0.5
+def test_a_window_begins_at_the_first_hit_and_ends_on_time(counters: SharedMemoryCounters, fixed_clock: _Clock) -> None:
+    fixed_clock.seconds += 0.5
     counters.hit_now("k", 1, 60)
 
-    fixed.seconds += 59.25
+    fixed_clock.seconds += 59.25
     assert counters.hit_now("k", 1, 60) == Quota(1, 0, 1, False)
-    fixed.seconds += 0.75
+    fixed_clock.seconds += 0.75
     assert counters.hit_now("k", 1, 60) == Quota(1, 0, 60, True)
 
 
@@ -100,7 +100,7 @@ def test_a_cost_that_does_not_fit_is_refused_whole(counters: SharedMemoryCounter
     assert not counters.hit_now("none", 0, 60).allowed
 
 
-async def test_a_peek_counts_nothing(counters: SharedMemoryCounters, fixed: _Clock) -> None:
+async def test_a_peek_counts_nothing(counters: SharedMemoryCounters, fixed_clock: _Clock) -> None:
     assert await counters.peek("k", 1, 60) == Quota(1, 1, 60, True)
     assert await counters.hit("k", 1, 60) == Quota(1, 0, 60, True)
     assert await counters.peek("k", 1, 60) == Quota(1, 0, 60, False)
@@ -171,7 +171,7 @@ def test_a_forked_child_counts_in_the_same_windows_and_does_not_share_the_lock(t
     assert _end(forker) == 0
 
 
-def test_a_full_bucket_forgets_the_window_that_ends_soonest(tmp_path: Path, fixed: _Clock) -> None:
+def test_a_full_bucket_forgets_the_window_that_ends_soonest(tmp_path: Path, fixed_clock: _Clock) -> None:
     counters = SharedMemoryCounters(tmp_path, slots=8)
     for number in range(8):
         counters.hit_now(f"k{number}", 1, 100 if number == 3 else 1_000)
@@ -184,10 +184,10 @@ def test_a_full_bucket_forgets_the_window_that_ends_soonest(tmp_path: Path, fixe
     assert counters.hit_now("k3", 1, 100).allowed
 
 
-def test_an_ended_window_makes_room_before_a_live_one(tmp_path: Path, fixed: _Clock) -> None:
+def test_an_ended_window_makes_room_before_a_live_one(tmp_path: Path, fixed_clock: _Clock) -> None:
     counters = SharedMemoryCounters(tmp_path, slots=8)
     counters.hit_now("ended", 1, 10)
-    fixed.seconds += 11
+    fixed_clock.seconds += 11
     for number in range(8):
         counters.hit_now(f"k{number}", 1, 5)
 
@@ -196,23 +196,23 @@ def test_an_ended_window_makes_room_before_a_live_one(tmp_path: Path, fixed: _Cl
 
 @pytest.mark.parametrize("jump_s", [-1, -59, -61, -3_600, -10 * 365 * 86_400])
 def test_a_clock_that_goes_back_keeps_the_count_but_for_no_longer_than_a_window(
-    counters: SharedMemoryCounters, fixed: _Clock, jump_s: int
+    counters: SharedMemoryCounters, fixed_clock: _Clock, jump_s: int
 ) -> None:
     counters.hit_now("k", 1, 60)
 
-    fixed.seconds += jump_s
+    fixed_clock.seconds += jump_s
 
     assert counters.hit_now("k", 1, 60) == Quota(1, 0, 60, False)
-    fixed.seconds += 60
+    fixed_clock.seconds += 60
     assert counters.hit_now("k", 1, 60).allowed
 
 
-def test_windows_from_the_future_make_room_first(tmp_path: Path, fixed: _Clock) -> None:
+def test_windows_from_the_future_make_room_first(tmp_path: Path, fixed_clock: _Clock) -> None:
     counters = SharedMemoryCounters(tmp_path, slots=8)
-    fixed.seconds += 10**6
+    fixed_clock.seconds += 10**6
     for number in range(8):
         counters.hit_now(f"future{number}", 1, 60)
-    fixed.seconds -= 10**6
+    fixed_clock.seconds -= 10**6
 
     for number in range(8):
         counters.hit_now(f"k{number}", 1, 60)
@@ -220,29 +220,29 @@ def test_windows_from_the_future_make_room_first(tmp_path: Path, fixed: _Clock) 
     assert not any(counters.hit_now(f"k{number}", 1, 60).allowed for number in range(8))
 
 
-def test_a_clock_set_back_removes_no_counter_while_there_is_space(tmp_path: Path, fixed: _Clock) -> None:
+def test_a_clock_set_back_removes_no_counter_while_there_is_space(tmp_path: Path, fixed_clock: _Clock) -> None:
     counters = SharedMemoryCounters(tmp_path, slots=8)
     for number in range(4):
         counters.hit_now(f"before{number}", 1, 60)
 
-    fixed.seconds -= 1
+    fixed_clock.seconds -= 1
     for number in range(4):
         counters.hit_now(f"after{number}", 1, 60)
 
     assert not any(counters.hit_now(f"before{number}", 1, 60).allowed for number in range(4))
 
 
-def test_a_clock_set_forward_ends_the_windows(counters: SharedMemoryCounters, fixed: _Clock) -> None:
+def test_a_clock_set_forward_ends_the_windows(counters: SharedMemoryCounters, fixed_clock: _Clock) -> None:
     counters.hit_now("k", 1, 60)
 
-    fixed.seconds += 10 * 365 * 86_400
+    fixed_clock.seconds += 10 * 365 * 86_400
 
     assert counters.hit_now("k", 1, 60).allowed
 
 
-def test_a_changed_window_length_applies_at_once(counters: SharedMemoryCounters, fixed: _Clock) -> None:
+def test_a_changed_window_length_applies_at_once(counters: SharedMemoryCounters, fixed_clock: _Clock) -> None:
     counters.hit_now("k", 1, 3_600)
-    fixed.seconds += 61
+    fixed_clock.seconds += 61
 
     assert counters.hit_now("k", 1, 60).allowed
 
@@ -308,7 +308,7 @@ def test_a_damaged_or_foreign_file_is_replaced(tmp_path: Path, content: bytes) -
     assert (tmp_path / COUNTERS_FILE).read_bytes()[:12] == b"CSCOUNT1" + (64).to_bytes(4, "little")
 
 
-def test_garbage_in_the_slots_locks_callers_out_for_at_most_one_window(tmp_path: Path, fixed: _Clock) -> None:
+def test_garbage_in_the_slots_locks_callers_out_for_at_most_one_window(tmp_path: Path, fixed_clock: _Clock) -> None:
     SharedMemoryCounters(tmp_path, slots=64)
     path = tmp_path / COUNTERS_FILE
     path.write_bytes(path.read_bytes()[:64] + random.Random(1).randbytes(64 * 32))

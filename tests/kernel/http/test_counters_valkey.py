@@ -26,7 +26,7 @@ def warnings() -> list[str]:
 
 
 @pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait long for responses, because a machine may be busy."""
     monkeypatch.setattr(rate_limit_valkey, "PATIENCE_S", 60.0)
 
@@ -38,7 +38,7 @@ async def counters(redis_url: str, tmp_path: Path, warnings: list[str]) -> Async
     await opened.close()
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("long_timeouts")
 async def test_exactly_the_limit_is_allowed_and_each_answer_shows_what_is_left(
     counters: ValkeyCounters, warnings: list[str]
 ) -> None:
@@ -52,7 +52,7 @@ async def test_exactly_the_limit_is_allowed_and_each_answer_shows_what_is_left(
     assert warnings == []
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("long_timeouts")
 async def test_two_nodes_together_are_allowed_exactly_the_limit(
     counters: ValkeyCounters, redis_url: str, tmp_path: Path, warnings: list[str]
 ) -> None:
@@ -191,7 +191,7 @@ def test_an_address_of_another_kind_is_an_error(url: str, tmp_path: Path, warnin
 
 
 @pytest.fixture
-def guarded(redis_port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def guarded_server(redis_port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The host and the port of the server, with the user `counter`, who has the privileges for counting, and the user
     `reader`."""
     monkeypatch.setattr(rate_limit_valkey, "PATIENCE_S", 30)
@@ -217,8 +217,10 @@ async def warning(url: str, folder: Path) -> str:
     return "".join(said)
 
 
-async def test_connection_errors_are_distinguished_without_showing_the_password(guarded: str, tmp_path: Path) -> None:
-    async def told(login: str, rest: str = "", *, at: str = guarded) -> str:
+async def test_connection_errors_are_distinguished_without_showing_the_password(
+    guarded_server: str, tmp_path: Path
+) -> None:
+    async def told(login: str, rest: str = "", *, at: str = guarded_server) -> str:
         said = await warning(f"redis://{login}@{at}{rest}", tmp_path)
         assert "wr0ng" not in said
         return said

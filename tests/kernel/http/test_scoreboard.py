@@ -27,7 +27,7 @@ class ManualClock:
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+def manual_clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     """This clock in place of the clock of the machine."""
     made = ManualClock()
     monkeypatch.setattr(clock, "monotonic_s", made.monotonic_s)
@@ -35,7 +35,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
 
 
 @pytest.fixture
-def stopped() -> Iterator[int]:
+def stopped_pid() -> Iterator[int]:
     """A process that is stopped by a signal."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         os.kill(process.pid, signal.SIGSTOP)
@@ -43,38 +43,38 @@ def stopped() -> Iterator[int]:
         os.kill(process.pid, signal.SIGKILL)
 
 
-def test_a_loop_that_turns_never_stalls(time: ManualClock) -> None:
+def test_a_loop_that_turns_never_stalls(manual_clock: ManualClock) -> None:
     stall = StallDetector(HERE, 1.0)
     for beats in range(100):
-        time.s += 1
+        manual_clock.s += 1
         assert stall.look(beats) == 0
 
 
-def test_a_loop_that_does_not_turn_stalls_for_the_time_that_passes(time: ManualClock) -> None:
+def test_a_loop_that_does_not_turn_stalls_for_the_time_that_passes(manual_clock: ManualClock) -> None:
     stall = StallDetector(HERE, 1.0)
     stall.look(7)
     found: list[float] = []
     for _ in range(4):
-        time.s += 0.5
+        manual_clock.s += 0.5
         found.append(stall.look(7))
 
     assert found == [0.5, 1.0, 1.5, 2.0]
     assert stall.look(8) == 0
 
 
-def test_time_in_which_nothing_looked_counts_as_one_tick(time: ManualClock) -> None:
+def test_time_in_which_nothing_looked_counts_as_one_tick(manual_clock: ManualClock) -> None:
     stall = StallDetector(HERE, 1.0)
     stall.look(7)
-    time.s += 3600
+    manual_clock.s += 3600
 
     assert stall.look(7) == 1
 
 
-def test_time_in_which_the_process_was_stopped_does_not_count(time: ManualClock, stopped: int) -> None:
-    wait_until(lambda: is_stopped(stopped))
-    stall = StallDetector(stopped, 1.0)
+def test_time_in_which_the_process_was_stopped_does_not_count(manual_clock: ManualClock, stopped_pid: int) -> None:
+    wait_until(lambda: is_stopped(stopped_pid))
+    stall = StallDetector(stopped_pid, 1.0)
     for _ in range(100):
-        time.s += 1
+        manual_clock.s += 1
         assert stall.look(7) == 0
 
 

@@ -31,7 +31,7 @@ async def siblings() -> AsyncIterator[WorkerMailboxes]:
 
 
 @pytest.fixture
-async def alone() -> AsyncIterator[WorkerMailboxes]:
+async def single_worker() -> AsyncIterator[WorkerMailboxes]:
     """One worker, which does not answer yet."""
     made = WorkerMailboxes(1)
     yield made
@@ -46,14 +46,14 @@ async def test_each_answers_for_itself_and_the_others_are_known_to_be_silent(sib
         assert await siblings.ask("who?", PATIENCE_S) == [b"first: who?", None, b"third: who?"]
 
 
-async def test_a_long_answer_arrives_whole(alone: WorkerMailboxes) -> None:
+async def test_a_long_answer_arrives_whole(single_worker: WorkerMailboxes) -> None:
     long = bytes(range(256)) * 40_000
 
     async def answer(_: str) -> bytes:
         return long
 
-    async with alone.answering(0, answer):
-        assert await alone.ask("all", 10) == [long]
+    async with single_worker.answering(0, answer):
+        assert await single_worker.ask("all", 10) == [long]
 
 
 async def test_many_questions_at_once_are_all_answered(siblings: WorkerMailboxes) -> None:
@@ -74,16 +74,18 @@ async def test_a_worker_that_never_reads_its_mailbox_delays_no_caller_for_long(s
     assert answers == [[None] * 3] * 300
 
 
-async def test_a_worker_that_starts_late_answers_later_questions(alone: WorkerMailboxes) -> None:
-    await alone.ask("early", PATIENCE_S)
+async def test_a_worker_that_starts_late_answers_later_questions(single_worker: WorkerMailboxes) -> None:
+    await single_worker.ask("early", PATIENCE_S)
 
-    async with alone.answering(0, echoed):
-        assert await alone.ask("late", 10) == [b"late"]
+    async with single_worker.answering(0, echoed):
+        assert await single_worker.ask("late", 10) == [b"late"]
 
 
-async def test_a_full_mailbox_is_tried_again_until_there_is_room(alone: WorkerMailboxes) -> None:
-    await asyncio.gather(*(alone.ask("early", PATIENCE_S) for _ in range(300)))
+async def test_a_full_mailbox_is_tried_again_until_there_is_room(single_worker: WorkerMailboxes) -> None:
+    await asyncio.gather(*(single_worker.ask("early", PATIENCE_S) for _ in range(300)))
     asked = [str(number) for number in range(20)]
 
-    async with alone.answering(0, echoed):
-        assert await asyncio.gather(*(alone.ask(each, 10) for each in asked)) == [[each.encode()] for each in asked]
+    async with single_worker.answering(0, echoed):
+        assert await asyncio.gather(*(single_worker.ask(each, 10) for each in asked)) == [
+            [each.encode()] for each in asked
+        ]

@@ -85,7 +85,7 @@ async def test_no_route_writes_for_an_anonymous_caller() -> None:
 
 
 @pytest.fixture
-async def pausing(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asyncio.Event, asyncio.Event]]:
+async def paused_batch(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asyncio.Event, asyncio.Event]]:
     """Two events: the batch has run all its operations, and it may commit."""
     done, may_commit = asyncio.Event(), asyncio.Event()
     run_in_order = batch.run_in_order
@@ -104,13 +104,13 @@ async def pausing(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asynci
 @pytest.mark.parametrize("is_good", [True, False])
 async def test_no_other_request_sees_anything_before_the_commit(
     batches: Batches,
-    pausing: tuple[asyncio.Event, asyncio.Event],
+    paused_batch: tuple[asyncio.Event, asyncio.Event],
     is_good: bool,
     transaction_waits: TransactionWaits,
 ) -> None:
     """Responses to anonymous callers are cached. The cache must never contain data that was not committed."""
     transaction_waits.allow("store/batch.py:atomic")
-    done, may_commit = pausing
+    done, may_commit = paused_batch
     world = batches.world
     reads = ("/products/saga", "/products/saga/releases", "/products", "/catalog")
     before = [(await world.call("GET", path)).content for path in reads]
@@ -131,9 +131,9 @@ async def test_no_other_request_sees_anything_before_the_commit(
 
 
 async def test_a_batch_of_reads_opens_no_write_transaction(
-    batches: Batches, pausing: tuple[asyncio.Event, asyncio.Event]
+    batches: Batches, paused_batch: tuple[asyncio.Event, asyncio.Event]
 ) -> None:
-    done, may_commit = pausing
+    done, may_commit = paused_batch
     reading = asyncio.create_task(batches.results([get("/products"), get("/library")], mode="atomic"))
     await done.wait()
 

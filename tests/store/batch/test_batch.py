@@ -314,8 +314,8 @@ class TestLimits:
                 yield Batches(world, await world.person("owner@north.example", north="owner"))
 
     @modes
-    async def test_every_operation_counts_against_the_limit(self, few: Batches, mode: str) -> None:
-        results = (await few.send([get("/info")] * 20, mode=mode)).json()["results"]
+    async def test_every_operation_counts_against_the_limit(self, limited_batches: Batches, mode: str) -> None:
+        results = (await limited_batches.send([get("/info")] * 20, mode=mode)).json()["results"]
 
         if mode == "parallel":
             assert sorted(statuses(results)) == [200] * 9 + [429] * 11
@@ -323,19 +323,21 @@ class TestLimits:
             assert statuses(results) == [424] * 9 + [429] + [424] * 10
         limited = next(each for each in results if each["status"] == 429)
         assert int(limited["headers"]["Retry-After"]) > 0
-        assert (await few.world.call("GET", "/info")).status_code == 429
+        assert (await limited_batches.world.call("GET", "/info")).status_code == 429
 
     @modes
-    async def test_a_response_caused_by_the_quota_is_not_stored_for_a_day(self, few: Batches, mode: str) -> None:
+    async def test_a_response_caused_by_the_quota_is_not_stored_for_a_day(
+        self, limited_batches: Batches, mode: str
+    ) -> None:
         operations = [post("/products", product(f"slug-{number}")) for number in range(11)]
         headers = key()
-        await few.results([get("/info")], headers=key())
-        first = await few.results(operations, mode=mode, headers=headers)
-        made = await few.world.store.database.fetch("SELECT slug FROM product")
+        await limited_batches.results([get("/info")], headers=key())
+        first = await limited_batches.results(operations, mode=mode, headers=headers)
+        made = await limited_batches.world.store.database.fetch("SELECT slug FROM product")
         with clock.fixed(clock.later(clock.now(), seconds=61)):
-            again = await few.results(operations, mode=mode, headers=headers)
+            again = await limited_batches.results(operations, mode=mode, headers=headers)
 
         assert 429 in statuses(first)
         assert len(made) == (9 if mode == "parallel" else 0)
         assert statuses(again) == [201] * 11
-        assert len(await few.world.store.database.fetch("SELECT slug FROM product")) == 11
+        assert len(await limited_batches.world.store.database.fetch("SELECT slug FROM product")) == 11

@@ -23,7 +23,7 @@ async def walk(world: World, token: str, limit: int) -> list[object]:
 
 
 @pytest.fixture
-async def owned(world: World) -> list[str]:
+async def owned_slugs(world: World) -> list[str]:
     """Return the slugs of ann's products, the newest entitlement first. Two were granted at the same time."""
     await world.person("ann@example.com")
     now = clock.now()
@@ -39,12 +39,12 @@ async def owned(world: World) -> list[str]:
     return [f"p-{number}" for number in (6, 5, 4, 3, 2, 1, 0)]
 
 
-async def test_the_library_is_a_bare_array_of_products(world: World, owned: list[str]) -> None:
+async def test_the_library_is_a_bare_array_of_products(world: World, owned_slugs: list[str]) -> None:
     token = await world.person_token("ann@example.com", "read:library")
 
     answer = await world.call("GET", "/library", token)
 
-    assert slugs(answer.json()) == owned
+    assert slugs(answer.json()) == owned_slugs
     assert {"id", "slug", "title", "kind", "platforms"} <= set(answer.json()[0])
     assert {"status", "media", "tags"} & set(answer.json()[0]) == set()
     assert answer.headers["cache-control"] == "private, no-cache"
@@ -72,10 +72,10 @@ async def test_the_library_shows_since_when_and_what_is_newest(world: World) -> 
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 100])
-async def test_pages_hold_everything_once_in_order(world: World, owned: list[str], limit: int) -> None:
+async def test_pages_hold_everything_once_in_order(world: World, owned_slugs: list[str], limit: int) -> None:
     token = await world.person_token("ann@example.com", "read:library")
 
-    assert await walk(world, token, limit) == owned
+    assert await walk(world, token, limit) == owned_slugs
 
 
 async def test_fifty_are_shown_unless_a_limit_is_asked_for(world: World) -> None:
@@ -90,7 +90,9 @@ async def test_fifty_are_shown_unless_a_limit_is_asked_for(world: World) -> None
     assert 'rel="next"' in first.headers["link"]
 
 
-async def test_a_walk_meets_what_stays_once_while_other_things_come_and_go(world: World, owned: list[str]) -> None:
+async def test_a_walk_meets_what_stays_once_while_other_things_come_and_go(
+    world: World, owned_slugs: list[str]
+) -> None:
     token = await world.person_token("ann@example.com", "read:library")
     first = await world.call("GET", "/library?limit=2", token)
     await world.grant("ann@example.com", await world.product("south", "late"))
@@ -110,7 +112,7 @@ async def test_a_walk_meets_what_stays_once_while_other_things_come_and_go(world
     assert "p-5" not in await walk(world, token, 100)
 
 
-async def test_a_library_is_its_owners_alone(world: World, owned: list[str]) -> None:
+async def test_a_library_is_its_owners_alone(world: World, owned_slugs: list[str]) -> None:
     bob = await world.person("bob@example.com", north="owner")
     ann = await world.person_token("ann@example.com", "read:library")
     following = (await world.call("GET", "/library?limit=2", ann)).links["next"]["url"]
@@ -135,7 +137,7 @@ async def test_an_organisation_and_its_owner_have_libraries_of_their_own(world: 
 
 
 async def test_owned_products_keep_their_place_when_they_are_renamed_or_taken_off(
-    world: World, owned: list[str]
+    world: World, owned_slugs: list[str]
 ) -> None:
     token = await world.person_token("ann@example.com", "read:library")
     owner = await world.person("owner@south.example", south="owner")
@@ -143,4 +145,4 @@ async def test_owned_products_keep_their_place_when_they_are_renamed_or_taken_of
 
     assert (await world.call("PUT", "/products/p-4", owner, json=body)).is_success
 
-    assert await walk(world, token, 3) == ["renamed" if slug == "p-4" else slug for slug in owned]
+    assert await walk(world, token, 3) == ["renamed" if slug == "p-4" else slug for slug in owned_slugs]

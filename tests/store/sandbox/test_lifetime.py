@@ -32,7 +32,7 @@ def data_of(world: World) -> Path:
 
 
 @pytest.fixture
-async def other(world: World, front: SandboxRouter) -> AsyncIterator[SandboxRouter]:
+async def other_worker(world: World, front: SandboxRouter) -> AsyncIterator[SandboxRouter]:
     """Return the application of a second worker process, as far as one process can simulate two."""
     made = distribution.create(world.store)
     yield made
@@ -56,11 +56,11 @@ async def upload_through(front: SandboxRouter, path: str, content: bytes) -> htt
         return await client.put(path, content=content)
 
 
-async def test_workers_of_a_server_share_a_data_set(sandbox: SandboxCaller, other: SandboxRouter) -> None:
+async def test_workers_of_a_server_share_a_data_set(sandbox: SandboxCaller, other_worker: SandboxRouter) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
 
-    assert (await send_through(other, sandbox, "GET", "/products/made")).status_code == 200
-    await send_through(other, sandbox, "POST", "/products", json={**PRODUCT, "slug": "second"})
+    assert (await send_through(other_worker, sandbox, "GET", "/products/made")).status_code == 200
+    await send_through(other_worker, sandbox, "POST", "/products", json={**PRODUCT, "slug": "second"})
     assert (await sandbox.call("GET", "/products/second")).status_code == 200
 
 
@@ -90,15 +90,15 @@ async def test_tending_removes_what_is_idle(sandbox: SandboxCaller, world: World
 
 
 async def test_a_data_set_that_is_open_anywhere_is_never_removed(
-    sandbox: SandboxCaller, other: SandboxRouter, world: World
+    sandbox: SandboxCaller, other_worker: SandboxRouter, world: World
 ) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
-    await send_through(other, sandbox, "GET", "/products")
+    await send_through(other_worker, sandbox, "GET", "/products")
     await sandbox.front.data_sets.close_unused(0)
 
     with clock.fixed(clock.later(clock.now(), seconds=2 * HOUR_S)):
         assert folders.sweep(data_of(world), HOUR_S) == 0
-    await other.data_sets.close_unused(0)
+    await other_worker.data_sets.close_unused(0)
     with clock.fixed(clock.later(clock.now(), seconds=2 * HOUR_S)):
         assert folders.sweep(data_of(world), HOUR_S) == 1
 
@@ -116,7 +116,7 @@ async def test_a_request_that_waited_for_a_removed_folder_starts_again(sandbox: 
 
 
 async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_worst(
-    sandbox: SandboxCaller, other: SandboxRouter, world: World
+    sandbox: SandboxCaller, other_worker: SandboxRouter, world: World
 ) -> None:
     stopping = threading.Event()
 
@@ -129,13 +129,13 @@ async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_wors
     sweeping = asyncio.create_task(asyncio.to_thread(sweep))
     try:
         for number in range(30):
-            for front in (sandbox.front, other):
+            for front in (sandbox.front, other_worker):
                 made = await send_through(front, sandbox, "POST", "/products", json={**PRODUCT, "slug": f"s{number}"})
                 assert made.status_code in (201, 409), made.text
                 seen = await send_through(front, sandbox, "GET", f"/products/s{number}")
                 assert seen.status_code == 200
             await sandbox.front.data_sets.close_unused(0)
-            await other.data_sets.close_unused(0)
+            await other_worker.data_sets.close_unused(0)
     finally:
         stopping.set()
 

@@ -83,14 +83,14 @@ async def desk(tmp_path: Path) -> AsyncIterator[McpDesk]:
 
 
 @pytest.fixture
-async def modern(tmp_path: Path) -> AsyncIterator[McpDesk]:
+async def modern_desk(tmp_path: Path) -> AsyncIterator[McpDesk]:
     """An MCP client of a store in which revision 2026-07-28 is enabled."""
     async with _opened(on_sqlite(tmp_path / "modern", mcp_2026=True)) as opened:
         yield opened
 
 
 @pytest.fixture
-async def few(tmp_path: Path) -> AsyncIterator[McpDesk]:
+async def limited_desk(tmp_path: Path) -> AsyncIterator[McpDesk]:
     """An MCP client of a store with a limit of ten requests per minute."""
     async with _opened(on_sqlite(tmp_path / "few", rate_anonymous=10)) as opened:
         yield opened

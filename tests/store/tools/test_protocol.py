@@ -194,14 +194,14 @@ async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: McpDesk, r
         assert "error" in await desk.answer(message, "alice", revision)
 
 
-async def test_revision_2026_is_served_where_it_is_switched_on(modern: McpDesk, desk: McpDesk) -> None:
-    found = (await send(modern, with_meta(request("server/discover")))).json()["result"]
-    listed_result = (await send(modern, with_meta(request("tools/list")))).json()["result"]
-    called = (await send(modern, with_meta(tool("get_product", id="saga")))).json()["result"]
+async def test_revision_2026_is_served_where_it_is_switched_on(modern_desk: McpDesk, desk: McpDesk) -> None:
+    found = (await send(modern_desk, with_meta(request("server/discover")))).json()["result"]
+    listed_result = (await send(modern_desk, with_meta(request("tools/list")))).json()["result"]
+    called = (await send(modern_desk, with_meta(tool("get_product", id="saga")))).json()["result"]
 
     assert found["supportedVersions"][0] == "2026-07-28"
-    assert listed_result["tools"] == await modern.tools("alice")
+    assert listed_result["tools"] == await modern_desk.tools("alice")
     assert called["structuredContent"]["slug"] == "saga"
     assert called["resultType"] == "complete"
     assert (await send(desk, with_meta(request("server/discover")))).status_code == 400
-    assert (await modern.result(initialize(NEW), revision=None))["protocolVersion"] == NEW
+    assert (await modern_desk.result(initialize(NEW), revision=None))["protocolVersion"] == NEW

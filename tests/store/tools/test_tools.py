@@ -373,10 +373,10 @@ async def test_o20_what_cannot_be_done_now_is_an_internal_error(desk: McpDesk, m
     assert (code, "secret" in words) == (-32603, False)
 
 
-async def test_o19_every_call_counts_against_the_limit(few: McpDesk) -> None:
+async def test_o19_every_call_counts_against_the_limit(limited_desk: McpDesk) -> None:
     """This includes the calls of one batch, which the first revision supports."""
-    answer = await few.send([tool("get_info") for _ in range(20)], "", REVISIONS[0])
+    answer = await limited_desk.send([tool("get_info") for _ in range(20)], "", REVISIONS[0])
 
     refused = [each["result"]["isError"] for each in answer.json()]
     assert refused == [False] * 9 + [True] * 11
-    assert (await few.send(request("ping"), "")).status_code == 429
+    assert (await limited_desk.send(request("ping"), "")).status_code == 429

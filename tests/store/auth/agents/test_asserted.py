@@ -34,7 +34,7 @@ def settings(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-def other() -> Iterator[IdentityProvider]:
+def other_provider() -> Iterator[IdentityProvider]:
     """A second identity provider."""
     with identity_provider.serve_provider() as running:
         yield running
@@ -165,14 +165,14 @@ async def test_t20_a_member_who_never_signed_in_is_no_free_account(world: World,
 
 
 async def test_t21_one_provider_is_not_another_even_with_the_same_subject(
-    world: World, provider: IdentityProvider, other: IdentityProvider
+    world: World, provider: IdentityProvider, other_provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    await other.trust(world.store)
+    await other_provider.trust(world.store)
     own_body = (await register(world, provider.mint(ROOT_URL)))[1].json()
 
-    same_email = (await register(world, other.mint(ROOT_URL)))[1]
-    another = (await register(world, other.mint(ROOT_URL, email="bob@example.com")))[1].json()
+    same_email = (await register(world, other_provider.mint(ROOT_URL)))[1]
+    another = (await register(world, other_provider.mint(ROOT_URL, email="bob@example.com")))[1].json()
 
     assert same_email.json()["code"] == "interaction_required"
     people = [await owner_of(world, said["registration_id"]) for said in (own_body, another)]
@@ -372,14 +372,14 @@ async def test_t42_a_security_event_ends_everything_the_provider_asserted(
 
 
 async def test_t42_an_event_of_another_provider_changes_nothing(
-    world: World, provider: IdentityProvider, other: IdentityProvider
+    world: World, provider: IdentityProvider, other_provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    await other.trust(world.store)
+    await other_provider.trust(world.store)
     agent, answered = await register(world, provider.mint(ROOT_URL))
     token = (await agent.exchange(answered.json()["identity_assertion"])).json()["access_token"]
 
-    pushed = await push(world, other.event(ROOT_URL))
+    pushed = await push(world, other_provider.event(ROOT_URL))
 
     assert pushed.status_code == 202
     assert (await agent.library(token)).status_code == 200

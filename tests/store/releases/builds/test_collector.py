@@ -28,7 +28,7 @@ DIGEST = sha256_of(DATA)
 
 
 @pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> None:
+def clock_two_hours_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Move the clock of the collector two hours ahead."""
     monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
 
@@ -85,7 +85,7 @@ async def test_used_and_recent_blobs_are_kept(shop: Shop) -> None:
     assert await shop.received_ranges(address) == [[0, 499]]
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_a_finished_upload_expires_without_its_artifact(shop: Shop) -> None:
     done = await shop.upload(DATA)
     await run(shop, "UPDATE upload SET expires_at = $1", clock.now())
@@ -94,7 +94,7 @@ async def test_a_finished_upload_expires_without_its_artifact(shop: Shop) -> Non
     assert (await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token)).content == DATA
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_unreferenced_bytes_are_deleted(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
@@ -104,7 +104,7 @@ async def test_unreferenced_bytes_are_deleted(shop: Shop) -> None:
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_sealed_bytes_that_the_database_never_knew_are_kept_and_reported(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
@@ -151,7 +151,7 @@ async def test_bytes_that_are_referred_to_again_restart_their_grace_period(shop:
     assert await sealed_digests(shop) == [DIGEST]
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_a_run_that_would_remove_more_than_a_tenth_removes_nothing(
     shop: Shop,
 ) -> None:
@@ -176,7 +176,7 @@ async def test_a_run_that_would_remove_more_than_a_tenth_removes_nothing(
     assert len(await sealed_digests(shop)) == 17
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_every_removal_is_logged_with_its_count(shop: Shop) -> None:
     for number in range(20):
         await shop.upload(pattern(100, number + 10), f"file {number}")
@@ -188,7 +188,7 @@ async def test_every_removal_is_logged_with_its_count(shop: Shop) -> None:
     assert [(each["log_level"], each["files"], each["bytes"]) for each in logged] == [("info", 2, 200)]
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_an_upload_of_unknown_bytes_that_fails_does_not_have_them_removed(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
@@ -203,7 +203,7 @@ async def test_an_upload_of_unknown_bytes_that_fails_does_not_have_them_removed(
     assert await sealed_digests(shop) == [DIGEST]
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_noted_bytes_without_a_reference_are_deleted(shop: Shop) -> None:
     digest = await blobs.put(shop.store.database, shop.store.blobs, DATA)
     await blobs.note_idle(shop.store.database, sha256_of(b"never sealed"))
@@ -214,7 +214,7 @@ async def test_noted_bytes_without_a_reference_are_deleted(shop: Shop) -> None:
     assert await shop.store.database.fetch("SELECT sha256 FROM idle_blob") == []
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_staged_bytes_without_an_open_upload_are_deleted(shop: Shop) -> None:
     first = await shop.address(1000)
     await shop.put(first, DATA[:500], "bytes 0-499/1000")
@@ -224,7 +224,7 @@ async def test_staged_bytes_without_an_open_upload_are_deleted(shop: Shop) -> No
     assert await staged_uploads(shop) == []
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_an_interrupted_removal_is_taken_up_again(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
@@ -235,7 +235,7 @@ async def test_an_interrupted_removal_is_taken_up_again(shop: Shop) -> None:
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_began(shop: Shop) -> None:
     for number in range(4):
         await shop.upload(pattern(100, number + 10), f"file {number}")
@@ -286,7 +286,7 @@ class RowCountingTransaction:
         await self._transaction.run_many(statement, rows)
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_unknown_files_are_noted_in_pages(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blobs, "PAGE", 2)
     for number in range(5):
@@ -301,7 +301,7 @@ async def test_unknown_files_are_noted_in_pages(shop: Shop, monkeypatch: pytest.
     assert await shop.store.database.fetch("SELECT count(*) FROM idle_blob") == [(5,)]
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_two_collectors_at_once_do_not_disturb_each_other(shop: Shop) -> None:
     for number in range(5):
         await shop.upload(pattern(100, number + 10), f"file {number}")
@@ -373,7 +373,7 @@ async def test_bytes_removed_between_sealing_and_referring_are_sealed_again(shop
     assert await shop.store.blobs.size(DIGEST) == 1000
 
 
-@pytest.mark.usefixtures("later")
+@pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_a_ready_artifact_keeps_its_bytes_in_every_order_of_uploads_and_collections(shop: Shop) -> None:
     is_over = False
 
