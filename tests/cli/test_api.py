@@ -73,9 +73,7 @@ def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], Scripted
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
 
 
-def test_a_given_header_replaces_the_default_in_any_spelling(
-    run: Run, scripted: Callable[[], ScriptedServer]
-) -> None:
+def test_a_given_header_replaces_the_default_in_any_spelling(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
     server = scripted()
     server.say(200, {})
     said = {"content-type": "text/csv", "idempotency-key": "mine", "ACCEPT": "text/plain", "authorization": "Basic x"}
@@ -122,9 +120,7 @@ def test_a_request_that_needs_a_person_has_its_own_exit_code(run: Run, records: 
     assert f"{records}/approvals" in result.stderr
 
 
-def test_an_unanswered_call_of_records_is_not_repeated(
-    run: Run, scripted: Callable[[], ScriptedServer]
-) -> None:
+def test_an_unanswered_call_of_records_is_not_repeated(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
     server = scripted()
     server.answers.append(None)
 

@@ -86,9 +86,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path, is_full: bool) -> Itera
     made.close()
 
 
-def test_no_acknowledged_write_is_lost_in_a_power_cut(
-    site: PowerCutService, is_full: bool, figures: Figures
-) -> None:
+def test_no_acknowledged_write_is_lost_in_a_power_cut(site: PowerCutService, is_full: bool, figures: Figures) -> None:
     asyncio.run(site.suffer(CUTS_FULL if is_full else CUTS))
 
     asyncio.run(site.crowd.look_at_all())

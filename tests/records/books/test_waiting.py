@@ -62,9 +62,7 @@ async def test_an_effect_reads_with_a_lock_or_without(postgres_url: str, tmp_pat
             assert await is_lockable(shop, ware) is not locks
 
 
-async def test_an_invoice_is_posted_while_the_one_before_is_being_edited(
-    office: Office, rooms: OfficeSettings
-) -> None:
+async def test_an_invoice_is_posted_while_the_one_before_is_being_edited(office: Office, rooms: OfficeSettings) -> None:
     if not rooms.settings.database_url:
         pytest.skip("SQLite has one writer at a time")
     first, second = await create_draft(office), await create_draft(office)

@@ -380,9 +380,7 @@ async def test_t29_a_consent_is_given_from_a_page_made_for_this_sign_in_alone(
     assert (await browser.get(ASK, asking(client))).status_code == 200
 
 
-async def test_t29_the_consent_page_cannot_be_framed_or_cached(
-    browser: Browser, client: KnownClient
-) -> None:
+async def test_t29_the_consent_page_cannot_be_framed_or_cached(browser: Browser, client: KnownClient) -> None:
     page = await browser.get(ASK, asking(client))
 
     policy = page.headers["content-security-policy"]
