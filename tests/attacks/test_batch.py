@@ -12,10 +12,10 @@ from countersign.store.auth import queries
 from countersign.store.auth.callers import Caller
 from tests.store.ask.test_model import STRANGE, Stub, stub
 from tests.store.batch.conftest import Batches, batches, codes, get, post, product
-from tests.store.batch.test_atomic import pausing
+from tests.store.batch.test_atomic import paused_batch
 
 BATCHED = [each for each in distribution.ROUTES if not (each.at_root or each.streams or each.own_credentials)]
-__all__ = ["batches", "pausing", "stub"]
+__all__ = ["batches", "paused_batch", "stub"]
 
 
 async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect(batches: Batches) -> None:
@@ -36,11 +36,11 @@ async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect
 
 @pytest.mark.parametrize("who", ["community", "agent", "customer"])
 async def test_no_caller_stops_all_writes_by_asking_in_one_transaction(
-    batches: Batches, pausing: tuple[asyncio.Event, asyncio.Event], who: str
+    batches: Batches, paused_batch: tuple[asyncio.Event, asyncio.Event], who: str
 ) -> None:
     """A caller with a free key may send hundreds of such batches in a minute, and each takes seconds."""
     world = batches.world
-    done, may_commit = pausing
+    done, may_commit = paused_batch
     if who == "customer":
         token = await world.person("customer@example.com")
     else:

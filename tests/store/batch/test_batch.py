@@ -303,7 +303,7 @@ class TestLimits:
     """A quota of ten requests per minute."""
 
     @pytest.fixture
-    async def few(self, settings: Settings) -> AsyncIterator[Batches]:
+    async def limited_batches(self, settings: Settings) -> AsyncIterator[Batches]:
         """Settings with ten requests for anonymous callers, and twelve for people."""
         limited = replace(settings, rate_anonymous=10, rate_person=12)
         async with distribution.open_store(limited, ROOT_URL, is_loopback=True) as store:
