@@ -175,12 +175,12 @@ import subprocess, sys
 from pathlib import Path
 from countersign.updates.install.workspace import WorkspaceRefused
 from tests.attacks.test_pull import NEW, pull
-from tests.updates.builds import Shelf
+from tests.updates.builds import BuildServer
 
 app, volume = Path(sys.argv[1]), Path(sys.argv[2])
 subprocess.run(["mount", "--bind", volume, app / "my saves"], check=True)
 try:
-    pull(app, Shelf(NEW))
+    pull(app, BuildServer(NEW))
 except WorkspaceRefused as refused:
     print("refused", refused.detail)
 """

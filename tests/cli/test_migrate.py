@@ -136,17 +136,8 @@ def test_an_installation_moves_and_continues(
     run: Run, installation_copy: FilledInstallation, new_postgres_url: PostgresFactory, s3_url: Bucket
 ) -> None:
     to, blobs = new_postgres_url(), in_bucket(s3_url)
-    command: list[str | Path] = [
-        "db",
-        "migrate",
-        "--to",
-        to,
-        "--blobs-to",
-        blobs,
-        "--data",
-        installation_copy.data,
-        "--json",
-    ]
+    target: list[str | Path] = ["--to", to, "--blobs-to", blobs]
+    command: list[str | Path] = ["db", "migrate", *target, "--data", installation_copy.data, "--json"]
     before = json_output(run("verify", installation_copy.data, "--tables", "--json"))["tables"]
     names = {path.name for path in installation_copy.data.iterdir()}
 

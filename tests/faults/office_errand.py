@@ -25,7 +25,7 @@ async def write_and_decide(hand: ErrandClient, desk: RecordsClients, number: int
     """Run all steps, and check the answers of earlier steps again.
 
     Raises:
-        Lost, Doubled, Turned: see Hand.step.
+        WriteLost, WriteDoubled, WriteRefused: see ErrandClient.step.
     """
     await _RecordsErrand(hand, desk, number).run()
 
@@ -55,7 +55,7 @@ async def require_audited_once(service: RecordsService, ledger: StepLedger) -> N
     """Each change that a finished errand made to the records is in the audit exactly once.
 
     Raises:
-        Doubled, Lost: it is not.
+        WriteDoubled, WriteLost: it is not.
     """
     heard = {step: each.value for step, each in ledger.heard.items()}
     lead, activity = heard["create"]["value"]["id"], heard["activity"]["value"]["id"]

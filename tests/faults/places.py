@@ -103,7 +103,7 @@ def require_once(about: ErrandRun) -> None:
     """Every step of every errand, all of which are finished, has happened once.
 
     Raises:
-        Doubled, Lost: it has not.
+        WriteDoubled, WriteLost: it has not.
     """
     asyncio.run(_require_once(about))
 

@@ -60,7 +60,7 @@ async def publish_and_sell(step_runner: ErrandClient, tokens: Tokens, number: in
     """Run each step of the scenario that has no answer yet. If a step has an answer, check that its effect remains.
 
     Raises:
-        Lost, Turned: see Hand.step.
+        WriteLost, WriteRefused: see ErrandClient.step.
     """
     await _StoreErrand(step_runner, tokens, number).run()
 
@@ -69,7 +69,7 @@ async def require_once(store: Store, number: int) -> None:
     """Require that every step of a finished scenario had its effect exactly once.
 
     Raises:
-        Doubled, Lost: a step had its effect more than once, or not at all.
+        WriteDoubled, WriteLost: a step had its effect more than once, or not at all.
     """
     row = await store.database.fetch_one(COUNT_EFFECTS, f"errand-{number}", f"Errand {number} renamed")
     assert row is not None

@@ -42,7 +42,7 @@ class PowerCutService:
         """Work and cut the power, again and again, and check the answers of one life in the next.
 
         Raises:
-            Lost, Doubled: something is missing, or happened twice.
+            WriteLost, WriteDoubled: something is missing, or happened twice.
         """
         self.lives.start()
         for _ in range(cuts):

@@ -65,7 +65,7 @@ class Machine:
         for name in (self.name, self.hub):
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
-    def cut_cable(self) -> None:
+    def cut(self) -> None:
         """Cut the cable. The machine notices at once that it has no connection."""
         self._inside("link", "set", "back", "down")
 

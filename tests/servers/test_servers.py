@@ -75,10 +75,10 @@ def test_redis_starts_empty(redis_url: str, redis_port: int) -> None:
 def test_a_server_ends_when_the_run_is_killed(tmp_path: Path) -> None:
     run = (
         "import sys, time, pathlib\n"
-        "from tests.servers.process import answers, free_port, serving\n"
+        "from tests.servers.process import answers, free_port, run_until_ready\n"
         "port = free_port()\n"
         "server = [sys.executable, '-m', 'http.server', '-b', '127.0.0.1', str(port)]\n"
-        "with serving(server, is_ready=lambda: answers(port), log=pathlib.Path(sys.argv[1])):\n"
+        "with run_until_ready(server, is_ready=lambda: answers(port), log=pathlib.Path(sys.argv[1])):\n"
         "    print(port, flush=True)\n"
         "    time.sleep(60)\n"
     )

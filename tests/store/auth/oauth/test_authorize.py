@@ -49,7 +49,9 @@ async def test_a_person_allows_a_client_which_then_acts_for_them_with_no_more_th
     assert (await world.call("GET", "/library", token["access_token"])).status_code == 200
 
 
-async def test_consent_is_not_requested_again_until_the_client_wants_more(browser: Browser, client: Known) -> None:
+async def test_consent_is_not_requested_again_until_the_client_wants_more(
+    browser: Browser, client: KnownClient
+) -> None:
     await code_for(browser, client)
 
     second_response = await browser.get(ASK, asking(client))
