@@ -37,10 +37,13 @@ interface Props {
   token: AgentToken;
   known: readonly Command[];
   lastUsed: string | undefined;
+  /** Whether the agent acts for the person who is signed in. Only they can replace its token, because a token acts for who
+   *  issues it. */
+  isOwn: boolean;
   onRevoke: (token: AgentToken) => void;
 }
 
-export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: Props) {
+export function AgentDetail({ meta, model, token, known, lastUsed, isOwn, onRevoke }: Props) {
   const [isPaused, setPaused] = useState(false);
   const [isViewing, setViewing] = useState(false);
   const lastHistory = useRef<AgentHistory | null>(null);
@@ -54,6 +57,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
   const rows = permissionsOf(meta, known, chosen, listOf(token.unmask)).filter((each) => each.model.name !== "plan");
   const permitted = rows.filter(isSomething);
   const denied = deniedCommands(meta, chosen);
+  const edit = isOwn && isLive(token) ? { link: { href: `/agents?new=1&like=${encodeURIComponent(token.id)}`, label: t("edit") } } : {};
   return (
     <div class="agent-detail">
       <header class="agent-head">
@@ -92,7 +96,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
                 {history.calls.length > 0 && <PerDay calls={history.calls} days={knowsCalls(meta) ? LOGGED_DAYS : DAYS} />}
               </div>
               <div class="agent-column">
-                <Widget title={t("may")} {...(isLive(token) ? { link: { href: `/agents?new=1&like=${encodeURIComponent(token.id)}`, label: t("edit") } } : {})}>
+                <Widget title={t("may")} {...edit}>
                   {permitted.length === 0 ? <p class="widget-empty">{t("may.none")}</p> : <PermissionMatrix rows={permitted} />}
                   <details class="widget-details">
                     <summary>{t("words")}</summary>

@@ -1,5 +1,7 @@
 // The token of an agent: its permissions and its last use.
-import type { Meta, Model, Row } from "../api";
+import { type Meta, type Model, type Row, run } from "../api";
+import { may, modelOf } from "../models";
+import { ownId } from "../ownership";
 import { type Command, isReadCommand } from "./commands";
 
 export interface AgentToken extends Row {
@@ -36,10 +38,33 @@ export function listOf(text: string | null | undefined): string[] {
   return (text ?? "").split(",").map((each) => each.trim()).filter(Boolean);
 }
 
+/** The models and commands that no scope includes. The service refuses a scope that names one of them. */
+const MODELS_OF_PAGES = ["view", "favourite", "dashboard", "comment"];
+const NEVER_FOR_AGENTS = [
+  ...["plan.reject", "user.invite", "session.revoke", "audit_entry.verify"],
+  ...["user.home", "user.find", "user.recent", "user.deactivate", "agent_token.calls"],
+];
+
+/** Whether a scope may include the command. */
+export function isGrantable(id: string): boolean {
+  return !MODELS_OF_PAGES.includes(id.split(".")[0] ?? "") && !NEVER_FOR_AGENTS.includes(id);
+}
+
 /** The person's commands that the token allows. */
 export function commandsOf(meta: Meta, token: AgentToken): ReadonlySet<string> {
   const scopes = listOf(token.scopes);
-  return new Set(meta.models.flatMap((model) => model.commands.filter((each) => allows(scopes, each))));
+  return new Set(meta.models.flatMap((model) => model.commands.filter((each) => isGrantable(each) && allows(scopes, each))));
+}
+
+/** The id of the signed-in person. People who may not list others may read their own record. */
+export async function ownUser(meta: Meta, tokens: readonly AgentToken[], signal: AbortSignal): Promise<string | undefined> {
+  const user = modelOf(meta, "user");
+  if (user && may(user, "list")) {
+    return ownId(meta, signal);
+  }
+  const ids = [...new Set(tokens.map((each) => each.user))];
+  const found = await Promise.all(ids.map((id) => run<Row>("user", "get", { id }, signal).catch(() => null)));
+  return found.find((each) => each?.value["username"] === meta.caller.name)?.value.id;
 }
 
 /** Whether an agent may use a command: "yes", it "proposes", it reads records whose name is "masked", or that are "partly"

@@ -7,16 +7,19 @@ import { Problem } from "../../shared/problem";
 import { plural, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { Widget } from "../widgets/widget";
-import { type AgentToken, commandsOf, listOf, permissionsOf } from "./agent_token";
+import { type AgentToken, commandsOf, isGrantable, isLive, listOf, permissionsOf } from "./agent_token";
 import { type Command, isReadCommand, issueToken } from "./commands";
 import { NewToken } from "./new_token";
 import { PermissionMatrix } from "./permission_matrix";
+import { ReplacedToken } from "./replaced_token";
 import { Scopes } from "./scopes";
 import { TokenAccess } from "./token_access";
 
 const t = translator("agents");
 
 const LIVES_DAYS = [1, 7, 30, 90, 365];
+const DEFAULT_LIFE_DAYS = 90;
+const MAX_LIFE_DAYS = 365;
 const DAY_S = 86_400;
 const STEPS = ["name", "permissions", "token"] as const;
 const PRESETS = ["read", "assistant", "custom"] as const;
@@ -24,37 +27,52 @@ type Preset = (typeof PRESETS)[number];
 
 /** The scopes for the chosen commands. All commands of a model form one scope, to stay below the API's limit. */
 function scopes(meta: Meta, chosen: ReadonlySet<string>): string[] {
-  return meta.models.flatMap((model) =>
-    model.commands.every((each) => chosen.has(each)) ? [`${model.name}.*`] : model.commands.filter((each) => chosen.has(each)),
-  );
+  return meta.models.flatMap((model) => {
+    const grantable = model.commands.filter(isGrantable);
+    const found = grantable.filter((each) => chosen.has(each));
+    return found.length > 0 && found.length === grantable.length ? [`${model.name}.*`] : found;
+  });
+}
+
+/** The days that the token to replace is still valid, rounded up; the default for a token that has ended. */
+function lifeDays(like: AgentToken | undefined): number {
+  if (!like || !isLive(like)) {
+    return DEFAULT_LIFE_DAYS;
+  }
+  const days = Math.ceil((Date.parse(like.expires_at) - Date.now()) / (DAY_S * 1000));
+  return Math.min(days, MAX_LIFE_DAYS);
 }
 
 /** The commands of a preset, for the business models. */
 function presetCommands(meta: Meta, known: readonly Command[], preset: Preset): ReadonlySet<string> {
   const worked = new Set(meta.models.filter((each) => each.module !== "base").map((each) => each.name));
-  const ids = known.map((each) => each.id).filter((id) => worked.has(id.split(".")[0] ?? ""));
+  const ids = known.map((each) => each.id).filter((id) => isGrantable(id) && worked.has(id.split(".")[0] ?? ""));
   return new Set(preset === "assistant" ? ids : ids.filter(isReadCommand));
 }
 
 interface Props {
   meta: Meta;
   known: readonly Command[];
-  /** The token to replace. */
+  /** The token to replace. It acts for the person who is signed in. */
   like?: AgentToken | undefined;
   onMade: () => void;
   onRevoke: (token: AgentToken) => void;
   onClose: () => void;
 }
 
-export function NewAgent({ meta, known, like, onMade, onRevoke, onClose }: Props) {
+export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose }: Props) {
+  // The list of tokens may be loaded again without the token to replace.
+  const [initial] = useState(latest);
+  const like = latest ?? initial;
   const [step, setStep] = useState(like ? 1 : 0);
   const [label, setLabel] = useState(like?.label ?? "");
-  const [days, setDays] = useState("90");
+  const [days, setDays] = useState(() => String(lifeDays(like)));
   const [preset, setPreset] = useState<Preset>(like ? "custom" : "read");
   const [chosen, setChosen] = useState(() => (like ? commandsOf(meta, like) : presetCommands(meta, known, "read")));
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
+  const unmasked = listOf(like?.unmask);
   const make = async (event: SubmitEvent) => {
     event.preventDefault();
     if (chosen.size === 0) {
@@ -63,7 +81,7 @@ export function NewAgent({ meta, known, like, onMade, onRevoke, onClose }: Props
     }
     setBusy(true);
     try {
-      setToken(await issueToken({ label, scopes: scopes(meta, chosen), expires_in: Number(days) * DAY_S, ...(like?.unmask ? { unmask: listOf(like.unmask) } : {}) }));
+      setToken(await issueToken({ label, scopes: scopes(meta, chosen), expires_in: Number(days) * DAY_S, ...(unmasked.length > 0 ? { unmask: unmasked } : {}) }));
       setProblem(null);
       setStep(2);
       onMade();
@@ -96,13 +114,7 @@ export function NewAgent({ meta, known, like, onMade, onRevoke, onClose }: Props
             <span class="name">{t("person")}</span>
             <span>{t("person.you", { name: meta.caller.name })}</span>
           </div>
-          <SelectField
-            name="life"
-            label={t("life")}
-            value={days}
-            onChange={setDays}
-            options={LIVES_DAYS.map((each) => [String(each), plural(each, t("days.one"), t("days"))])}
-          />
+          <Lifetime days={days} initialDays={lifeDays(like)} onChange={setDays} />
           <div class="row">
             <Button type="submit" look="strong">
               {t("next")}
@@ -128,15 +140,16 @@ export function NewAgent({ meta, known, like, onMade, onRevoke, onClose }: Props
                   </label>
                 ))}
               </fieldset>
-              {preset === "custom" && <Scopes meta={meta} commands={known} chosen={chosen} onChoose={setChosen} />}
+              {like && <Lifetime days={days} initialDays={lifeDays(like)} onChange={setDays} />}
+              {preset === "custom" && <Scopes meta={meta} commands={known.filter((each) => isGrantable(each.id))} chosen={chosen} onChoose={setChosen} />}
             </div>
             <div class="agent-column">
               <Widget title={t("may")}>
-                <PermissionMatrix rows={permissionsOf(meta, known, chosen)} />
+                <PermissionMatrix rows={permissionsOf(meta, known, chosen, unmasked)} />
               </Widget>
               <details>
                 <summary>{t("sees")}</summary>
-                <TokenAccess meta={meta} chosen={chosen} />
+                <TokenAccess {...{ meta, chosen, unmasked }} />
               </details>
             </div>
           </div>
@@ -153,16 +166,15 @@ export function NewAgent({ meta, known, like, onMade, onRevoke, onClose }: Props
       )}
       {step === 2 && (
         <NewToken token={token} label={label} onDone={onClose}>
-          {like && (
-            <>
-              <p>{t("replace.old")}</p>
-              <Button look="risky" onClick={() => onRevoke(like)}>
-                {t("replace.revoke")}
-              </Button>
-            </>
-          )}
+          {like && <ReplacedToken token={like} onRevoke={() => onRevoke(like)} onDone={onClose} />}
         </NewToken>
       )}
     </section>
   );
+}
+
+/** The choice of the lifetime, which includes the one that was chosen at first. */
+function Lifetime({ days, initialDays, onChange }: { days: string; initialDays: number; onChange: (days: string) => void }) {
+  const choices = [...new Set([...LIVES_DAYS, initialDays])].toSorted((one, other) => one - other);
+  return <SelectField name="life" label={t("life")} value={days} onChange={onChange} options={choices.map((each) => [String(each), plural(each, t("days.one"), t("days"))])} />;
 }

@@ -1,4 +1,4 @@
-// A new token, shown once, with the MCP client configuration that uses it.
+// A new token, shown once, with the MCP client configuration that uses it. `children` replace the button at its end.
 import type { ComponentChildren } from "preact";
 import { useRequest } from "../../shared/request";
 import { Button, CopyButton } from "../../shared/components/button";
@@ -39,9 +39,11 @@ export function NewToken({ token, label, onDone, children }: { token: string; la
       </div>
       {children}
       <RequestResult of={seen}>{(meta) => <TokenAccess meta={meta} />}</RequestResult>
-      <div class="row">
-        <Button onClick={onDone}>{t("done")}</Button>
-      </div>
+      {!children && (
+        <div class="row">
+          <Button onClick={onDone}>{t("done")}</Button>
+        </div>
+      )}
     </section>
   );
 }

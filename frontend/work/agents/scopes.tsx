@@ -39,6 +39,9 @@ interface OfModelProps {
 
 function OfModel({ model, commands, chosen, onPut }: OfModelProps) {
   const ids = commands.map((each) => each.id);
+  if (ids.length === 0) {
+    return null;
+  }
   const taken = ids.filter((id) => chosen.has(id)).length;
   return (
     <details class="scope-model">

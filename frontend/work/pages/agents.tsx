@@ -1,5 +1,5 @@
 // Agents: the list with their last use, one of them in detail, a new one in three steps.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Heading } from "../../shared/components/heading";
@@ -13,8 +13,7 @@ import { showToast } from "../../shared/toast";
 import { number, translator } from "../../shared/i18n";
 import { AgentDetail } from "../agents/agent_detail";
 import { AgentList } from "../agents/agent_list";
-import type { AgentToken } from "../agents/agent_token";
-import { isLive } from "../agents/agent_token";
+import { type AgentToken, isLive, ownUser } from "../agents/agent_token";
 import { loadLastUsed } from "../agents/calls";
 import { commands } from "../agents/commands";
 import { NewAgent } from "../agents/new_agent";
@@ -38,16 +37,20 @@ export function Agents({ meta }: { meta: Meta }) {
 async function load(meta: Meta, signal: AbortSignal) {
   const order = [{ field: "issued_at", dir: "desc" }];
   const [found, known] = await Promise.all([run<AgentToken[]>("agent_token", "list", { order, limit: MOST }, signal), commands(signal)]);
-  const lastUsed = await loadLastUsed(meta, found.value, signal);
+  const [lastUsed, me] = await Promise.all([loadLastUsed(meta, found.value, signal), ownUser(meta, found.value, signal)]);
   const at = (each: AgentToken) => lastUsed.get(each.id) ?? each.issued_at;
   const sorted = found.value.toSorted((a, b) => Number(isLive(b)) - Number(isLive(a)) || at(b).localeCompare(at(a)));
-  return { tokens: sorted, lastUsed, known };
+  return { tokens: sorted, lastUsed, known, me };
 }
 
 function Known({ meta, model }: { meta: Meta; model: Model }) {
   const [leaving, setLeaving] = useState<AgentToken | null>(null);
   const isMaking = query.value.get("new") === "1";
   const agentsRequest = useRequest((signal) => load(meta, signal), [], { keepsPrevious: true });
+  const lastLoaded = useRef(agentsRequest);
+  if (agentsRequest.state === "loaded" || !isMaking || lastLoaded.current.state !== "loaded") {
+    lastLoaded.current = agentsRequest;
+  }
   const revoke = async (token: AgentToken) => {
     setLeaving(null);
     try {
@@ -77,12 +80,13 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
           </div>
         )}
       </Heading>
-      <RequestResult of={agentsRequest}>
-        {({ tokens, lastUsed, known }) => {
+      {/* While a token is made and shown, a reload that fails does not replace it by an error: it is shown only once. */}
+      <RequestResult of={lastLoaded.current}>
+        {({ tokens, lastUsed, known, me }) => {
           const chosenId = query.value.get("agent");
           const chosen = tokens.find((each) => each.id === chosenId) ?? tokens[0];
           const likeId = query.value.get("like");
-          const like = tokens.find((each) => each.id === likeId);
+          const like = tokens.find((each) => each.id === likeId && each.user === me);
           const isAlone = isMaking || isNarrow.value;
           if (tokens.length === 0 && !isMaking) {
             return (
@@ -97,7 +101,7 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
               {isMaking ? (
                 <div class="agent-detail">
                   <p class="quiet">{t("lead")}</p>
-                  <NewAgent key={like?.id} {...{ meta, known, like }} onMade={agentsRequest.reload} onRevoke={setLeaving} onClose={() => setQuery({ new: "", like: "" })} />
+                  <NewAgent key={likeId} {...{ meta, known, like }} onMade={agentsRequest.reload} onRevoke={setLeaving} onClose={() => setQuery({ new: "", like: "" })} />
                 </div>
               ) : (
                 chosen && (
@@ -115,7 +119,7 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
                         <AgentList {...{ meta, tokens, lastUsed }} chosen={chosen.id} />
                       </details>
                     )}
-                    <AgentDetail key={chosen.id} {...{ meta, model, known }} token={chosen} lastUsed={lastUsed.get(chosen.id)} onRevoke={setLeaving} />
+                    <AgentDetail key={chosen.id} {...{ meta, model, known }} token={chosen} lastUsed={lastUsed.get(chosen.id)} isOwn={chosen.user === me} onRevoke={setLeaving} />
                   </>
                 )
               )}

@@ -61,19 +61,22 @@ export function Timeline({ meta, model, id, revision, planId, onlyComments, onLo
   const timelineRequest = useRequest(
     async (signal) => {
       const history = may(model, "history") ? run<HistoryEntry[]>(model.name, "history", { id }, signal) : null;
-      const [loadedComments, plans, entries] = await Promise.all([loadComments(meta, model, id, signal), loadWaitingPlans(meta, model, id, signal), history]);
-      const loaded = { ...loadedComments, plans, entries: entries?.value ?? [] };
+      const [loadedComments, entries] = await Promise.all([loadComments(meta, model, id, signal), history]);
+      const loaded = { ...loadedComments, entries: entries?.value ?? [] };
       onLoad(loaded);
       return loaded;
     },
     [model.name, id, revision, planId],
     { keepsPrevious: true },
   );
+  // Loaded apart, so that a failure does not hide comments and history, and a new comment does not load the proposals again.
+  const plansRequest = useRequest((signal) => loadWaitingPlans(meta, model, id, signal), [model.name, id, revision, planId], { keepsPrevious: true });
+  const plans = plansRequest.state === "loaded" ? plansRequest.value : [];
   return (
     <>
       <NewComment {...{ meta, model, id }} onWritten={timelineRequest.reload} />
       <RequestResult of={timelineRequest}>
-        {({ entries, plans, comments, me }) => {
+        {({ entries, comments, me }) => {
           const shownFilters = FILTERS.filter((each) => each === "all" || count(each, entries, plans, comments.length) > 0);
           const eventItems = shownOf(filter, entries).map((entry, index) => ({
             at: entry.at,

@@ -13,16 +13,13 @@ const t = translator("record");
 
 const MAX_PLANS = 100;
 
-/** The pending proposals that this person may see and that change the record, newest first. */
+/** The pending proposals that this person may see and that change the record, newest first, among the newest of all. */
 export async function loadWaitingPlans(meta: Meta, model: Model, id: string, signal: AbortSignal): Promise<Plan[]> {
   const plan = modelOf(meta, "plan");
   if (!plan || !may(plan, "list")) {
     return [];
   }
-  const filter = [
-    { field: "state", op: "eq", value: "pending" },
-    { field: "expires_at", op: "gt", value: new Date().toISOString() },
-  ];
+  const filter = [{ field: "state", op: "eq", value: "pending" }];
   const order = [{ field: "proposed_at", dir: "desc" }];
   const found = (await run<Plan[]>("plan", "list", { filter, order, limit: MAX_PLANS }, signal)).value;
   const isAbout = (each: Plan) => (each.target?.model === model.name && each.target.id === id) || each.diff.some((change) => change.model === model.name && change.id === id);

@@ -11,6 +11,8 @@ import { translator } from "../../shared/i18n";
 const tCommon = translator("common");
 const t = translator("users");
 
+const FIELDS = ["username", "name", "email"] as const;
+
 interface Props {
   roles: readonly Row[];
   onMade: (username: string, link: string) => void;
@@ -19,18 +21,23 @@ interface Props {
 
 export function InviteForm({ roles, onMade, onClose }: Props) {
   const draft = useDraft("users/invite");
-  const { role = "", made = "", ...typed } = draft.texts;
+  const { role = "", made = "", made_for: madeFor = "", made_role: madeRole = "", ...typed } = draft.texts;
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     setBusy(true);
     try {
-      const values = Object.fromEntries(Object.entries(typed).filter(([, text]) => text));
-      // The user created by an attempt that then failed at a role or the link; the next attempt continues from there.
-      const id = made || (await run<Row>("user", "create", values)).value.id;
+      const values = Object.fromEntries(FIELDS.flatMap((name) => (typed[name] ? [[name, typed[name]]] : [])));
+      const person = JSON.stringify(values);
+      // The user created by an attempt that then failed at a role or the link; the next attempt continues from there, unless
+      // the form is about another person now.
+      const isMade = made !== "" && madeFor === person;
+      const id = isMade ? made : (await run<Row>("user", "create", values)).value.id;
       draft.set("made", id);
-      await giveRole(id, role);
+      draft.set("made_for", person);
+      await giveRole(id, role, isMade ? madeRole : "");
+      draft.set("made_role", role);
       const link = await linkFor(id);
       draft.drop();
       onMade(typed["username"] ?? "", link);
@@ -39,7 +46,7 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
       setBusy(false);
     }
   };
-  const field = (name: "username" | "name" | "email", required = false) => (
+  const field = (name: (typeof FIELDS)[number], required = false) => (
     <TextField
       name={`person-${name}`}
       label={t(name)}
@@ -74,12 +81,16 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
   );
 }
 
-/** Give the role to the user, unless an earlier attempt did. */
-async function giveRole(user: string, role: string): Promise<void> {
-  if (role) {
+/** Give the role to the user, unless an earlier attempt did. Take back the other role that an earlier attempt gave. */
+async function giveRole(user: string, role: string, earlierRole: string): Promise<void> {
+  if (role || earlierRole) {
     const filter = [{ field: "user", op: "eq", value: user }];
     const given = (await run<Row[]>("user_role", "list", { filter })).value;
-    if (!given.some((each) => each["role"] === role)) {
+    const earlier = given.find((each) => earlierRole !== role && each["role"] === earlierRole);
+    if (earlier) {
+      await run("user_role", "delete", { id: earlier.id });
+    }
+    if (role && !given.some((each) => each["role"] === role)) {
       await run("user_role", "create", { user, role });
     }
   }

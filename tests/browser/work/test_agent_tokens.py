@@ -1,11 +1,26 @@
 """Agents' tokens: created with their rights, shown once, revoked at once."""
 
+from datetime import datetime, timedelta
+
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.browser.waiting import copied, eventually
 from tests.browser.watched import ENOUGH_MS, assert_accessible
 from tests.browser.work.conftest import Caller, Desk
+
+DAY_S = 86_400
+
+
+async def refuse(route: Route) -> None:
+    """Answer a request with a refusal."""
+    await route.fulfill(status=400, content_type="application/problem+json", body='{"title": "Refused", "status": 400}')
+
+
+def tokens_of(caller: Caller, label: str) -> list[dict[str, str]]:
+    """The tokens of agents with this label that the caller may see, the newest first."""
+    chosen = [{"field": "label", "op": "eq", "value": label}]
+    return caller.run("agent_token.list", filter=chosen, order=[{"field": "issued_at", "dir": "desc"}])
 
 
 async def test_a_token_is_made_shown_once_works_and_is_revoked(
@@ -146,14 +161,72 @@ async def test_the_permissions_of_an_agent_are_changed_by_a_new_token_that_repla
         await page.check("label:has(code:text-is('lead.update')) input")
         await page.uncheck("label:has(code:text-is('lead.get')) input")
         await assert_accessible(page, axe)
-        await page.click("button:text-is('Create token')")
+        lists_of_tokens = "**/api/agent_token/list"
+        await page.route(lists_of_tokens, refuse)
+        async with page.expect_response(lists_of_tokens):
+            await page.click("button:text-is('Create token')")
         new = Caller(desk.url, await page.inner_text(".secret"))
+        await page.wait_for_selector("text=Live answer from the API")
         assert old.post("lead/list", {"limit": 1}).status_code == 200
-        await page.click("button:text-is('Revoke the old token…')")
+        await expect(page.locator(".signed")).to_contain_text("works with its old permissions until you revoke it")
+        await expect(page.locator(".signed button:text-is('Keep both')")).to_be_visible()
+        await assert_accessible(page, axe)
+        await page.unroute(lists_of_tokens)
+        await page.click(".signed .strong:text-is('Revoke the old token…')")
         await page.click("dialog[open] .risky")
         await expect(page.locator(".toast").last).to_contain_text("Revoked")
+        await expect(page.locator(".signed p:text-is('The old token no longer works.')")).to_be_focused()
+        await expect(page.locator(".secret")).to_have_text(new.token)
+        await expect(page.locator(".signed button:text-is('Done')")).to_be_visible()
 
     assert old.post("lead/list", {"limit": 1}).status_code == 401
     lead = new.run("lead.list", limit=1)[0]
     assert new.post("lead/get", {"id": lead["id"]}).status_code == 404
     assert new.post("lead/update", {"id": lead["id"], "source": "phone"}).status_code == 200
+
+
+async def test_an_administrator_does_not_replace_the_token_of_another_persons_agent(
+    browser: Browser, desk: Desk, alice: Caller, mark: str
+) -> None:
+    root = desk.caller("root")
+    alice.agent(f"alices-{mark}", "lead.list")
+    root.agent(f"roots-{mark}", "lead.list")
+    (of_alice,), (of_root,) = tokens_of(root, f"alices-{mark}"), tokens_of(root, f"roots-{mark}")
+    edit = ".widget-head a:text-is('Edit')"
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", f"/agents?agent={of_root['id']}")
+        await page.wait_for_selector(edit)
+        await page.goto(f"/agents?agent={of_alice['id']}")
+        await page.wait_for_selector(f"h2:text-is('alices-{mark}')")
+        await page.wait_for_selector(".widget-head:has-text('Permissions')")
+        await expect(page.locator(edit)).to_have_count(0)
+
+        await page.goto(f"/agents?new=1&like={of_alice['id']}")
+        await page.wait_for_selector("h2:text-is('New agent')")
+        await expect(page.locator("#label")).to_have_value("")
+
+
+@pytest.mark.parametrize("scope", ["*", "*.get"])
+async def test_a_token_for_all_models_is_replaced_with_its_remaining_lifetime(
+    browser: Browser, desk: Desk, mark: str, scope: str
+) -> None:
+    root = desk.caller("root")
+    label = f"wide-{mark}"
+    request = {"label": label, "scopes": [scope], "expires_in": 5 * DAY_S, "unmask": ["lead.contact_email"]}
+    assert root.post("auth/agent-token", request).status_code == 200
+    (old,) = tokens_of(root, label)
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", f"/agents?new=1&like={old['id']}")
+        await expect(page.locator("#life")).to_have_value("5")
+        await page.click("summary:text-is('View as this agent')")
+        of_leads = page.locator("details tr:has(th:text-is('Leads')) td")
+        await expect(of_leads.nth(1)).to_contain_text("Contact email")
+        await expect(of_leads.nth(2)).not_to_contain_text("Contact email")
+        await expect(page.locator(".scope-model summary:has-text('Views')")).to_have_count(0)
+        await page.click("button:text-is('Create token')")
+        await page.wait_for_selector(".secret")
+
+    new = tokens_of(root, label)[0]
+    assert new["id"] != old["id"]
+    assert datetime.fromisoformat(new["expires_at"]) - datetime.fromisoformat(new["issued_at"]) == timedelta(days=5)
+    assert new["unmask"] == "lead.contact_email"

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import httpx
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.browser.rules import evaluated, settle
 from tests.browser.waiting import box, eventually, press, until_equal
@@ -532,6 +532,31 @@ async def test_a_proposal_that_waits_is_in_the_timeline_and_leads_to_its_approva
         await page.goto(f"/models/lead/records/{lead['id']}")
         await page.wait_for_selector(".timeline li")
         await expect(waiting).to_have_count(0)
+
+
+async def test_comments_and_history_are_shown_without_proposals_and_a_comment_does_not_load_them_again(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="Has no list of proposals")
+    loaded: list[str] = []
+
+    async def refuse(route: Route) -> None:
+        loaded.append(route.request.url)
+        body = '{"title": "Refused", "status": 400}'
+        await route.fulfill(status=400, content_type="application/problem+json", body=body)
+
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice")
+        await page.route("**/api/plan/list", refuse)
+        async with page.expect_response("**/api/plan/list"):
+            await page.goto(f"/models/lead/records/{lead['id']}")
+        await page.wait_for_selector(".timeline li:has-text('created this lead')")
+        count = len(loaded)
+        await page.fill("#new-comment", "Without proposals")
+        await page.click(".new-comment button[type=submit]")
+        await page.wait_for_selector(".timeline li:has-text('Without proposals')")
+
+    assert len(loaded) == count
 
 
 async def test_the_state_of_a_related_record_says_that_it_is_due_or_overdue(

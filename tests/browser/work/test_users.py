@@ -1,7 +1,7 @@
 """An administrator invites people, changes their roles, resets their link, disables and enables them on one page."""
 
 import httpx
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.browser.shop import TLS
 from tests.browser.watched import assert_accessible
@@ -14,6 +14,11 @@ def sign_in_status(desk: Desk, name: str) -> int:
     """The status of a sign-in to the API as this person with the chosen password."""
     sent = {"username": name, "password": CHOSEN}
     return httpx.post(f"{desk.url}/api/auth/login", json=sent, timeout=60, verify=TLS).status_code
+
+
+async def refuse(route: Route) -> None:
+    """Answer a request with a refusal."""
+    await route.fulfill(status=400, content_type="application/problem+json", body='{"title": "Refused", "status": 400}')
 
 
 async def test_an_administrator_invites_gives_roles_resets_and_disables(
@@ -69,3 +74,59 @@ async def test_a_role_shows_what_it_may_do_by_type_of_record(browser: Browser, d
 
         await expect(of_parties.nth(0)).to_contain_text("allowed")
         await expect(of_parties.nth(3)).to_have_text("–")
+
+
+async def test_an_invitation_that_failed_does_not_give_its_person_the_role_of_the_next_one(
+    browser: Browser, desk: Desk, mark: str
+) -> None:
+    root = desk.caller("root")
+    first, second = f"first-{mark}", f"second-{mark}"
+
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", "/users?invite=1")
+        await page.route("**/api/user/invite", refuse)
+        await page.fill("#person-username", first)
+        await page.press("#person-username", "Enter")
+        await page.wait_for_selector("form [role=alert]")
+        await page.unroute("**/api/user/invite")
+        await page.reload()
+        await expect(page.locator("#person-username")).to_have_value(first)
+        await page.fill("#person-username", second)
+        await page.select_option("#person-role", label="accountant")
+        await page.press("#person-username", "Enter")
+        await page.wait_for_selector(".signed .secret")
+
+    ids: dict[str, str] = {}
+    for name in (first, second):
+        (user,) = root.run("user.list", filter=[{"field": "username", "op": "eq", "value": name}])
+        ids[name] = user["id"]
+    roles = {
+        name: len(root.run("user_role.list", filter=[{"field": "user", "op": "eq", "value": user}]))
+        for name, user in ids.items()
+    }
+    assert roles == {first: 0, second: 1}
+
+
+async def test_an_invitation_that_failed_continues_with_the_same_person_and_only_the_last_role(
+    browser: Browser, desk: Desk, mark: str
+) -> None:
+    root = desk.caller("root")
+    name = f"again-{mark}"
+
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", "/users?invite=1")
+        await page.route("**/api/user/invite", refuse)
+        await page.fill("#person-username", name)
+        await page.select_option("#person-role", label="accountant")
+        await page.press("#person-username", "Enter")
+        await page.wait_for_selector("form [role=alert]")
+        await page.unroute("**/api/user/invite")
+        await page.reload()
+        await page.select_option("#person-role", label="clerk")
+        await page.press("#person-username", "Enter")
+        await page.wait_for_selector(".signed .secret")
+
+    (user,) = root.run("user.list", filter=[{"field": "username", "op": "eq", "value": name}])
+    given = root.run("user_role.list", filter=[{"field": "user", "op": "eq", "value": user["id"]}])
+    titles = [root.run("role.get", id=each["role"])["title"] for each in given]
+    assert titles == ["clerk"]
