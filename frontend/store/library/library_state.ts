@@ -12,7 +12,6 @@ type Owned = Schemas["Owned"];
 type Collection = Schemas["Collection"];
 
 const PAGE = 100;
-const MAX_SEARCH = 200;
 
 /** The library, newest first; null until its first page is loaded. */
 export const library = signal<readonly Owned[] | null>(null);
@@ -66,12 +65,29 @@ export async function setHidden(product: Owned, hidden: boolean): Promise<void> 
   }
 }
 
-/** Load the present note of a product, which another tab or device may have changed.
+/** Load the present note of a product, which another tab or device may have changed. Empty without a note, undefined if the
+ *  product is no longer in the library.
  *  @throws Problem if the server cannot be reached or refuses it. */
-export async function loadNote({ id, title, note }: Owned): Promise<string | null> {
-  const found = await api.get("/api/v1/library", { query: { q: title.slice(0, MAX_SEARCH), limit: PAGE } });
-  const present = found.value.find((each) => each.id === id);
-  return present ? present.note : note;
+export async function loadNote({ id }: Owned): Promise<string | undefined> {
+  let cursor: string | undefined;
+  do {
+    // A search by title does not find a title without a letter or digit.
+    const page = await api.get("/api/v1/library", { query: { limit: PAGE, ...(cursor ? { cursor } : {}) } });
+    const found = page.value.find((each) => each.id === id);
+    if (found) {
+      return found.note ?? "";
+    }
+    cursor = nextCursor(page.headers);
+  } while (cursor);
+  return undefined;
+}
+
+/** Load the present note of a product, and show it in the library.
+ *  @throws Problem if the server cannot be reached or refuses it. */
+export async function reloadNote(product: Owned): Promise<string> {
+  const note = (await loadNote(product)) ?? "";
+  show(product.id, { note: note || null });
+  return note;
 }
 
 /** Write the note of a product; null removes it.

@@ -8,7 +8,7 @@ import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
 import type { Schemas } from "../api";
 import { useStoredInput } from "../stored_input";
-import { collections, collectionsOf, loadNote, putInCollections, saveNote, setHidden } from "./library_state";
+import { collections, collectionsOf, loadNote, putInCollections, reloadNote, saveNote, setHidden } from "./library_state";
 import { translator } from "../../shared/i18n";
 
 const tLibrary = translator("library");
@@ -63,22 +63,45 @@ export function NotesEditor({ product, onHidden }: Props) {
   );
 }
 
+interface Draft {
+  text: string;
+  /** The note that the text replaces. */
+  base: string;
+}
+
 /** The private note, saved when the field is left. If it was changed elsewhere meanwhile, the person chooses one of both. If it cannot be saved, the text stays in the tab, and the field says why.
  *  It is saved as soon as the server can be reached, or when the field is shown again. */
 function Note({ product }: { product: Owned }) {
   const noteBefore = product.note ?? "";
-  const { value, change, isRestored, forget } = useStoredInput(`note of ${product.id}`, { text: noteBefore, base: noteBefore });
+  const { value, change, isRestored, forget } = useStoredInput<Draft>(`note of ${product.id}`, { text: noteBefore, base: noteBefore });
   const [problem, setProblem] = useState<Problem | null>(null);
   /** The note that was saved elsewhere meanwhile. */
   const [theirs, setTheirs] = useState<string | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
-  const note = value.text.trim();
-  const isUnsaved = note !== noteBefore;
-  const save = async () => {
+  /** The present draft, also for a save that was started before it was typed. */
+  const draft = useRef(value);
+  draft.current = value;
+  const lastSave = useRef(Promise.resolve());
+  const isUnsaved = value.text.trim() !== noteBefore;
+  const edit = (next: Draft) => {
+    draft.current = next;
+    change(next);
+  };
+  const fail = (error: unknown) => {
+    const refused = Problem.from(error);
+    setProblem(refused);
+    if (!field.current) {
+      // The dialog is closed.
+      showToast(refused.message);
+    }
+  };
+  const saveDraft = async () => {
+    const { text, base } = draft.current;
+    const note = text.trim();
     try {
-      if (isUnsaved) {
-        const present = (await loadNote(product)) ?? "";
-        if (present !== value.base && present !== note) {
+      if (note !== base || note !== noteBefore) {
+        const present = await loadNote(product);
+        if (present !== undefined && present !== base && present !== note) {
           setTheirs(present);
           if (!field.current) {
             showToast(tLibrary("note.conflict"));
@@ -86,35 +109,44 @@ function Note({ product }: { product: Owned }) {
           return;
         }
         await saveNote(product, note || null);
+        // What was typed meanwhile replaces the note that is now saved.
+        edit({ text: draft.current.text, base: note });
       }
       setProblem(null);
-      forget();
-    } catch (error) {
-      const refused = Problem.from(error);
-      setProblem(refused);
-      if (!field.current) {
-        // The dialog is closed.
-        showToast(refused.message);
+      if (draft.current.text === text) {
+        forget();
       }
+    } catch (error) {
+      fail(error);
     }
   };
-  const keep = async (text: string) => {
+  /** Save the draft after a save that is under way. */
+  const save = () => {
+    lastSave.current = lastSave.current.then(saveDraft);
+  };
+  const keepMine = (replaced: string) => {
+    edit({ text: draft.current.text, base: replaced });
+    setTheirs(null);
+    field.current?.focus();
+    save();
+  };
+  const keepTheirs = async () => {
     try {
-      await saveNote(product, text || null);
-      change({ text, base: text });
+      const present = await reloadNote(product);
+      edit({ text: present, base: present });
       forget();
       setTheirs(null);
       setProblem(null);
       field.current?.focus();
     } catch (error) {
-      setProblem(Problem.from(error));
+      fail(error);
     }
   };
   useEffect(() => {
     // A note that was changed elsewhere meanwhile is not replaced unseen.
     const isFirst = isRestored && value.base === noteBefore;
     if ((isFirst || problem?.isOffline) && !isServerUnreachable.value) {
-      void save();
+      save();
     }
   }, [isServerUnreachable.value]);
   return (
@@ -131,8 +163,8 @@ function Note({ product }: { product: Owned }) {
             ref={field}
             maxLength={MAX_NOTE}
             value={value.text}
-            onInput={(event) => change({ text: event.currentTarget.value, base: noteBefore })}
-            onBlur={() => theirs === null && void save()}
+            onInput={(event) => edit({ text: event.currentTarget.value, base: baseOf(draft.current, noteBefore) })}
+            onBlur={() => theirs === null && save()}
           />
         )}
       </Field>
@@ -144,10 +176,10 @@ function Note({ product }: { product: Owned }) {
           </p>
           <blockquote class="longtext">{theirs || tLibrary("note.empty")}</blockquote>
           <div class="row">
-            <Button tight onClick={() => void keep(note)}>
+            <Button tight onClick={() => keepMine(theirs)}>
               {tLibrary("note.mine")}
             </Button>
-            <Button tight onClick={() => void keep(theirs)}>
+            <Button tight onClick={() => void keepTheirs()}>
               {tLibrary("note.theirs")}
             </Button>
           </div>
@@ -155,6 +187,11 @@ function Note({ product }: { product: Owned }) {
       )}
     </>
   );
+}
+
+/** The note that the next draft replaces. An unsaved draft keeps its own, which may no longer be the present note. */
+function baseOf({ text, base }: Draft, present: string): string {
+  return text.trim() === present ? present : base;
 }
 
 /** The field for the name of another collection. */

@@ -112,7 +112,7 @@ function Components({ product, version, file, count }: ComponentsProps) {
 /** Name what the build lacks. The store neither scans files nor records where they were built. */
 function Missing({ known: { signed, components } }: { known: BuildFacts }) {
   const missing = [
-    !signed && t("build.no.signature"),
+    signed === null && t("build.no.signature"),
     t("build.no.scan"),
     t("build.no.provenance"),
     components === null && t("build.no.parts"),

@@ -5,29 +5,32 @@ import type { Offer } from "./get_product";
 import { statementOf } from "./provenance";
 
 export interface BuildFacts {
-  /** The statement that names this version; null if the newest signed version of the channel is another one. */
-  signed: Schemas["ChannelState"] | null;
-  /** The number of listed components; null if the build lists none, "owners" if only owners may read the list. */
-  components: number | "owners" | null;
+  /** The statement that names this version; null if the newest signed version of the channel is another one, undefined if that
+   *  is not known. */
+  signed: Schemas["ChannelState"] | null | undefined;
+  /** The number of listed components; null if the build lists none, "owners" if only owners may read the list, undefined if that
+   *  is not known. */
+  components: number | "owners" | null | undefined;
   /** The size of the prepared update from the previous version, if there is one. */
   deltaSize: number | null;
 }
 
 const NOTHING: BuildFacts = { signed: null, components: null, deltaSize: null };
 
-/** The facts about the offered build; null until they are known. */
+/** The facts about the offered build; null until they are known. Those of another channel or version are never returned. */
 export function useBuildFacts(product: { id: string }, { release, channel, previous, isOwned, file, files }: Offer): BuildFacts | null {
   const version = release?.version ?? "";
   const first = file ?? files[0];
+  const build = `${product.id} ${channel} ${version}`;
   const found = useRequest(
-    (signal) =>
-      version
-        ? readBuild({ product, channel, version, file: first, previous: isOwned ? previous : undefined }, signal)
-        : Promise.resolve(NOTHING),
+    async (signal) => {
+      const wanted = { product, channel, version, file: first, previous: isOwned ? previous : undefined };
+      return { build, facts: version ? await readBuild(wanted, signal) : NOTHING };
+    },
     [product.id, channel, version, first?.id, isOwned],
     { keepsPrevious: true },
   );
-  return found.state === "loaded" ? found.value : null;
+  return found.state === "loaded" && found.value.build === build ? found.value.facts : null;
 }
 
 interface Wanted {
@@ -55,21 +58,33 @@ async function readBuild({ product, channel, version, file, previous }: Wanted, 
   const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
   const [signed, bill, offer] = results;
   return {
-    signed: signed?.status === 200 ? signedOf(signed.body as unknown as Schemas["ChannelState"], version) : null,
+    signed: signedOf(signed, version),
     components: componentsOf(bill),
     deltaSize: offer?.status === 200 ? deltaSizeOf(offer.body as unknown as Schemas["DeltaOffer"]) : null,
   };
 }
 
-function signedOf(state: Schemas["ChannelState"], version: string): BuildFacts["signed"] {
+interface Result {
+  status: number;
+  body?: unknown;
+}
+
+function signedOf(result: Result | undefined, version: string): BuildFacts["signed"] {
+  if (result?.status !== 200) {
+    return result?.status === 404 ? null : undefined;
+  }
+  const state = result.body as Schemas["ChannelState"];
   return statementOf(state.statement).version === version ? state : null;
 }
 
-function componentsOf(bill: { status: number; body?: unknown } | undefined): BuildFacts["components"] {
-  if (bill?.status === 401 || bill?.status === 403) {
+function componentsOf(result: Result | undefined): BuildFacts["components"] {
+  if (result?.status === 401 || result?.status === 403) {
     return "owners";
   }
-  const components = bill?.status === 200 ? (bill.body as { components?: unknown }).components : null;
+  if (result?.status !== 200) {
+    return result?.status === 404 ? null : undefined;
+  }
+  const { components } = result.body as { components?: unknown };
   return Array.isArray(components) ? components.length : null;
 }
 

@@ -47,8 +47,11 @@ export function Files({ product, offer: { release, files, isOwned }, known }: Pr
   );
 }
 
-/** Who signed the newest release, with a link to the facts about the build. */
+/** Who signed the newest release, with a link to the facts about the build; nothing if that is not known. */
 export function SignedBy({ product, known: { signed } }: { product: Schemas["ProductDetail"]; known: BuildFacts }) {
+  if (signed === undefined) {
+    return null;
+  }
   return signed ? (
     <a class="signed-by" href="#build">
       <Icon name="circle-check" size="s" />

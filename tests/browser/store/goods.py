@@ -22,9 +22,9 @@ def new(store: Running, *, access: str = "entitled") -> str:
     return slug
 
 
-def drafted(store: Running, slug: str, content: bytes, version: str = "1.0.0") -> str:
+def drafted(store: Running, slug: str, content: bytes, version: str = "1.0.0", *, channel: str = "stable") -> str:
     """Create a draft release of the product with one file for Linux, and return the artifact's id."""
-    call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": "stable"})
+    call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": channel})
     about = {"filename": "lighthouse.zip", "size": len(content), "platform": "linux"}
     announced = call(store, "POST", f"/products/{slug}/releases/{version}/artifacts", about)
     assert httpx.put(announced["upload_url"], content=content, timeout=60).status_code == 201
@@ -44,9 +44,11 @@ def free_product(store: Running) -> str:
     return slug
 
 
-def published_with_a_file(store: Running, slug: str, version: str, content: bytes | None = None) -> None:
+def published_with_a_file(
+    store: Running, slug: str, version: str, content: bytes | None = None, *, channel: str = "stable"
+) -> None:
     """Publish another release of the product, with a file for Linux."""
-    processed(store, drafted(store, slug, archived() if content is None else content, version))
+    processed(store, drafted(store, slug, archived() if content is None else content, version, channel=channel))
     call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
 
 

@@ -5,7 +5,7 @@ import json
 import secrets
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.browser.rules import evaluated
 from tests.browser.store.goods import free_product, owned_with_a_file, published, published_with_a_file
@@ -220,10 +220,76 @@ async def test_a_note_that_was_changed_elsewhere_is_not_replaced_unseen(
         await note.fill("Not needed")
         await note.press("Tab")
         await expect(choice).to_contain_text("Written on the phone again")
-        async with page.expect_response(lambda each: each.request.method == "PATCH"):
-            await page.click("button:text-is('Keep the other note')")
-        await expect(note).to_have_value("Written on the phone again")
-        assert await saved() == "Written on the phone again"
+        await elsewhere("Written on the phone last")
+        await page.click("button:text-is('Keep the other note')")
+        await expect(note).to_have_value("Written on the phone last")
+        await expect(note).to_be_focused()
+        await expect(choice).to_have_count(0)
+        assert await saved() == "Written on the phone last"
+
+
+async def test_a_draft_that_outlives_a_reload_does_not_replace_a_note_that_was_changed_elsewhere(
+    browser: Browser, demo_store: Running
+) -> None:
+    email = await asyncio.to_thread(new_person, demo_store)
+    await asyncio.to_thread(owned_with_a_file, demo_store, email)
+    product = (await asyncio.to_thread(call, demo_store, "GET", "/library", email=email))[0]["id"]
+
+    async def elsewhere(note: str) -> None:
+        await asyncio.to_thread(call, demo_store, "PATCH", f"/library/{product}", {"note": note}, email=email)
+
+    async def saved() -> str:
+        return str((await asyncio.to_thread(call, demo_store, "GET", "/library", email=email))[0]["note"])
+
+    async with watched(browser, demo_store.url) as page:
+        await elsewhere("Written before")
+        await sign_in(page, email, "/library")
+        await page.click(".card .get-more")
+        note = page.locator("dialog textarea")
+        await note.fill("Written here")
+        await elsewhere("Written on the phone")
+        await page.reload()
+        await page.click(".card .get-more")
+        await expect(note).to_have_value("Written here")
+        await note.press("End")
+        await note.press("!")
+        await note.press("Tab")
+
+        await expect(page.locator("dialog [role=alert]")).to_contain_text("Written on the phone")
+        assert await saved() == "Written on the phone"
+
+
+async def test_what_is_typed_while_a_note_is_saved_does_not_conflict_with_it(
+    browser: Browser, demo_store: Running
+) -> None:
+    email = await asyncio.to_thread(new_person, demo_store)
+    await asyncio.to_thread(owned_with_a_file, demo_store, email)
+    asked, released = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        asked.set()
+        await asyncio.wait_for(released.wait(), 60)
+        await route.continue_()
+
+    async def is_saved() -> None:
+        assert (await asyncio.to_thread(call, demo_store, "GET", "/library", email=email))[0]["note"] == "One two"
+
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, email, "/library")
+        await page.click(".card .get-more")
+        await page.route("**/api/v1/library/*", late)
+        note = page.locator("dialog textarea")
+        await note.fill("One")
+        await note.press("Tab")
+        await asyncio.wait_for(asked.wait(), 60)
+        await note.fill("One two")
+        async with page.expect_response("**/api/v1/library/*"):
+            released.set()
+        await expect(page.locator(".card")).to_contain_text("One")
+        await note.press("Tab")
+
+        await eventually(is_saved)
+        await expect(page.locator("dialog [role=alert]")).to_have_count(0)
 
 
 def updatable(store: Running, email: str) -> list[str]:

@@ -6,7 +6,7 @@ from functools import partial
 
 import httpx
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser.rules import evaluated
 from tests.browser.store.goods import built, published_with_a_file, updated
@@ -169,7 +169,39 @@ async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_
         await page.goto("/products/awl")
         await page.wait_for_selector(".build >> text=No signature, malware scan, provenance or component list")
         await expect(page.locator(".build >> text=Signed by")).to_have_count(0)
-        await expect(page.locator(".signed-by")).to_have_text(["Not signed by the publisher"] * 2)
+        await expect(page.locator(".signed-by")).to_have_text("Not signed by the publisher")
+
+
+async def test_nothing_is_said_of_the_signature_in_a_channel_until_it_is_known(
+    browser: Browser, demo_store: Running
+) -> None:
+    slug = await asyncio.to_thread(built, demo_store)
+    publish = partial(published_with_a_file, demo_store, slug, "2.0.0-beta.1", channel="beta")
+    await asyncio.to_thread(publish)
+    released = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        if "channels/beta" not in (route.request.post_data or ""):
+            await route.continue_()
+            return
+        await asyncio.wait_for(released.wait(), 60)
+        response = await route.fetch()
+        results = [{**each, "status": 503, "body": {}} for each in (await response.json())["results"]]
+        await route.fulfill(response=response, json={"results": results})
+
+    async with watched(browser, demo_store.url) as page:
+        await page.route("**/api/v1/batch", late)
+        await page.goto(f"/products/{slug}")
+        await expect(page.locator(".files .signed-by")).to_have_text("Signed by Northwind Games")
+        await page.click(".segments button:text('Beta')")
+        await expect(page.locator("#files-title")).to_contain_text("2.0.0-beta.1")
+        await expect(page.locator(".signed-by, .build >> text=Signed by")).to_have_count(0)
+        released.set()
+        missing = page.locator(".build .missing b")
+        await expect(missing).to_have_text("No malware scan or provenance")
+        await expect(page.locator(".signed-by")).to_have_count(0)
+        await page.click(".segments button:text('Stable')")
+        await expect(page.locator(".files .signed-by")).to_have_text("Signed by Northwind Games")
 
 
 async def test_a_build_says_its_version_checksum_components_and_the_size_of_an_update(
