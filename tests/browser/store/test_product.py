@@ -186,7 +186,7 @@ async def test_nothing_is_said_of_the_signature_in_a_channel_until_it_is_known(
             return
         await asyncio.wait_for(released.wait(), 60)
         response = await route.fetch()
-        results = [{**each, "status": 503, "body": {}} for each in (await response.json())["results"]]
+        results = [{**each, "status": 503, "body": None} for each in (await response.json())["results"]]
         await route.fulfill(response=response, json={"results": results})
 
     async with watched(browser, demo_store.url) as page:
