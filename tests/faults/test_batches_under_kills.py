@@ -43,7 +43,8 @@ class SentBatch:
 
 
 async def send(lives: RestartableService, token: str, batch: SentBatch) -> None:
-    """Send the batch once, as soon as the server accepts connections; a broken connection leaves it unanswered."""
+    """Send the batch once, as soon as the server accepts connections. A broken connection leaves it unanswered, and so
+    does a machine that is too busy to finish the batch in its time (503)."""
     headers = {"Idempotency-Key": batch.key}
     while True:
         try:
@@ -55,7 +56,8 @@ async def send(lives: RestartableService, token: str, batch: SentBatch) -> None:
             return
         # 409: according to the database the first try of the key still runs.
         if answer.status == 200:
-            batch.statuses = [each["status"] for each in json.loads(answer.body)["results"]]
+            statuses = [each["status"] for each in json.loads(answer.body)["results"]]
+            batch.statuses = None if 503 in statuses else statuses
         return
 
 
