@@ -230,3 +230,15 @@ async def test_a_token_for_all_models_is_replaced_with_its_remaining_lifetime(
     assert new["id"] != old["id"]
     assert datetime.fromisoformat(new["expires_at"]) - datetime.fromisoformat(new["issued_at"]) == timedelta(days=5)
     assert new["unmask"] == "lead.contact_email"
+
+
+async def test_on_a_phone_the_bar_of_pages_does_not_cover_the_button_that_makes_a_token(
+    browser: Browser, desk: Desk, alice: Caller, mark: str
+) -> None:
+    alice.agent(f"phone-{mark}", "lead.list")
+    (token,) = tokens_of(alice, f"phone-{mark}")
+    async with desk.page(browser, width=390) as page:
+        await desk.sign_in(page, "alice", f"/agents?new=1&like={token['id']}")
+        await page.wait_for_selector(f"h2:text-is('Change permissions of “phone-{mark}”')")
+        await page.click("button:text-is('Create token')")
+        await page.wait_for_selector(".secret")
