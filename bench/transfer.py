@@ -1,6 +1,7 @@
-"""Compares upload and download of a 1 GiB file over HTTP with `cp` and `sha256sum` of the same file on the same volume.
+"""Measures the upload and the download of a 1 GiB file over HTTP.
 
-An upload is durable (fsync) before the response, so it is also compared with `cp`, `sync` of the copy, and `sha256sum`.
+Compares the upload with `cp` and `sha256sum` of the same file on the same volume. The store makes an upload durable
+(fsync) before it responds, so the upload is also compared with `cp`, `sync` of the copy, and `sha256sum`.
 """
 
 import hashlib
@@ -73,7 +74,7 @@ class Publisher:
             return decoded
 
     def upload(self, file: Path, name: str) -> tuple[str, float]:
-        """Upload the file. Return the id of the artifact, and the seconds from the first byte to the response."""
+        """Upload the file. Return the artifact's id, and the seconds from connecting to the end of the response."""
         body = json.dumps({"filename": name, "size": file.stat().st_size}).encode()
         announced = self.post("/api/v1/products/large-build/releases/1.0/artifacts", body)
         path = "/" + str(announced["upload_url"]).split("/", 3)[3]
@@ -89,7 +90,7 @@ class Publisher:
         return str(announced["artifact_id"]), time.monotonic() - began_s
 
     def download(self, artifact: str, *, hashed: bool = False) -> tuple[str, float]:
-        """Download the artifact. Return its SHA-256, which is valid only with `hashed`, and the seconds."""
+        """Download the artifact. Return its SHA-256, which is correct only with `hashed`, and the elapsed seconds."""
         digest, buffer = hashlib.sha256(), bytearray(1 << 20)
         began_s = time.monotonic()
         with socket.create_connection(("127.0.0.1", self._port)) as connection:
@@ -106,7 +107,7 @@ class Publisher:
 
 
 def time_copy(file: Path, *, synced: bool) -> float:
-    """Run cp and sha256sum, with sync of the copy between them if `synced`. Return the seconds."""
+    """Run `cp`, then `sync` of the copy if `synced`, then `sha256sum`. Return the elapsed seconds."""
     copy = file.with_name("copy")
     commands: list[list[str | Path]] = [["cp", file, copy], ["sha256sum", copy]]
     if synced:
@@ -120,13 +121,13 @@ def time_copy(file: Path, *, synced: bool) -> float:
 
 
 def highest_rss_mib(pid: int) -> float:
-    """Return the highest resident memory of the process so far."""
+    """Return the highest resident memory of the process since the last reset."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
 def measure(bench: Bench) -> None:
-    """Measure copy, copy with sync, upload and download in rounds."""
+    """In each round, time a copy, a copy with sync, an upload and a download. Report the medians."""
     size = QUICK_BYTES if bench.options.is_quick else BYTES
     file = bench.folder / "build.bin"
     with file.open("wb") as opened:
@@ -142,7 +143,7 @@ def measure(bench: Bench) -> None:
         before_mib = rss_mib(pid)
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # reset the highest resident memory
         for number in range(bench.options.rounds):
-            os.sync()  # write pending data, so that the next measurement does not include it
+            os.sync()  # write pending data now, so that the next measurement does not include it
             took_s["cp"].append(time_copy(file, synced=False))
             took_s["cp, sync"].append(time_copy(file, synced=True))
             os.sync()

@@ -1,6 +1,7 @@
-"""The peer Django: a lead in Django REST framework as its own tutorial has it, for everybody; run in its own venv.
+"""Benchmark contender: an API for leads in Django REST framework, written like its tutorial, without authentication.
 
-`python -m contenders.django_peer` creates the tables; a WSGI server serves `application`.
+It runs in a virtual environment of its own. `python -m contenders.django_peer` creates the tables and one person. A
+WSGI server serves `application`.
 """
 
 import os
@@ -52,7 +53,7 @@ settings.configure(
 )
 django.setup()
 
-# Models and what is made of them can only be declared once Django is set up.
+# Django must be set up before models, and the classes that use them, can be declared.
 from django.core.wsgi import get_wsgi_application  # noqa: E402
 from django.db import connection, models  # noqa: E402
 from django.urls import include, path  # noqa: E402
@@ -60,18 +61,18 @@ from rest_framework import filters, routers, serializers, viewsets  # noqa: E402
 
 
 class Person(models.Model):
-    """Who owns leads."""
+    """A person who owns leads."""
 
     name = models.CharField(max_length=200)
 
     class Meta:
-        """Where it is stored."""
+        """The app that the model belongs to."""
 
         app_label = "contenders"
 
 
 class Lead(models.Model):
-    """A possible sale, with the indexes that the product's own has."""
+    """A possible sale, with the same indexes as Countersign's lead."""
 
     title = models.CharField(max_length=200, db_index=True)
     stage = models.CharField(max_length=20, db_index=True)
@@ -87,17 +88,17 @@ class Lead(models.Model):
     notes = models.TextField(null=True)
 
     class Meta:
-        """Where it is stored, by the names that its rows come with."""
+        """The app that the model belongs to, and the table that the benchmark fills with rows."""
 
         app_label = "contenders"
         db_table = "lead"
 
 
 class LeadSerializer(serializers.ModelSerializer):
-    """The fields that ours shows."""
+    """Shows the same fields as Countersign's response."""
 
     class Meta:
-        """Of which model."""
+        """The model and its shown fields."""
 
         model = Lead
         fields = (
@@ -113,7 +114,7 @@ class LeadSerializer(serializers.ModelSerializer):
 
 
 class LeadViewSet(viewsets.ModelViewSet):
-    """Leads: get, list by stage and in an order, and the writes that come with it."""
+    """Reads, creates, updates and deletes leads. A list can be filtered by stage and ordered."""
 
     queryset = Lead.objects.all()
     serializer_class = LeadSerializer
@@ -121,7 +122,7 @@ class LeadViewSet(viewsets.ModelViewSet):
     ordering_fields = ("expected_revenue_minor", "id")
 
     def get_queryset(self):
-        """All leads, or those of the stage that is asked for."""
+        """Return all leads, or only those of the requested stage."""
         stage = self.request.query_params.get("stage")
         return super().get_queryset().filter(stage=stage) if stage else super().get_queryset()
 

@@ -79,7 +79,7 @@ class ScriptedServer:
     url: str = ""
 
     def say(self, status: int, value: object, **headers: str) -> None:
-        """Add an answer for the next request that has none yet."""
+        """Append an answer, whose body is the value as JSON, to the script."""
         self.answers.append((status, headers, json.dumps(value).encode()))
 
 

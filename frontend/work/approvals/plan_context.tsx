@@ -1,4 +1,4 @@
-// Beside a proposal: why it has its risk, what else is known of the record, how the agent did before, and who may approve.
+// The side panel of a proposal: reasons for its risk, context of the record, the agent's track record, approvals.
 import { useRequest } from "../../shared/request";
 import { Chip } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
@@ -85,13 +85,13 @@ export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; no
   );
 }
 
-/** Whether a reason says that something is lost or leaves the service. */
+/** Whether the reason gets a warning icon. */
 function isSevere(reason: string): boolean {
   return ["deletes", "bulk", "personal_data", "access_rights", "money_out"].includes(reason);
 }
 
-/** What is not said of the record beside it: the fields that the proposal does not name, who changed it last, and how
- *  many other records refer to it. */
+/** What the proposal itself does not show of the record: other fields, the last change, and how many records refer to
+ *  it. */
 function RecordContext({ meta, plan, model: name, id }: { meta: Meta; plan: Plan; model: string; id: string }) {
   const model = modelOf(meta, name);
   const key = [name, id, plan.id, isStale(plan)];
@@ -134,7 +134,7 @@ function RecordContext({ meta, plan, model: name, id }: { meta: Meta; plan: Plan
   );
 }
 
-/** Whether the field says which record it is: its state, or another business record that it belongs to. */
+/** Whether the field gives context: it is the state, or a reference to a record other than a user. */
 function isIdentifying(model: Model, name: string): boolean {
   const field = fieldOf(model, name);
   return name === model.state_field || (field?.kind === "ref" && field.ref !== "user");

@@ -1,14 +1,15 @@
-// The tiles of a dashboard: as a dashboard keeps them, their widths, and those of the dashboards that are there for everyone.
+// Dashboard tiles: their stored form, their widths, and the default tiles of the standard dashboards.
 import { type Field, inLanguage, type Measure, type Meta, type Model } from "../api";
 import { may, modelOf, workflowField } from "../models";
 import type { Condition } from "../values/operators";
 import { measuresOf } from "./series";
 
-/** "bar" counts the records of now by a field, "bars" those of each step, and "pivot" lets the viewer choose the field. */
+/** "bar" counts the present records by a field. "bars" counts the records of each time step by a field. "pivot" counts
+ *  the present records by a field that the viewer chooses. */
 export const KINDS = ["kpi", "line", "bars", "bar", "pivot", "list", "text"] as const;
 export type TileKind = (typeof KINDS)[number] | "area";
 
-/** What the service keeps of a tile. What is left out has its default. */
+/** A tile as the service stores it. An absent member has its default value. */
 export interface StoredTile {
   kind: TileKind;
   x?: number;
@@ -30,12 +31,12 @@ export interface StoredTile {
 }
 
 export interface Tile extends StoredTile {
-  /** It is the same one wherever it is moved to. */
+  /** Stays the same when the tile is moved. */
   key: string;
 }
 
 const COLUMNS = 12;
-/** How many of the twelve columns a tile may have. */
+/** The allowed widths of a tile, in columns. */
 export const WIDTHS = [3, 4, 6, 8, 12] as const;
 export const DEFAULT_WIDTHS: Record<TileKind, number> = { kpi: 3, line: 8, area: 8, bars: 4, bar: 4, pivot: 6, list: 4, text: 4 };
 export const MOST_TILES = 24;
@@ -47,19 +48,19 @@ export function newTile(tile: StoredTile): Tile {
   return { w: DEFAULT_WIDTHS[tile.kind], ...tile, key: `tile-${tileCount}` };
 }
 
-/** The width of a tile: the one of those there are that is next to what it says. */
+/** The allowed width that is nearest to the tile's stored width. */
 export function widthOf({ kind, w = DEFAULT_WIDTHS[kind] }: StoredTile): number {
   return WIDTHS.reduce((best, each) => (Math.abs(each - w) < Math.abs(best - w) ? each : best), COLUMNS);
 }
 
-/** The tiles in the order of their places, as they were saved. */
+/** Parse stored tiles, and sort them by row and column. */
 export function parseTiles(text: string | null): Tile[] {
   const stored = JSON.parse(text || "[]") as StoredTile[];
   const place = ({ x = 0, y = 0 }: StoredTile) => y * COLUMNS + x;
   return stored.toSorted((one, other) => place(one) - place(other)).map(newTile);
 }
 
-/** The tiles as they are saved, each with the place that it has when they are set one after the other. */
+/** Serialize the tiles. Each tile gets the next position, from left to right and row by row. */
 export function tilesText(tiles: readonly Tile[]): string {
   let [x, y] = [0, 0];
   const placed = tiles.map(({ key: _, ...tile }): StoredTile => {
@@ -81,13 +82,13 @@ export function movedTile(tiles: readonly Tile[], from: number, to: number): Til
   return tile ? [...others.slice(0, place), tile, ...others.slice(place)] : [...tiles];
 }
 
-/** The next width in this direction, or the one that it has. */
+/** The allowed width that is `steps` sizes larger (or smaller, if negative), or else the largest (smallest) one. */
 export function nextWidth(tile: StoredTile, steps: number): number {
   const at = WIDTHS.findIndex((each) => each === widthOf(tile));
   return WIDTHS[Math.max(0, Math.min(WIDTHS.length - 1, at + steps))] ?? COLUMNS;
 }
 
-/** The measure of a tile, where this person can be shown it. */
+/** The tile's measure, or undefined if it does not exist or the viewer has no access to it. */
 export function measureOf(meta: Meta, tile: StoredTile): Measure | undefined {
   const model = modelOf(meta, tile.model ?? "");
   const { fn = "count", field = null, date } = tile;
@@ -100,7 +101,7 @@ function hasFilterOf(tile: StoredTile, measure: Measure): boolean {
   return JSON.stringify(tile.filter ?? []) === JSON.stringify(measure.filter ?? []);
 }
 
-/** The conditions of a tile that its measure does not have anyway. */
+/** The tile's filter. It is empty if it equals the measure's filter, which applies anyway. */
 export function ownFilterOf(tile: StoredTile, measure: Measure | undefined): Condition[] {
   return measure && hasFilterOf(tile, measure) ? [] : (tile.filter ?? []);
 }
@@ -109,14 +110,14 @@ export function measureTile(kind: TileKind, model: Model, { fn, field, date, fil
   return { kind, model: model.name, fn, field, date, ...(filter?.length ? { filter } : {}) };
 }
 
-/** The fields that records are counted by, the one that the workflow moves first. */
+/** The fields to count records by. The workflow's state field comes first, or else the first select field. */
 export function countedFields(model: Model): Field[] {
   const fields = model.fields.filter((each) => !each.masked && ["select", "bool", "ref", "date"].includes(each.kind));
   const first = workflowField(model) ?? fields.find((each) => each.kind === "select");
   return first ? [first, ...fields.filter((each) => each !== first)] : fields;
 }
 
-/** The fields with few values by which records are told apart over time. */
+/** The select fields, except the workflow's state field, by which a time series can be broken down. */
 export function partFields(model: Model): Field[] {
   const state = workflowField(model);
   return may(model, "series") ? model.fields.filter((each) => each.kind === "select" && !each.masked && each !== state) : [];
@@ -125,8 +126,12 @@ export function partFields(model: Model): Field[] {
 const MOST_FIGURES = 4;
 const MOST_PARTS = 2;
 
-/** The tiles for a group of models: figures first, those of the model with the most measures before the others, each in the
- *  order in which the model declares them; then a series, states, parts, records and counts. */
+/** The default tiles for a group of models, in this order:
+ *  1. Up to four measures as figures. Models with more measures come first.
+ *  2. The first of these measures over time.
+ *  3. The records of that measure's model by state.
+ *  4. Breakdowns over time, and a list of that model's records.
+ *  5. A pivot for each model. If no model has a measure, there are only pivots. */
 export function defaultTiles(models: readonly Model[]): Tile[] {
   const allMeasures = models
     .toSorted((one, other) => measuresOf(other).length - measuresOf(one).length)
@@ -147,13 +152,14 @@ export function defaultTiles(models: readonly Model[]): Tile[] {
   return [...figures, line, ...states, ...wide, ...counts].map(newTile);
 }
 
-/** The field that a pivot counts by first. For the model whose states have a tile, it is who is in charge instead. */
+/** The field that a pivot counts by at first. For the model of the first figure, it is the first user field,
+ *  because a state tile usually shows the states of that model. */
 function pivotStart(model: Model, stateModel: Model | undefined): Pick<StoredTile, "by"> {
   const person = countedFields(model).find((each) => each.ref === "user");
   return model === stateModel && person ? { by: person.name } : {};
 }
 
-/** The counts over time by the fields that tell records apart, those of the first model first. */
+/** One tile for each field that breaks down a count over time, up to a maximum. The fields of `first` come first. */
 function partTiles(first: Model, measured: readonly { model: Model; measure: Measure }[]): StoredTile[] {
   const counted = measured.filter(({ measure }) => measure.fn === "count").toSorted((one, other) => Number(other.model === first) - Number(one.model === first));
   const models = new Map(counted.map((each) => [each.model.name, each]));
@@ -167,7 +173,7 @@ function listTiles(model: Model): StoredTile[] {
   return may(model, "list") && hasOrder ? [{ kind: "list", model: model.name }] : [];
 }
 
-/** What a measure is called. */
+/** The measure's label in the viewer's language. */
 export function measureName(measure: Measure): string {
   return inLanguage(measure.label, measure.fn);
 }

@@ -7,7 +7,7 @@ import { may } from "../models";
 export const PAGE_SIZE = 100;
 const MAX_PAGES = 60;
 const LONG_LIST_ROWS = 10_000;
-/** Above this number of rows, sums would slow down the service for people who jump in the list. */
+/** Lists longer than this get no sums, because computing them would delay the requests for pages. */
 const MAX_SUMMED_ROWS = 100_000;
 const MAX_SUMS = 10;
 
@@ -29,7 +29,7 @@ export class Rows {
     private readonly input: object,
   ) {}
 
-  /** The number of known rows, plus a page if there may be more. */
+  /** The total if it is known. Until then, the end of the last loaded page plus one page. */
   get extent(): number {
     const loadedExtent = Math.max(0, ...[...this.pages.keys()].map((page) => (page + 1) * PAGE_SIZE));
     return this.total.value ?? this.end ?? loadedExtent + PAGE_SIZE;
@@ -146,7 +146,7 @@ export class Rows {
     }
   }
 
-  /** Reload the visible rows. */
+  /** Forget all rows. The next `loadVisible()` requests the visible ones again. */
   reload(): void {
     this.problem.value = null;
     this.pages.clear();

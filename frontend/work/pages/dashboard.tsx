@@ -33,7 +33,7 @@ function boardsOf(meta: Meta): Board[] {
     .toSorted((a, b) => weightOf(b) - weightOf(a));
 }
 
-/** The rank of a dashboard: the one with the most tiles comes first. */
+/** The largest number of measures that one of its models has. Dashboards with a higher weight come first. */
 function weightOf({ models }: Board): number {
   return Math.max(...models.map((each) => measuresOf(each).length));
 }
@@ -96,7 +96,7 @@ interface EditButtonProps {
   onMade: () => void;
 }
 
-/** Edit one's own dashboard; of another one, a copy that is one's own. */
+/** Edits a dashboard of your own. For any other dashboard, creates your own copy and edits the copy. */
 function EditButton({ meta, own, name, tiles, onMade }: EditButtonProps) {
   const [isBusy, setBusy] = useState(false);
   const model = dashboardModel(meta);

@@ -17,7 +17,8 @@ export function optionLabel(field: Field, value: string): string {
   return escapeInvisible(inLanguage(declared, words.charAt(0).toUpperCase() + words.slice(1)));
 }
 
-/** The colour of a state: as declared, or else by its position. Undefined means grey. */
+/** The colour of a state: as declared, else by its name (bad, inactive or due), else by its position. Undefined means
+ *  grey. */
 export function optionTone(field: Field, value: string): Tone | undefined {
   const declared = field.choices?.find((each) => each.value === value);
   if (declared) {
@@ -38,7 +39,7 @@ export function optionTone(field: Field, value: string): Tone | undefined {
   return at === going.length - 1 && going.length > 1 ? "good" : TONES[Math.min(at, TONES.length - 1)];
 }
 
-/** Whether the options are states with colours: if actions change the field, or its choices declare a colour. */
+/** True for workflow state fields, and for fields with a choice in a colour other than grey. */
 export function isStateField(meta: Meta, field: Field): boolean {
   return Boolean(field.choices?.some((each) => each.tone !== "grey")) || stateFields(meta).has(field);
 }

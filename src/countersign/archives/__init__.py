@@ -1,1 +1,1 @@
-"""Reads and extracts untrusted archives by strict rules, and reports the entry and the rule that it breaks."""
+"""Reads and extracts untrusted archives by strict rules. A refusal names the entry and the rule that it breaks."""

@@ -31,7 +31,7 @@ def referrers(registry: Registry) -> list[tuple[Declared, Referrer]]:
 
 
 async def make(office: Office, model: Declared, /, **values: object) -> str:
-    """Create a record like the effect of an action does, including readonly fields, and return its id."""
+    """Create a record and return its id. An action's effect creates it, because an effect may set readonly fields."""
     engine = office.service.engine
     values = {**GIVEN.get(model.name, {}), **values}
     for field in model.fields.values():
@@ -78,6 +78,6 @@ async def _put(office: Office, invoice: str, state: str) -> None:
 
 
 async def stored_value(office: Office, model: Declared, record_id: str, field: str = "id") -> list[object]:
-    """Return the stored value of a field, or None if the record does not exist."""
+    """Return a list with the stored value of a field. The list is empty if the record does not exist."""
     text = f'SELECT "{field}" FROM "{model.name}" WHERE id = $1'
     return [row[0] for row in await office.service.records.database.fetch(text, record_id)]

@@ -33,8 +33,7 @@ def folded(text: str) -> str:
 
 
 def rank(field: Field | None, value: Any) -> Any:
-    """Return the value by which a value is ordered and compared: the position of an option, text by code point, and
-    false before true."""
+    """Return the key by which a value is ordered and compared: the position of an option, or any other value itself."""
     return field.options.index(cast(str, value)) if isinstance(field, Select) else value
 
 

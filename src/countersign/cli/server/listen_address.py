@@ -49,7 +49,7 @@ def _address(host: str, kind: Literal["is_loopback", "is_unspecified"]) -> bool:
 
 
 def local_url(host: str, port: int) -> str:
-    """Return the URL at which this machine reaches the operator's port."""
+    """Return a URL for reaching this host and port from the same machine."""
     try:
         address = ip_address(host or "::")
     except ValueError:

@@ -41,8 +41,11 @@ class Engine:
 
     `render` and `checks` come from higher layers: `render` shows structures to a viewer, and `checks` maps a model to
     the additional check of its records. `commands` maps a model to the names of its commands. `calls` is the log of
-    calls. The other members are caches: `readers` of views, `frequent_filters` that match many records with the number
-    of remaining uses (see `sqlite_index_hints`), and known `positions` in long lists (see `seek_pagination`).
+    calls.
+
+    The last three members are caches. `readers` holds the readers of views. `frequent_filters` maps a filter that
+    matches many records to the number of remaining uses of this result (see `sqlite_index_hints`). `positions` holds
+    known positions in long lists (see `seek_pagination`).
     """
 
     records: Records
@@ -72,7 +75,11 @@ class Engine:
         return self.records.database.dialect
 
     def reading(self, caller: Caller, view: ModelView) -> RecordReader:
-        """Return the reader of the caller's view of a model. It is cached as long as the view exists."""
+        """Return the reader of the caller's view of a model.
+
+        The cache keeps each reader until the cache is full. It also keeps the view alive, so that no other view gets
+        the same id.
+        """
         key = (id(view), caller.domain.id if caller.domain is not None else "")
         found = self.readers.get(key)
         if found is not None and found[0] is view:
@@ -104,11 +111,11 @@ class Actor:
 class Run:
     """A command that a caller runs. `reader` reads inside the command's transaction, if there is one.
 
-    `created` maps the placeholder id of each record that an earlier step of the same plan creates to its model.
-    `writer_domain` is the token domain (the scope in which placeholder tokens are valid) of the author of the values,
-    if the author is not the caller. For an approved plan, the author is the agent. `earlier` are the previous steps of
-    the same plan. `stopping` is set when the server stops, so that a waiting command ends. `mentioned_models` collects
-    the models whose fields occur in structures of the response.
+    `created` maps placeholder ids to models, for the records that earlier steps of the same plan create. A token domain
+    is the scope in which placeholder tokens are valid. `writer_domain` is the agent's token domain when a person's
+    approval runs the agent's plan; otherwise it is None. `earlier` contains the earlier steps of the same plan.
+    `stopping` is set when the server stops, so that a waiting command ends. `mentioned_models` collects the models
+    whose fields occur in structures of the response.
     """
 
     engine: Engine
@@ -144,8 +151,8 @@ class Run:
         return self.caller.view.models[model]
 
     def is_touched(self, record_id: str | None) -> bool:
-        """Return whether an earlier step of the same plan changes the record or refers to it. The values of the record
-        before this step are then not known yet."""
+        """Return whether an earlier step of the same plan changes the record or refers to it. If so, the record's
+        values before this step are known only once the earlier steps have run."""
         if record_id is None:
             return False
         return any(

@@ -1,2 +1,2 @@
-"""Placeholder tokens: their computation, their replacement, and the vault that stores the value ids from which they are
-computed."""
+"""Computes placeholder tokens from value ids, finds and replaces tokens in texts, and stores the value ids in a
+vault."""

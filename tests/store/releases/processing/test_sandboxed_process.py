@@ -1,4 +1,4 @@
-"""Processes that handle bytes of strangers: how they start, and failures of the start."""
+"""Tests how sandboxed processes for untrusted input start, and what happens if a start fails."""
 
 import asyncio
 import errno
