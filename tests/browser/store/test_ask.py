@@ -223,7 +223,7 @@ async def test_a_breakdown_keeps_what_it_counts_by(browser: Browser, demo_store:
     async with watched(browser, demo_store.url) as page:
         await page.goto(address("kind=tool; answer=breakdown; by=platform"))
         await expect(page.locator(".answer")).to_contain_text("Linux: ")
-        await page.click("[aria-label='Remove filter: Count by: Platform']")
+        await page.click("[aria-label='Remove filter: Group by: Platform']")
 
         await expect(page.locator(".token")).to_have_text(["Category: Tool ×"])
         await asks(page, q="kind=tool")

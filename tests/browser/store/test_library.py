@@ -292,6 +292,32 @@ async def test_what_is_typed_while_a_note_is_saved_does_not_conflict_with_it(
         await expect(page.locator("dialog [role=alert]")).to_have_count(0)
 
 
+WITH_A_STAR = """const sent = fetch;
+window.fetch = async (address, init) => {
+  const answer = await sent(address, init);
+  return answer.ok && String(address).includes("/api/v1/library?")
+    ? new Response((await answer.text()).replace(/"title":"[^"]*"/g, '"title":"★"'), { headers: answer.headers })
+    : answer;
+};"""
+"""Names each product of the library "★"."""
+
+
+async def test_a_note_of_a_product_whose_title_has_no_letter_is_saved(browser: Browser, demo_store: Running) -> None:
+    email = await asyncio.to_thread(new_person, demo_store)
+    await asyncio.to_thread(owned_with_a_file, demo_store, email)
+
+    async with watched(browser, demo_store.url) as page:
+        await page.add_init_script(WITH_A_STAR)
+        await sign_in(page, email, "/library")
+        await expect(page.locator(".card h3")).to_have_text("★")
+        await page.click(".card .get-more")
+        await page.fill("dialog textarea", "Written here")
+        async with page.expect_response(lambda each: each.request.method == "PATCH"):
+            await page.press("dialog textarea", "Tab")
+
+    assert (await asyncio.to_thread(call, demo_store, "GET", "/library", email=email))[0]["note"] == "Written here"
+
+
 def updatable(store: Running, email: str) -> list[str]:
     """Create two products of the person, both with a newer release than the downloaded one, and return their slugs."""
     slugs = [owned_with_a_file(store, email) for _ in range(2)]

@@ -113,7 +113,7 @@ class Run:
 
     `created` maps placeholder ids to models, for the records that earlier steps of the same plan create. A token domain
     is the scope in which placeholder tokens are valid. `writer_domain` is the agent's token domain when a person's
-    approval runs the agent's plan; otherwise it is None. `earlier` contains the earlier steps of the same plan.
+    approval runs the agent's plan, and None for other commands. `earlier` contains the earlier steps of the same plan.
     `stopping` is set when the server stops, so that a waiting command ends. `mentioned_models` collects the models
     whose fields occur in structures of the response.
     """
