@@ -300,10 +300,12 @@ async def test_a_tag_that_the_named_product_does_not_have_is_reported_as_unused(
 async def test_an_excluded_tag_of_the_named_product_is_not_ignored(catalog: World) -> None:
     async with gauge.asking(catalog.store) as ask:
         tags = (await ask({"question": "Which tags does Keyturn have?"}))["answer"]
-        answer = await ask({"question": "product=Keyturn; tag!=security; answer=fields"})
+        excluded = await ask({"question": "product=Keyturn; tag!=security; answer=fields"})
+        with_foreign = await ask({"question": "product=Keyturn; tag=photo; tag!=security; fields=license"})
 
     assert "security" in tags
-    assert not answer["sources"]
+    assert not excluded["sources"]
+    assert not with_foreign["sources"]
 
 
 async def test_what_else_leaves_out_what_the_question_before_named(catalog: World) -> None:
