@@ -283,24 +283,17 @@ def test_a_partial_file_of_an_earlier_run_is_completed(
     assert digest(tmp_path / "got.bin") == digest(build)
 
 
+def download_command(target: PushTarget, version: str) -> tuple[str, ...]:
+    """The command that downloads the version into got.bin."""
+    return "download", target.name, "--version", version, "-o", "got.bin", "--server", target.server.url
+
+
 def test_a_partial_file_with_different_bytes_is_downloaded_again(
     run: Run, large_target: PushTarget, build: Path, published_version: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(b"x" * MIB)
 
-    result = run(
-        *(
-            "download",
-            large_target.name,
-            "--version",
-            published_version,
-            "-o",
-            "got.bin",
-            "--server",
-            large_target.server.url,
-        ),
-        COUNTERSIGN_TOKEN=large_target.token,
-    )
+    result = run(*download_command(large_target, published_version), COUNTERSIGN_TOKEN=large_target.token)
 
     assert result.returncode == Exit.OK, result.stderr
     assert digest(tmp_path / "got.bin") == digest(build)
@@ -310,16 +303,7 @@ def test_an_existing_file_of_other_bytes_is_kept(
     run: Run, large_target: PushTarget, published_version: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin").write_bytes(b"mine")
-    command = (
-        "download",
-        large_target.name,
-        "--version",
-        published_version,
-        "-o",
-        "got.bin",
-        "--server",
-        large_target.server.url,
-    )
+    command = download_command(large_target, published_version)
 
     kept_result = run(*command, COUNTERSIGN_TOKEN=large_target.token)
     forced = run(*command, "--force", COUNTERSIGN_TOKEN=large_target.token)
