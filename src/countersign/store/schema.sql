@@ -124,7 +124,7 @@ CREATE TABLE media (
     width BIGINT,
     height BIGINT,
     created_at BIGINT NOT NULL
-, color TEXT);
+, color TEXT, duration_ms BIGINT);
 CREATE INDEX media_by_product ON media (product_id, created_at, id);
 CREATE INDEX media_by_blob ON media (sha256);
 

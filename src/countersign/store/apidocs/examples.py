@@ -153,7 +153,7 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
     "CoverImage": {"url": f"/api/v1/media/{DIGEST}", "type": "image/webp"},
     "ProductPublisher": {"slug": "northwind-games", "verified": False},
     "LatestRelease": {"size_by_platform": {"windows": 52428800, "linux": 48234496}},
-    "Media": {"url": f"/api/v1/media/{DIGEST}"},
+    "Media": {"url": f"/api/v1/media/{DIGEST}", "duration": None},
     "NewMedia": {"filename": "cover.png"},
     "AnnouncedMedia": {
         "media_id": ID,

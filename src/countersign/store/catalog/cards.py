@@ -57,7 +57,7 @@ SIZES = """
     ORDER BY filename, id
 """
 MEDIA = """
-    SELECT product_id, id, kind, sha256, alt, width, height, color
+    SELECT product_id, id, kind, sha256, alt, width, height, duration_ms, color
     FROM media
     WHERE product_id IN ({ids}) AND sha256 IS NOT NULL
     ORDER BY created_at, id
@@ -110,7 +110,7 @@ async def read_products(reader: Reader, product_ids: Sequence[str]) -> list[Prod
     media: dict[str, list[Media]] = {}
     covers: dict[str, OwnCover] = {}
     for product_id, *members, color in await _fetch(reader, MEDIA, product_ids):
-        each = _media(*members)
+        each = media_of(*members)
         media.setdefault(product_id, []).append(each)
         if each.kind == "cover":
             covers[product_id] = OwnCover(each, color, [])
@@ -165,6 +165,16 @@ def cover_of(slug: str, kind: Kind, tags: Sequence[str], own: OwnCover | None = 
     return Cover(url=url, srcset=[], color=drawn.color, focus=drawn.focus, placeholder=True, alt="")
 
 
+def media_of(
+    media_id: str, kind: MediaKind, sha256: str, alt: str, *measures: int | None
+) -> Media:
+    """An image or video. `measures` are the width and height in pixels, and the duration in milliseconds."""
+    width, height, duration_ms = measures
+    duration = None if duration_ms is None else duration_ms / 1000
+    url = f"{PREFIX}/media/{sha256}"
+    return Media(id=media_id, kind=kind, url=url, alt=alt, width=width, height=height, duration=duration)
+
+
 async def _fetch(reader: Reader, statement: str, ids: Sequence[str]) -> list[Row]:
     """The rows of some ids."""
     if not ids:
@@ -213,8 +223,6 @@ _texts = msgspec.json.Decoder(list[str])
 _platforms = msgspec.json.Decoder(list[Platform])
 
 
-def _media(media_id: str, kind: MediaKind, sha256: str, alt: str, width: int | None, height: int | None) -> Media:
-    return Media(id=media_id, kind=kind, url=f"{PREFIX}/media/{sha256}", alt=alt, width=width, height=height)
 
 
 def _latest(release: NewestRelease, sizes: Mapping[str, dict[Platform, int]]) -> LatestRelease:

@@ -22,7 +22,7 @@ from countersign.store.catalog.search import deletion_variants, words
 PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 AT_ONCE = 500
-ENCODING = 2
+ENCODING = 3
 """The version of the encoding of rows. Increase this number when the form of card or detail changes. When the new
 version of the program starts, it rewrites all rows that have a lower number."""
 

@@ -95,7 +95,8 @@ class Channel(msgspec.Struct):
 
 
 class Media(msgspec.Struct, kw_only=True):
-    """An image or a video of a product; `width` and `height` in pixels, null for videos."""
+    """An image or a video of a product; `width` and `height` in pixels, null for videos. `duration` is in seconds, null
+    for images and for videos whose files do not contain it."""
 
     id: Uuid
     kind: MediaKind
@@ -103,6 +104,7 @@ class Media(msgspec.Struct, kw_only=True):
     alt: str
     width: int | None
     height: int | None
+    duration: float | None
 
 
 class ProductDetail(Described, kw_only=True):

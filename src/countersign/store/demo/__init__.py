@@ -33,6 +33,7 @@ from countersign.store.demo.signed_builds import component_list, processed_relea
 from countersign.store.redeem import codes
 from countersign.store.releases import artifacts, blobs, lifecycle, media
 from countersign.store.releases.permissions import OwnedProduct
+from countersign.store.releases.processing.video_duration import VideoFile, duration_ms
 from countersign.store.releases.schemas import NewRelease, ProductWrite
 from countersign.store.releases.uploads import Content
 from countersign.store.statistics import counts
@@ -276,7 +277,10 @@ async def _media(
             await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(drawn))
     if product.trailer is not None:
         film = product.read_trailer()
-        content = Content(hashlib.sha256(film).hexdigest(), len(film), "video/webm")
+        video = VideoFile(len(film), lambda start, length: film[start : start + length])
+        content = Content(
+            hashlib.sha256(film).hexdigest(), len(film), "video/webm", duration_ms=duration_ms(video, "video/webm")
+        )
         with clock.fixed(clock.later(created_at, seconds=len(shots))):
             await media.put_ready(transaction, product_id, "video", product.trailer, content)
 

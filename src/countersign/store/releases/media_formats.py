@@ -9,6 +9,7 @@ from typing import NamedTuple
 from PIL import Image, ImageCms, ImageMath, ImageOps, ImageStat, features
 
 from countersign.kernel.errors import Refused
+from countersign.store.releases.processing.video_duration import VideoType
 
 HEAD_BYTES = 4096
 _MP4_BRANDS = frozenset(
@@ -27,7 +28,7 @@ class UnsupportedVideo(Refused):
     resolution = "Send an MP4 or a WebM file."
 
 
-def media_type(head: bytes) -> str:
+def media_type(head: bytes) -> VideoType:
     """The media type of a video, from its first 4096 bytes.
 
     Raises:

@@ -231,7 +231,7 @@ async def _delete(transaction: Transaction, upload_id: str) -> None:
 @dataclass(frozen=True, slots=True)
 class Content:
     """The stored blob of an upload. For an image, `width` and `height` are in pixels. For a cover, `sizes` contains
-    smaller copies, and `color` is the mean colour of all pixels."""
+    smaller copies, and `color` is the mean colour of all pixels. `duration_ms` is the duration of a video."""
 
     sha256: str
     size: int
@@ -240,6 +240,7 @@ class Content:
     height: int | None = None
     color: str | None = None
     sizes: tuple["Content", ...] = ()
+    duration_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
