@@ -22,6 +22,7 @@ const PANEL = 4;
 /** The number of products in a shelf that a wide window shows at once. */
 const ROW = 5;
 const NEW_DAYS = 30;
+const WEEK_MS = 7 * 86_400_000;
 /** The products for this system with the newest versions, of which those are shown that the page does not show above. */
 const MANY = 24;
 
@@ -57,12 +58,12 @@ function Shown({ home }: { home: Schemas["Home"] }) {
   if (!home.hero.length) {
     return <Empty icon="package" />;
   }
-  const { fresh, free, downloaded, updated, kinds, others } = arranged(home);
+  const { fresh, isOfWeek, free, downloaded, updated, kinds, others } = arranged(home);
   const own = mine.state === "loaded" ? others(mine.value).slice(0, PANEL) : null;
   return (
     <>
-      <Hero products={home.hero} />
-      <Shelf title={t("home.new")} note={t("home.new.text")} all={all("new")} products={fresh} isFirst />
+      <Hero products={home.hero} popular={shelves.downloaded?.items ?? []} />
+      <Shelf title={t("home.new")} note={t(isOfWeek ? "home.new.week" : "home.new.text")} all={all("new")} products={fresh} isFirst />
       <Categories />
       <Shelf title={t("home.free")} note={t("home.free.text")} all={all("free")} products={free} />
       <div class="panels">
@@ -76,7 +77,7 @@ function Shown({ home }: { home: Schemas["Home"] }) {
         />
       </div>
       {kinds.map(([id, products]) => (
-        <Shelf key={id} title={t(`home.${id}`)} all={all(id)} products={products} />
+        <Shelf key={id} title={t(`home.${id}`)} note={t("home.popular.text")} all={all(id)} products={products} />
       ))}
     </>
   );
@@ -97,9 +98,12 @@ function arranged({ hero, shelves }: Schemas["Home"]) {
     ordered.slice(0, ROW).forEach((each) => shown.add(each.id));
     return ordered;
   };
-  const [fresh, free] = [next(items("new")), next(items("free"))];
+  const newest = newestFirst(items("new"));
+  const week = newest.filter(({ latest }) => latest && Date.now() - Date.parse(latest.published_at) <= WEEK_MS);
+  const isOfWeek = week.filter((each) => !shown.has(each.id)).length >= ROW;
+  const [fresh, free] = [next(isOfWeek ? week : newest), next(items("free"))];
   const kinds = (["games", "apps", "tools"] as const).map((id) => [id, next(items(id))] as const);
-  return { fresh, free, downloaded, updated, kinds, others };
+  return { fresh, isOfWeek, free, downloaded, updated, kinds, others };
 }
 
 /** Sort products by the date that is shown beside them. */

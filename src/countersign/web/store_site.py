@@ -243,9 +243,10 @@ async def render_missing(request: PageRequest, store: str) -> RenderedPage:
 
 
 def _others_first(items: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first products of a shelf, after those that the page does not show above it; in the order of the script."""
+    """The first products of a shelf, the newest first, and those last that the page shows above it."""
     ids = {each["id"] for each in shown}
-    return sorted(items, key=lambda each: each["id"] in ids)[:FIRST_SHELF]
+    newest = sorted(items, key=_released_at, reverse=True)
+    return sorted(newest, key=lambda each: each["id"] in ids)[:FIRST_SHELF]
 
 
 def _released_at(product: Mapping[str, Any]) -> str:
