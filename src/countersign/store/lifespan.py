@@ -22,14 +22,15 @@ from countersign.kernel.security.encryption import signer_for
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import master_key
 from countersign.settings import BadSetting, Settings
+from countersign.store import migrations
 from countersign.store.auth import tokens as token_keys
 from countersign.store.auth import trusted_issuers as issuer_keys
 from countersign.store.auth.people import ANY_PERSON
 from countersign.store.catalog import projection
 from countersign.store.context import VERSIONS, LastUses, Store, WorkerMemory
 
-SCHEMA = "distribution"
-MIGRATIONS = "countersign.store.migrations"
+SCHEMA = migrations.SCHEMA
+MIGRATIONS = migrations.__name__
 NODE_PATIENCE_S = 10
 DATABASE_FILE = "distribution.sqlite"
 BLOBS_FOLDER = "blobs"

@@ -10,15 +10,15 @@ from countersign.kernel.database import migrate
 from countersign.kernel.database.migrate import SchemaBehind, SchemaMismatch, in_dialect
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.records import root_secret
+from countersign.records import migrations, root_secret
 from countersign.records.masking.vault import Vault
 from countersign.records.schema.checks import examine, obstacle
 from countersign.records.schema.difference import desired_snapshot, steps_between
 from countersign.records.schema.rows import RowTaskRunner
 from countersign.records.schema.snapshot import EMPTY, Snapshot, Step
 
-MIGRATIONS = "countersign.records.migrations"
-SCHEMA = "records"
+MIGRATIONS = migrations.__name__
+SCHEMA = migrations.SCHEMA
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('modules.' || current_schema()))"
 _STATE = "SELECT snapshot FROM module_state WHERE module = $1"
 _NOTE = """
