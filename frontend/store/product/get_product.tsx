@@ -34,8 +34,6 @@ export interface Offer {
   release: Release | undefined;
   /** The newest release, if it was withdrawn. */
   withdrawn: Release | undefined;
-  /** The version before the newest release. */
-  previous: string | undefined;
   /** Its files, the one for this computer first. */
   files: readonly File[];
   /** The file for this computer. */
@@ -52,7 +50,7 @@ function placeOf({ platform }: File): number {
 export function useOffer(product: Detail, releases: readonly Release[], channel: string): Offer {
   const asked = useOwnsProduct(product);
   const inChannel = releases.filter((each) => each.channel === channel);
-  const [release, previous] = inChannel.filter((each) => each.status !== "yanked");
+  const release = inChannel.find((each) => each.status !== "yanked");
   const isHere = (file: File) => Number(file.platform === currentPlatform);
   const files = (release?.artifacts ?? [])
     .filter((each) => each.status === "ready")
@@ -63,7 +61,6 @@ export function useOffer(product: Detail, releases: readonly Release[], channel:
     channel,
     release,
     withdrawn: first?.status === "yanked" ? first : undefined,
-    previous: previous?.version,
     files,
     file: files.find((each) => each.platform === currentPlatform) ?? files.find((each) => !each.platform),
     isOwned,

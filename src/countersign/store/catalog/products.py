@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Database, Reader, Row, Value
 from countersign.kernel.errors import NotFound
 from countersign.store.auth.authentication import InsufficientScope
 from countersign.store.auth.callers import Caller
 from countersign.store.catalog import search
-from countersign.store.catalog.schemas import Artifact, ChannelName, Draft, Release
+from countersign.store.catalog.schemas import Artifact, ChannelName, Draft, Release, UpdateSize
 
 DETAIL_BY_SLUG = "SELECT product_id, detail, etag, status, org_id FROM catalog_entry WHERE slug = $1"
 DETAIL_BY_ID = "SELECT product_id, detail, etag, status, org_id FROM catalog_entry WHERE product_id = $1"
@@ -47,6 +49,20 @@ ARTIFACTS = """
     JOIN release r ON r.id = a.release_id
     WHERE r.product_id = $1
     ORDER BY a.filename, a.id
+"""
+UPDATE_SIZES = """
+    SELECT new.release_id, old_release.version, new.platform, sum(d.size)
+    FROM build new
+    JOIN release new_release ON new_release.id = new.release_id
+    JOIN delta d ON d.to_artifact = new.artifact_id
+    JOIN build old ON old.artifact_id = d.from_artifact
+    JOIN release old_release ON old_release.id = old.release_id
+    WHERE new.product_id = $1 AND old_release.status = 'published' AND old_release.channel = new_release.channel
+      AND (old_release.published_at, old_release.sort_key, old_release.id)
+          < (new_release.published_at, new_release.sort_key, new_release.id)
+    GROUP BY new.release_id, new.artifact_id, new.platform, new.created_at, old_release.id, old_release.version,
+             old_release.published_at, old_release.sort_key
+    ORDER BY new.platform, old_release.published_at DESC, old_release.sort_key DESC, new.created_at DESC
 """
 NEWEST_POSSIBLE = ((1 << 62), "\U0010ffff", "\U0010ffff")
 
@@ -135,7 +151,8 @@ async def releases(
     published releases only, or yanked ones as well. A row is the same for every caller."""
     rows = await database.fetch(RELEASES, product_id, channel, sees, *after, limit)
     files = await _artifacts(database, product_id, ready_only=True)
-    return [_position(row, files) for row in rows]
+    updates = await _update_sizes(database, product_id)
+    return [_position(row, files, updates) for row in rows]
 
 
 async def drafts(
@@ -172,8 +189,19 @@ async def _artifacts(database: Database, product_id: str, *, ready_only: bool) -
     return files
 
 
+async def _update_sizes(database: Database, product_id: str) -> dict[str, list[UpdateSize]]:
+    """The updates of a product by the id of the release that they install. For each platform, it is the update from
+    the newest earlier release of the channel for which one is prepared."""
+    sizes: dict[str, dict[str, UpdateSize]] = {}
+    for release_id, version, platform, size in await database.fetch(UPDATE_SIZES, product_id):
+        sizes.setdefault(release_id, {}).setdefault(platform, UpdateSize(version, platform or None, int(size)))
+    return {release_id: list(by_platform.values()) for release_id, by_platform in sizes.items()}
+
+
 def _position(
-    row: tuple[str, str, ChannelName, int, str, str, str, str, int], files: dict[str, list[Artifact]]
+    row: tuple[str, str, ChannelName, int, str, str, str, str, int],
+    files: dict[str, list[Artifact]],
+    updates: dict[str, list[UpdateSize]],
 ) -> ReleaseRow:
     release_id, version, channel, published_at, sort_key, notes, status, yank_reason, notes_only = row
     release = Release(
@@ -185,6 +213,7 @@ def _position(
         yank_reason=yank_reason,
         notes_only=bool(notes_only),
         artifacts=files.get(release_id, []),
+        updates=updates.get(release_id, msgspec.UNSET),
     )
     return ReleaseRow(release, published_at, sort_key, release_id)
 

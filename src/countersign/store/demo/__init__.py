@@ -29,7 +29,7 @@ from countersign.store.context import Store
 from countersign.store.demo import downloads
 from countersign.store.demo.catalog import DAYS_BEFORE_RELEASE, DemoProduct, DemoRelease, moment, products
 from countersign.store.demo.profiles import PROFILES
-from countersign.store.demo.signed_builds import component_list, processed_release
+from countersign.store.demo.signed_builds import component_list, processed_release, updated_release
 from countersign.store.redeem import codes
 from countersign.store.releases import artifacts, blobs, lifecycle, media
 from countersign.store.releases.permissions import OwnedProduct
@@ -83,6 +83,9 @@ POPULAR_ASSETS = 12
 """How many times larger the newest builds of popular products are."""
 PROCESSED_ASSETS = 60
 """How many times larger the builds are that are processed."""
+CHANGED_PLACES, CHANGED_BYTES = 8, 64
+"""How many places of the largest file differ between versions of a product whose builds are processed, and their
+size."""
 
 
 async def seed(store: Store) -> bool:
@@ -138,6 +141,8 @@ def builds(product: DemoProduct, release: DemoRelease) -> list[bytes]:
     if release is processed_release(product):
         more = {"bom.json": component_list(product, version)}
         return [archive(product.slug, version, each, PROCESSED_ASSETS, more) for each in product.platforms]
+    if release is updated_release(product):
+        return [archive(product.slug, version, each, PROCESSED_ASSETS) for each in product.platforms]
     if product.slug in downloads.POPULAR and release is product.releases[-1]:
         return [archive(product.slug, version, each, POPULAR_ASSETS) for each in product.platforms]
     times = PROCESSED_ASSETS if product.components else 1
@@ -157,9 +162,9 @@ def archive(
         "start.sh": (f'#!/bin/sh\necho "{slug} {version}"\n'.encode(), 0o755),
         "README.md": (f"# {slug} {version}\n\nRun `./start.sh`.\n".encode(), 0o644),
         "data/level-1.txt": (tiles.encode(), 0o644),
-        "data/assets.bin": (hashlib.shake_128(slug.encode()).digest(size), 0o644),
-        "data/new.bin": (hashlib.shake_128(f"{slug} {version}".encode()).digest(size // 12), 0o644),
-        f"data/{platform}.bin": (hashlib.shake_128(f"{slug} {platform}".encode()).digest(program), 0o644),
+        "data/assets.bin": (_assets(slug, version, size) if times == PROCESSED_ASSETS else _noise(slug, size), 0o644),
+        "data/new.bin": (_noise(f"{slug} {version}", size // 12), 0o644),
+        f"data/{platform}.bin": (_noise(f"{slug} {platform}", program), 0o644),
         **{name: (content, 0o644) for name, content in (more or {}).items()},
     }
     packed = io.BytesIO()
@@ -170,6 +175,20 @@ def archive(
             tar.addfile(entry, io.BytesIO(content))
     # Most of the data is random and cannot be compressed, so large builds are only stored.
     return gzip.compress(packed.getvalue(), compresslevel=1 if times == 1 else 0, mtime=0)
+
+
+def _noise(name: str, size: int) -> bytes:
+    return hashlib.shake_128(name.encode()).digest(size)
+
+
+def _assets(slug: str, version: str, size: int) -> bytes:
+    """The same data in every version, except for a few bytes in some places."""
+    data = bytearray(_noise(slug, size))
+    for number in range(CHANGED_PLACES):
+        name = f"{slug} {version} {number}"
+        start = hash_of(name) % (size - CHANGED_BYTES)
+        data[start : start + CHANGED_BYTES] = _noise(name, CHANGED_BYTES)
+    return bytes(data)
 
 
 def screenshots(product: DemoProduct) -> list[bytes]:

@@ -47,8 +47,22 @@ EARLIER_BUILDS = """
     SELECT b.artifact_id
     FROM build b
     JOIN release r ON r.id = b.release_id
+    JOIN release own ON own.id = $3
     WHERE b.product_id = $1 AND b.platform = $2 AND b.release_id <> $3 AND r.status = 'published' AND r.channel = $4
+      AND (own.status <> 'published'
+           OR (r.published_at, r.sort_key, r.id) < (own.published_at, own.sort_key, own.id))
     ORDER BY r.published_at DESC, b.created_at DESC
+    LIMIT $5
+"""
+LATER_BUILDS = """
+    SELECT b.artifact_id
+    FROM build b
+    JOIN release r ON r.id = b.release_id
+    JOIN release own ON own.id = $3
+    WHERE b.product_id = $1 AND b.platform = $2 AND r.status = 'published' AND r.channel = $4
+      AND own.status = 'published'
+      AND (r.published_at, r.sort_key, r.id) > (own.published_at, own.sort_key, own.id)
+    ORDER BY r.published_at, b.created_at
     LIMIT $5
 """
 ADD_BUILD = """
@@ -195,6 +209,12 @@ async def builds_of_release(reader: Reader, release_id: str) -> dict[str, str]:
 async def earlier_builds(reader: Reader, new: ReadyArtifact, platform: str, limit: int) -> list[str]:
     """Return the artifacts from which clients most likely update to the new artifact, newest first."""
     rows = await reader.fetch(EARLIER_BUILDS, new.product_id, platform, new.release_id, new.channel, limit)
+    return [artifact_id for (artifact_id,) in rows]
+
+
+async def later_builds(reader: Reader, old: ReadyArtifact, platform: str, limit: int) -> list[str]:
+    """Return the artifacts to which clients most likely update from the old artifact, oldest first."""
+    rows = await reader.fetch(LATER_BUILDS, old.product_id, platform, old.release_id, old.channel, limit)
     return [artifact_id for (artifact_id,) in rows]
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from countersign.kernel import clock, ids
+from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Unavailable
 from countersign.store.context import Store
@@ -54,12 +55,13 @@ class DeltaListing(msgspec.Struct, frozen=True):
 
 
 async def request_deltas(store: Store, transaction: Transaction, artifact: ReadyArtifact, created_by: str) -> None:
-    """Enqueue deltas to the new build from the earlier builds of its channel."""
-    earlier = await builds.earlier_builds(transaction, artifact, artifact.platform or "", store.settings.delta_history)
-    for from_artifact in earlier:
-        await request_delta(
-            store, transaction, from_artifact, artifact.id, org_id=artifact.org_id, created_by=created_by
-        )
+    """Enqueue deltas to the new build from the earlier builds of its channel. If the build of an older release is made
+    last, enqueue the deltas from it to the later builds."""
+    platform, limit = artifact.platform or "", store.settings.delta_history
+    earlier = await builds.earlier_builds(transaction, artifact, platform, limit)
+    later = await builds.later_builds(transaction, artifact, platform, limit)
+    for pair in [*((each, artifact.id) for each in earlier), *((artifact.id, each) for each in later)]:
+        await request_delta(store, transaction, *pair, org_id=artifact.org_id, created_by=created_by)
 
 
 async def request_delta(
@@ -135,6 +137,8 @@ async def run_delta_job(store: Store, work: JobContext[DeltaPayload]) -> Outcome
             await blobs.keep(transaction, reservations)
             for each in stored:
                 await add_delta(transaction, *pair, each.sha256, each.size, each.listing)
+            # The lists of releases contain the sizes of updates.
+            await versions.bump(transaction, "catalog")
 
     return Outcome(result, commit)
 
