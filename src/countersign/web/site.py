@@ -20,7 +20,8 @@ from countersign.web.sessions import session_mark
 from countersign.web.site_config import PageRoutes, SiteConfig
 
 API = "/api/"
-PROGRAM_PATHS = (API, "/mcp", "/sandbox/", "/.well-known/")
+MCP = "/mcp"
+PROGRAM_PATHS = (API, MCP, "/sandbox/", "/.well-known/")
 """Prefixes of paths for programs, whose error responses stay unchanged."""
 SESSION_PATH = "/session"
 SESSION_MARK = "x-session-mark"
@@ -92,6 +93,8 @@ class Site:
     async def _answer(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         if path.startswith(API):
             await self._api(scope, receive, send)
+        elif path == MCP and scope["method"] == "POST":
+            await self.service(scope, receive, send)
         else:
             html.LANGUAGE.set(page_shell.language(Headers(scope["headers"])))
             if not await self._handle(path, scope, receive, send):

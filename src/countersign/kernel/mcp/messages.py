@@ -143,7 +143,7 @@ def read(body: bytes) -> Message | list[bytes]:
         raise JsonRpcError(INVALID_REQUEST, f"a body has at most {json_reader.MAX_VALUES:,} values", status=400)
     text = _utf8(body)
     if text.startswith("{") or not text.lstrip().startswith("["):
-        _require_unique_keys(text.encode())
+        _require_unique_keys(body)
         return read_one(text)
     try:
         elements = [bytes(each) for each in _many(text)]
@@ -200,11 +200,14 @@ class _WithParams(msgspec.Struct):
     params: _WithArguments = msgspec.field(default_factory=_WithArguments)
 
 
+_arguments = msgspec.json.Decoder(_WithParams).decode
+
+
 def _require_unique_keys(message: bytes) -> None:
     """Refuse a message with a duplicate key. Arguments are not checked here, since the tool validates them: refused
     input must give a result, not a protocol error."""
     try:
-        arguments = bytes(msgspec.json.decode(message, type=_WithParams).params.arguments)
+        arguments = bytes(_arguments(message).params.arguments)
     except (msgspec.DecodeError, RecursionError):
         arguments = b"{}"
     if not arguments.startswith(b"{"):

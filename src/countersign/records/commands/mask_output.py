@@ -19,7 +19,7 @@ async def masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -
     """Return the rows as the caller sees them. A masked field becomes a placeholder token. Ordinary text that looks
     like a token becomes a LITERAL token, so everything in a response that looks like a token is one. Other requests can
     run between batches of long texts."""
-    if not reading.has_long_texts:
+    if not reading.has_long_texts or len(rows) == 1:
         return await _masked_records(run, reading, rows)
     found: list[Record] = []
     for batch in _batches(reading, rows):
