@@ -439,24 +439,31 @@ class App(Generic[ContextT]):
     async def _first_effect(
         self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key, database: Database
     ) -> Response:
-        """Run the route's effect and record its response in one transaction. A refusal with a status below 500 is
-        recorded as well, and the effect is rolled back. Responses with status 429 or 5xx are not recorded, so that the
-        request can be retried."""
+        """Run the route's effect and record its response in one transaction. A refusal with a status below 500 rolls
+        the effect back and is recorded after that, since a savepoint for it would delay every effect. Responses with
+        status 429 or 5xx are not recorded, so that the request can be retried."""
         try:
             await _prepare(route, call)
         except Refused as refused:
             return await self._record_refusal(refused, call, key, database)
-        async with database.transaction() as transaction:
-            await idempotency.lock(database, transaction, key)
-            stored = await idempotency.find(transaction, key)
-            if stored is not None:
-                return await _replay(route, call, stored)
-            try:
-                async with transaction.savepoint():
+        refusal: Refused | None = None
+        try:
+            async with database.transaction() as transaction:
+                await idempotency.lock(database, transaction, key)
+                stored = await idempotency.find(transaction, key)
+                if stored is not None:
+                    return await _replay(route, call, stored)
+                try:
                     answer = await route.handler(call.with_transaction(transaction))
-            except Refused as refused:
-                answer = self._recordable(refused, call)
-            await idempotency.store(transaction, key, answer, secret=route.secret)
+                except Refused as refused:
+                    refusal = refused
+                    raise
+                await idempotency.store(transaction, key, answer, secret=route.secret)
+        except Refused as refused:
+            # The refusal of an operation rolls back its atomic batch, and with it everything that it could record.
+            if refused is not refusal or database is not self._own.database:
+                raise
+            return await self._record_refusal(refused, call, key, database)
         if route.settle is None or answer.status >= 400:
             return answer
         settled = await route.settle(call, answer)
