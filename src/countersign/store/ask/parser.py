@@ -13,7 +13,7 @@ from countersign.kernel.database.port import Database
 from countersign.store.ask.conditions import MAX_NUMBER, MULTIPLE, SLOT_OF_FIELD, Bound
 from countersign.store.ask.items import Corrected, Recognition, recognize
 from countersign.store.ask.lexicon import COURTESY, LISTS, WordToken, tokens_of
-from countersign.store.ask.scope import AUXILIARIES, Item
+from countersign.store.ask.scope import AUXILIARIES, QUESTION_WORDS, Item
 from countersign.store.catalog import names
 from countersign.store.catalog.filter import Filter, Values, conditions, slot, with_slots
 from countersign.store.catalog.search import words as terms_of
@@ -168,8 +168,9 @@ class _Builder(Bound):
         words = self.words
         if "whether" in words or (self._first in AUXILIARIES and not self.found["polite"]):
             return True
-        after = words[words.index(",") + 1 :][:2] if "," in words else []
-        return not AUXILIARIES.isdisjoint(after[:1]) and not LISTS["pronouns"].isdisjoint(after[1:])
+        auxiliary, subject, *_ = [*(words[words.index(",") + 1 :] if "," in words else ()), "", ""]
+        is_request = subject == "you" or self._first in QUESTION_WORDS
+        return auxiliary in AUXILIARIES and not is_request
 
     async def reading(self, database: Database) -> Reading:
         """Build the filter, and collect the words that are not part of the filter."""
@@ -208,11 +209,16 @@ class _Builder(Bound):
     def _unanswered(self, found: Filter) -> list[str]:
         """Return what the question asks about unnamed products that neither a list nor a number of products answers:
         the question word ("who", "why"), and the names of fields."""
-        is_of_rows = found.find == "products" and found.answer in ("list", "count", "exists")
-        if self._products or self.pairs or not is_of_rows:
-            return []
-        others = [self._first] if self._unused and self._first in OF_OTHERS else []
+        others = [self._first] * (bool(self._unused) and self._is_of_others())
+        # "Which release added it?" does not name a product.
+        is_of_rows = found.find == "products" or found == Filter(find="releases")
+        if self._products or self.pairs or not is_of_rows or found.answer not in ("list", "count", "exists"):
+            return others if self._products else []
         return [*others, *(name for name in self._fields if SLOT_OF_FIELD.get(name) not in self._slots)]
+
+    def _is_of_others(self) -> bool:
+        """Return whether the question asks for something that no list contains: "Who holds the copyright in X?"."""
+        return self._first in OF_OTHERS if not self._products else self._first == "who" and "org" not in self._fields
 
     def _unanswered_of_release(self, found: Filter) -> list[str]:
         """Return the unused words that tell which release is meant, such as "tulips" in "Which version put the tulips
@@ -456,6 +462,7 @@ class _Builder(Bound):
         is_question = any((is_of_releases, is_of_one)) and not any((is_whether, self.orders))
         is_question |= "notes" in self._fields
         is_open = any(("version" not in self._slots, is_whether))
+        is_question &= self._first not in OF_OTHERS  # No text says who holds the copyright, or why.
         if all((self._unused, is_question, is_open, len(self._products) == 1)):
             terms = tuple(terms_of(" ".join(self._unused))[:6])
             self._slots["text"] = Values(all=terms) if is_whether else Values(any=terms)

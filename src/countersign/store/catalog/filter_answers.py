@@ -149,7 +149,7 @@ async def _is_extreme(store: Store, query: Filter) -> FilterAnswer:
     versions = [text.lower().removeprefix("v") for text in query.where.version.any]
     accepted = versions or query.channel.any
     is_so = any((row.version.lower().removeprefix("v") if versions else row.channel) in accepted for row in rows)
-    return FilterAnswer(f"{_YES_NO[is_so]}. {_releases_text(rows, query)}", _sources(store, rows), len(rows))
+    return FilterAnswer(f"{_YES_NO[is_so]}. {_releases_text(rows, others)}", _sources(store, rows), len(rows))
 
 
 async def _fields(store: Store, query: Filter) -> FilterAnswer:
@@ -163,8 +163,13 @@ async def _fields(store: Store, query: Filter) -> FilterAnswer:
     text = " ".join(each.text for each in results if each.text)
     if text:
         return FilterAnswer(text, tuple(source for each in results for source in each.sources), len(products))
-    words = quoted((*query.where.text.any, *query.where.text.all)) or "this"
-    return FilterAnswer(unable(f"no release notes mention {words}."), status="refused")
+    return FilterAnswer(unable(_nothing_found(query)), status="refused")
+
+
+def _nothing_found(query: Filter) -> str:
+    if query.fields == ("artifacts",):
+        return "no files are listed."
+    return f"no release notes mention {quoted((*query.where.text.any, *query.where.text.all)) or 'this'}."
 
 
 def _products_of(query: Filter) -> Filter:
@@ -187,12 +192,17 @@ async def _of_product(store: Store, query: Filter, product: Facts, among: int) -
         return FilterAnswer(_about(product, query.fields), _sources(store, [product]))
     rows = await filter_queries.releases(store.database, _releases_of(product, query, among))
     if rows:
-        text = ". ".join([await _release(store, query, row) for row in rows]).rstrip(".") + "."
-        other = [name for name in query.fields if name not in _OF_RELEASES]
-        return FilterAnswer(f"{text} {_about(product, other) if other else ''}".rstrip(), _sources(store, rows))
+        text = ". ".join(filter(None, [await _release(store, query, row) for row in rows])).rstrip(".")
+        return FilterAnswer(f"{text}.{_about_beside(product, query)}" if text else "", _sources(store, rows))
     if among > 1 or query.where.text:
         return FilterAnswer("")
     return FilterAnswer(_no_release(query, product), _sources(store, [product]))
+
+
+def _about_beside(product: Facts, query: Filter) -> str:
+    """The requested fields that are not of releases."""
+    fields = [name for name in query.fields if name not in _OF_RELEASES]
+    return f" {_about(product, fields)}" if fields else ""
 
 
 def _releases_of(product: Facts, query: Filter, among: int) -> Filter:
@@ -210,11 +220,14 @@ def _no_release(query: Filter, product: Facts) -> str:
 
 
 async def _release(store: Store, query: Filter, row: ReleaseMatch) -> str:
+    """The requested fields of the release; empty if only its files are requested and there are none."""
     text = f"{_release_name(row)} was published on {_day(row.published_at)}"
     if "notes" in query.fields:
         text = f"{_release_with_date(row)}: {(row.notes or 'no notes')[:MAX_NOTES]}"
     if "artifacts" in query.fields:
         files = await filter_queries.files(store.database, row.slug, row.version)
+        if not files and query.fields == ("artifacts",):
+            return ""
         names = [f"{each.name} ({each.size} bytes, sha256 {each.sha256}, {each.platform})" for each in files]
         text += f"; files: {', '.join(names) or 'none'}"
     return text
