@@ -241,6 +241,16 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         }}),
         ("How do I find the free apps?", FREE_APPS),
         ("How many tools are free and how many have to be bought?", {"answer": "breakdown", "by": "access"}),
+        ("rail yard three latest stable", {"channel": {"any": ["stable"]}, "limit": 1, "where": {
+            "product": {"any": ["rail-yard-3"]}
+        }}),
+        ("QA: verify version 2.4.0 of Ferrum DB Browser is in channel stable", {
+            "answer": "exists", "channel": {"any": ["stable"]}
+        }),
+        ("Confirm the license of Keyturn", {"answer": "fields", "fields": ["license"]}),
+        ("A customer says Hazelnut runs on his PC. Is that possible?", {"answer": "exists", "where": {
+            "platform": {"any": ["windows"]}, "product": {"any": ["hazelnut"]}
+        }}),
         # A mark before a letter ends no sentence.
         ("Which .deb packed apps are free?", FREE_APPS),
     ],
@@ -286,6 +296,11 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
         "Who holds the copyright in the songs contained in Latest Hits?",
         "How many games are there and how many of them are free?",
         "We look for the tool that cuts recordings at their silences. Which organisation is it from?",
+        "Is Star Ledger 1.9.1 newer or 1.10.0?",
+        "Which publishers have no free product?",
+        "Are there two releases of Marginalia in beta?",
+        "customer cant find update 1.2.0 for Hazelnut, is it out?",
+        "Is version 3 of Typecase out?",
         "What are the court, the law and the forum for disputes with Polaris Press?",
     ],
 )

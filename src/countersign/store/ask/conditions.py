@@ -261,7 +261,8 @@ class Bound:
 
     def _number(self, item: Item) -> None:
         before, after = {*self.words[max(0, item.start - 1) : item.start]}, self.words[item.end : item.end + 4]
-        if LISTS["platform nouns"] & {*after} | LISTS["counted things"] & {*after[:1]}:
+        is_of_version = _is_small(item) and LISTS["one release"] & before  # "version 3 of Typecase"
+        if LISTS["platform nouns"] & {*after} | LISTS["counted things"] & {*after[:1]} or is_of_version:
             self.found["guard"].append(item)
         elif before & (LISTS["numbered things"] | LISTS["doing"] | {"all"}):
             # "Windows, macOS and Linux, all three"; "Ticket 4711 says …"; "I am 8"
@@ -302,7 +303,7 @@ class Bound:
         """Return the version, preceded by `>` or `<` if the words before it express a comparison."""
         before = self.words[max(0, item.start - 4) : item.start]
         compared = [word for word in before if word in _SIGNS]
-        if compared:
+        if compared and before[-1:] != ["or"]:
             self.used |= {*compared, "than"}
             self.found["guard"] = [each for each in self.found["guard"] if self.words[each.start] not in self.used]
             return f"{_SIGNS[compared[-1]]}{item.value}"

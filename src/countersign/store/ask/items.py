@@ -15,6 +15,7 @@ from typing import NamedTuple, get_args
 from countersign.kernel.database.port import Database
 from countersign.store.ask import dates
 from countersign.store.ask.lexicon import (
+    COUNTS,
     IGNORED,
     KEYS,
     KNOWN_WORDS,
@@ -122,6 +123,11 @@ def spans(question: str, tokens: Sequence[WordToken]) -> list[names.WordSpan]:
                 break
             if not last.is_mark:
                 runs.append(names.WordSpan(start, end, question[first.start : last.end]))
+                words = [token.word for token in tokens[start:end]]
+                if not COUNTS.keys().isdisjoint(words):
+                    # "Rail Yard three"
+                    text = " ".join(str(COUNTS.get(word, word)) for word in words)
+                    runs.append(names.WordSpan(start, end, text))
     runs.sort(key=lambda run: run.start - run.end)
     return runs[-MAX_SPANS:]
 
@@ -369,8 +375,9 @@ class _UnknownItems(_Question):
         self._recognition.items = [*remaining, Item("product", value, start, end)]
 
     def _look_up_words(self, run: Sequence[int]) -> None:
+        is_opening = run[-1] in self._opening
         for at in run:
-            if self._is_opening(at):
+            if is_opening and self._is_opening(at):
                 continue
             if self._is_topic(at):
                 self._recognition.items.append(Item("text", self._in_texts[at], at, at + 1))

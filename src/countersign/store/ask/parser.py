@@ -143,7 +143,10 @@ class _Builder(Bound):
         super().__init__(tokens, recognition.items)
         self._recognition = recognition
         self._all_words = {*self.words}
-        self._fields = list(dict.fromkeys(item.value for item in self.found["field"]))
+        before = {(value.slot, value.start) for value in self.values}
+        # In "the channel stable", the name of the field only says what "stable" is.
+        fields = [item for item in self.found["field"] if (SLOT_OF_FIELD.get(item.value), item.end) not in before]
+        self._fields = list(dict.fromkeys(item.value for item in fields))
         self._kinds = [item.start for item in self.of("kind")]
         self._subjects = [*self._kinds, *(noun.start for noun in self.nouns if noun.value in ("any", "products"))]
         self._releases = [item for item in self.nouns if item.value == "releases"]
@@ -168,6 +171,8 @@ class _Builder(Bound):
         words = self.words
         if "whether" in words or (self._first in AUXILIARIES and not self.found["polite"]):
             return True
+        if self._first in LISTS["checks"]:
+            return not self._fields and bool(self.of("version") or (self._has_condition() and not self.orders))
         auxiliary, subject, *_ = [*(words[words.index(",") + 1 :] if "," in words else ()), "", ""]
         is_request = subject == "you" or self._first in QUESTION_WORDS
         return auxiliary in AUXILIARIES and not is_request
@@ -333,6 +338,9 @@ class _Builder(Bound):
         elif self.found["same"] and len(self._products) > 1 and fields:
             self.answer, self._members["fields"] = "exists", fields
 
+    def _excludes_products(self) -> bool:
+        return any(item.is_negated and item.slot != "org" for item in self.values)
+
     def _guard_conditions(self) -> tuple[tuple[str, bool], ...]:
         """Return pairs of a guard and a condition. The guard applies if the condition is true: the question is then
         ambiguous, or a filter cannot express the question."""
@@ -350,6 +358,11 @@ class _Builder(Bound):
             ("no", all((self.times, denies, "channel" in self._slots))),
             ("all", all((self._asks_whether, not products, is_of_all))),
             ("only", all(("only" in words, self._members["find"] == "publishers"))),
+            # "Which publishers have no games?" is not about the publishers of other products.
+            ("not", all((self._members["find"] == "publishers", self._excludes_products()))),
+            # "Are there two betas?", "I can't find 1.2.0, is it out?"
+            ("number", all((self._asks_whether, (self.limit or 1) > 1))),
+            ("not", all((self._asks_whether, self._slots.get("version", Values()).none))),
             ("both", all((len(kinds) > 1, "both" in words))),
             ("both", "both" in [self.words[time.start - 1] for time in self.times]),  # "In both 2025 and 2026"
             ("and", len(groups) > 1),  # "For phones and for desktops"
