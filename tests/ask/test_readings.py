@@ -251,6 +251,13 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("A customer says Hazelnut runs on his PC. Is that possible?", {"answer": "exists", "where": {
             "platform": {"any": ["windows"]}, "product": {"any": ["hazelnut"]}
         }}),
+        ("Exist it a version of Inkwell Pro for Android?", {"answer": "exists"}),
+        ("Please confirm in writing that Hazelnut has never been published for Windows.", {
+            "answer": "exists", "where": {"product": {"any": ["hazelnut"]}, "platform": {"not": ["windows"]}}
+        }),
+        ("On the 29th of October 2026, which games came out?", {"since": "2026-10-29T00:00:00Z"}),
+        ("Is the licence of Readout Apache-2.0 or MIT?", {"answer": "fields", "fields": ["license"]}),
+        ("Is Keyturn under the GPL?", {"answer": "exists"}),
         # A mark before a letter ends no sentence.
         ("Which .deb packed apps are free?", FREE_APPS),
     ],
@@ -301,6 +308,12 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
         "Are there two releases of Marginalia in beta?",
         "customer cant find update 1.2.0 for Hazelnut, is it out?",
         "Is version 3 of Typecase out?",
+        "As of 1 January 2026, what was the latest version of Pixel Loom?",
+        "Between which dates was Café Métro in beta?",
+        "Which tools dropped Linux support?",
+        "Which tools no longer run on Windows?",
+        "open ledger two point ten is it the latest",
+        "Is there a tool about trains?",
         "What are the court, the law and the forum for disputes with Polaris Press?",
     ],
 )

@@ -11,7 +11,7 @@ about a product. `titled` refers to words of the title. A `polite` request has t
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import filterfalse
 from typing import Any
 
@@ -255,14 +255,13 @@ class Bound:
         """Return whether "not" refers to releases: to all releases, or to the releases of the channel that follows, as
         in "never released as stable"."""
         is_denied = self._is_negated and not self._negated_slot
-        if is_denied and "channel" not in self._slots_after(item, 1):
+        if is_denied and {"channel", "platform"}.isdisjoint(self._slots_after(item, 1)):
             self.when, self._is_negated, self.has_unbound_not = "none", False, False
         return is_denied
 
     def _number(self, item: Item) -> None:
-        before, after = {*self.words[max(0, item.start - 1) : item.start]}, self.words[item.end : item.end + 4]
-        is_of_version = _is_small(item) and LISTS["one release"] & before  # "version 3 of Typecase"
-        if LISTS["platform nouns"] & {*after} | LISTS["counted things"] & {*after[:1]} or is_of_version:
+        before = {*self.words[max(0, item.start - 1) : item.start]}
+        if self._counts_others(item, before):
             self.found["guard"].append(item)
         elif before & (LISTS["numbered things"] | LISTS["doing"] | {"all"}):
             # "Windows, macOS and Linux, all three"; "Ticket 4711 says …"; "I am 8"
@@ -274,6 +273,13 @@ class Bound:
         elif not self._names_things:
             # A number that counts nothing known; but "compare the two" counts the products.
             self.found["guard"].append(item)
+
+    def _counts_others(self, item: Item, before: Set[str]) -> bool:
+        """Return whether the number counts no results, or is a part of a version: "version 3 of X", "two point ten"."""
+        after = self.words[item.end : item.end + 4]
+        counted = LISTS["platform nouns"] & {*after} | LISTS["counted things"] & {*after[:1]}
+        is_of_version = _is_small(item) and not LISTS["one release"].isdisjoint(before)
+        return is_of_version or bool(counted) or after[:1] == ["point"]
 
     def _follows_product(self, item: Item) -> bool:
         """Return whether a number in digits follows the name of a product, as in "Keyturn 2"."""
@@ -302,8 +308,9 @@ class Bound:
     def _signed_version(self, item: Item) -> str:
         """Return the version, preceded by `>` or `<` if the words before it express a comparison."""
         before = self.words[max(0, item.start - 4) : item.start]
+        before *= before[-1:] != ["or"]  # "Is 1.9.1 newer or 1.10.0?"
         compared = [word for word in before if word in _SIGNS]
-        if compared and before[-1:] != ["or"]:
+        if compared:
             self.used |= {*compared, "than"}
             self.found["guard"] = [each for each in self.found["guard"] if self.words[each.start] not in self.used]
             return f"{_SIGNS[compared[-1]]}{item.value}"

@@ -38,7 +38,8 @@ class Reading:
 
     `unused` contains the words that did not become part of the filter. `guards` contains words that change the meaning
     of the question in a way that the filter does not express. `beyond` contains words that ask for something that no
-    catalog contains. `unknown` is a name that the catalog does not contain.
+    catalog contains. `unknown` is a name that the catalog does not contain. `is_search` is true if words are searched
+    for that may have another meaning.
     """
 
     filter: Filter
@@ -48,6 +49,7 @@ class Reading:
     unknown: str = ""
     corrected: list[Corrected] = field(default_factory=list[Corrected])
     is_about_text: bool = False
+    is_search: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -143,10 +145,7 @@ class _Builder(Bound):
         super().__init__(tokens, recognition.items)
         self._recognition = recognition
         self._all_words = {*self.words}
-        before = {(value.slot, value.start) for value in self.values}
-        # In "the channel stable", the name of the field only says what "stable" is.
-        fields = [item for item in self.found["field"] if (SLOT_OF_FIELD.get(item.value), item.end) not in before]
-        self._fields = list(dict.fromkeys(item.value for item in fields))
+        self._fields = self._requested_fields()
         self._kinds = [item.start for item in self.of("kind")]
         self._subjects = [*self._kinds, *(noun.start for noun in self.nouns if noun.value in ("any", "products"))]
         self._releases = [item for item in self.nouns if item.value == "releases"]
@@ -157,6 +156,12 @@ class _Builder(Bound):
         self._order_of = ""
         self._first = next((word for word in self.words[self.sentence.start :] if word not in COURTESY), "")
         self._asks_whether = self._is_yes_no()
+
+    def _requested_fields(self) -> list[str]:
+        """Return the fields. In "the channel stable", the name of the field only says what "stable" is."""
+        values = {(value.slot, value.start) for value in self.values}
+        fields = [item for item in self.found["field"] if (SLOT_OF_FIELD.get(item.value), item.end) not in values]
+        return list(dict.fromkeys(item.value for item in fields))
 
     def inherit(self, base: Filter, *, is_other: bool) -> None:
         """Ask about the products of the previous question; "What else …" excludes them (`is_other`)."""
@@ -172,10 +177,14 @@ class _Builder(Bound):
         if "whether" in words or (self._first in AUXILIARIES and not self.found["polite"]):
             return True
         if self._first in LISTS["checks"]:
-            return not self._fields and bool(self.of("version") or (self._has_condition() and not self.orders))
+            return self._states_something()
         auxiliary, subject, *_ = [*(words[words.index(",") + 1 :] if "," in words else ()), "", ""]
         is_request = subject == "you" or self._first in QUESTION_WORDS
         return auxiliary in AUXILIARIES and not is_request
+
+    def _states_something(self) -> bool:
+        """Return whether a request to verify something states it: "Verify that X runs on Linux" does."""
+        return not self._fields and bool(self.of("version") or (self._has_condition() and not self.orders))
 
     async def reading(self, database: Database) -> Reading:
         """Build the filter, and collect the words that are not part of the filter."""
@@ -198,7 +207,11 @@ class _Builder(Bound):
         beyond = [item.value for item in self.found["beyond"] if not self._is_afterthought(item)]
         self._unused += [item.value for item in self.found["beyond"] if item.value not in beyond]
         rest = self.guards, beyond, self._recognition.unknown, self._recognition.corrected
-        return Reading(found, self._unused, *rest, is_about_text=bool(self.found["all"]))
+        return Reading(found, self._unused, *rest, is_about_text=bool(self.found["all"]), is_search=self._is_search())
+
+    def _is_search(self) -> bool:
+        """Return whether words of the question are searched for without a key such as `text=`."""
+        return False in [item.is_pair for item in self.of("text")]
 
     def _set_values(self) -> None:
         self._slots = self.slots()
@@ -376,6 +389,9 @@ class _Builder(Bound):
             ("first", all((self._order_of == "oldest", self.times, self._kinds, "channel" in self._slots))),
             ("same", all((self.found["same"], "fields" not in self._members))),
             ("most", all((self._order_of == "products", self._fields))),
+            # "The latest version as of 1 May" is not one since then.
+            ("as of", all((self.orders, "as" in [self.words[time.start] for time in self.times]))),
+            ("dropped", all(("dropped" in words, not self.times))),  # "Which tools dropped Linux support?"
             ("versions of several products", all((len(products) > 1, self.of("version")))),
         )
 
@@ -438,7 +454,7 @@ class _Builder(Bound):
             # "Did 1.1.0 come out as stable or as beta?"
             del self._slots["channel"]
             return ("versions",)
-        return tuple(name for name in ("kind", "access") if name in several)
+        return tuple(name for name in ("kind", "access", "license") if name in several and len(self.of(name)) > 1)
 
     def _is_of_version(self) -> bool:
         """Return whether the question asks for everything about a version: "Summarise the 1.9.1 release"."""

@@ -80,6 +80,7 @@ class _Clauses:
     def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         self._tokens, self._items, self._end = tokens, items, len(tokens)
         self._within = {index for item in items for index in range(item.start, item.end)}
+        self._times = [Sentence(item.start, item.end) for item in items if item.slot == "time"]
         self._slot_at = {item.start: item.slot for item in items}
         ends = [at + 1 for at in range(self._end) if self._is_end(at)]
         self._all = [Sentence(start, end) for start, end in pairwise(sorted({0, *ends, self._end}))]
@@ -123,7 +124,7 @@ class _Clauses:
         known = {at - more for at in self._slot_at for more in range(MIN_WORDS_BEFORE)}
         begins = [start]
         for at in filter(self._opens_clause, range(start + 1, end)):
-            is_late = at >= start + MIN_WORDS_BEFORE
+            is_late = at >= start + MIN_WORDS_BEFORE and Sentence(start, at - 1) not in self._times
             if at <= first or (is_late and (self._is_question(at) or (at <= dated and at in known))):
                 begins.append(at)
         return begins[-1]
@@ -308,7 +309,7 @@ class Scope(_Clauses):
         question = min([at for at in range(start, end) if self._word(at) in QUESTION_WORDS], default=start)
         mentioned = self._starts(_CONDITIONS | _REQUEST_SLOTS, start, question)
         qualifiers = (item for item in self._items if item.slot in ("not", "guard", "beyond") and item.value != ORDERS)
-        return {item.start for item in qualifiers if not mentioned and start <= item.start < question}
+        return {item.start for item in qualifiers if not mentioned and start <= item.start and item.end <= question}
 
     def opening(self) -> set[int]:
         """Return the positions of the words before the first word that states what is asked for, such as "Please
