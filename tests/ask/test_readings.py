@@ -258,6 +258,16 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("On the 29th of October 2026, which games came out?", {"since": "2026-10-29T00:00:00Z"}),
         ("Is the licence of Readout Apache-2.0 or MIT?", {"answer": "fields", "fields": ["license"]}),
         ("Is Keyturn under the GPL?", {"answer": "exists"}),
+        ("tag=horror -tag=puzzle", {"where": {"tag": {"any": ["horror"], "not": ["puzzle"]}}}),
+        ("Please, what is newest: Ferrum Lint or Ferrum Diff?", {"order": "newest", "limit": 1}),
+        ("QA: is 9.10 > 9.2 for Darkroom 9?", {"answer": "exists", "where": {
+            "product": {"any": ["darkroom-9"]}, "version": {"any": ["9.10"], "all": [">9.2"]}
+        }}),
+        ("When did Northlight Games last publish anything?", {"find": "releases", "order": "newest", "limit": 1}),
+        ("Blackbird Tuner 2.3.0 is broken, which version came before", {"order": "newest", "limit": 1, "where": {
+            "product": {"any": ["blackbird-tuner"]}, "version": {"all": ["<2.3.0"]}
+        }}),
+        ("Is it accurate to write that Tabula Rosa left beta?", {"answer": "exists", "channel": {"any": ["stable"]}}),
         # A mark before a letter ends no sentence.
         ("Which .deb packed apps are free?", FREE_APPS),
     ],
@@ -314,6 +324,10 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
         "Which tools no longer run on Windows?",
         "open ledger two point ten is it the latest",
         "Is there a tool about trains?",
+        "How many licences of Hazelnut can we buy?",
+        "Did Studio Haru release more in 2025 or 2026?",
+        "Everything released on a Friday",
+        "Does the demo of Star Ledger work on a Mac?",
         "What are the court, the law and the forum for disputes with Polaris Press?",
     ],
 )

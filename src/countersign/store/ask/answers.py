@@ -91,10 +91,11 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
 
 async def _without_foreign_tag(store: Store, reading: Reading) -> Reading:
     """Return the reading without the tag if the question is about one product by name that does not have the tag, as in
-    "For a photo caption: what is Keyturn?"."""
+    "For a photo caption: what is Keyturn?" and "Does the demo of Star Ledger run on macOS?"."""
     filter, tags = reading.filter, reading.filter.where.tag
     required = replace(tags, none=())
-    if required == Values() or not _is_about_one(filter):
+    has_others = not {name for name, _ in conditions(filter)} <= {"product", "tag", "kind"}
+    if required == Values() or not (_is_about_one(filter) or (has_others and filter.answer == "exists")):
         return reading
     tagged = with_slots(Filter(), product=filter.where.product, tag=required)
     if await filter_queries.has_rows(store.database, tagged):

@@ -70,7 +70,7 @@ class Bound:
             "not": self._not, "denied": self._negate_preceding, "included": self._drop_channel,
             "only": self._only_beside, "or": self._or, "and": self._or, "but": self._but,
             "find": self._find, "when": self._when,
-            "newer": self._require_newer, "number": self._number, "quoted": self._value,
+            "newer": self._require_newer, "step": self._step, "number": self._number, "quoted": self._value,
             **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
@@ -191,6 +191,15 @@ class Bound:
         self.found["guard"] += [] if self.of("version") else [item]
         for version in self.of("version"):
             version.value = f">{str(version.value).lstrip('<>=')}"
+
+    def _step(self, item: Item) -> None:
+        """Ask for the release beside a version that is named before: "I have 2.3.0. Which version came before it?"."""
+        self.found["step"].append(item)
+        for version in self.values if {*self._slots_after(item, 1)}.isdisjoint(["number", "version"]) else ():
+            if version.slot == "version":
+                self.values.remove(version)
+                self._version(version)
+                break
 
     def _drop_channel(self, _item: Item) -> None:
         """Remove the condition on the channel, as in "Betas included"."""

@@ -55,7 +55,7 @@ def tokens_of(question: str) -> list[WordToken]:
         elif match["word"]:
             found.append(_token(match[0], start, end))
         elif match["minus"]:
-            found.append(WordToken("not", start, end))
+            found.append(WordToken("not", start, end, is_mark=True))
         elif not match["joint"]:
             found.append(WordToken(match[0].lower(), start, end, is_mark=match["mark"] is not None))
     return found[:MAX_TOKENS]

@@ -193,6 +193,7 @@ class _Builder(Bound):
         if not self.is_terse:
             self._apply_nouns()
             self._set_find()
+            self._find_dates()
             await self._of_publisher(database)
             self._compare()
             self.guards += [guard for guard, applies in self._guard_conditions() if applies]
@@ -315,6 +316,11 @@ class _Builder(Bound):
                 self._slots["kind"] = Values(any=("game",))
         self._members["find"] = find
 
+    def _find_dates(self) -> None:
+        """Search for releases if their date is asked for, as in "When did Northlight Games last publish anything?"."""
+        if self.orders and self._fields == ["published_at"] and not self.of("product"):
+            self._members["find"], self._fields = "releases", []
+
     def _has_condition(self) -> bool:
         """Return whether a condition restricts the products, and not only their releases."""
         return any(item.slot not in _OF_RELEASES for item in self.values)
@@ -354,6 +360,14 @@ class _Builder(Bound):
     def _excludes_products(self) -> bool:
         return any(item.is_negated and item.slot != "org" for item in self.values)
 
+    def _counts_field(self) -> bool:
+        """Return whether "how many" refers to a field of a product that has only one value."""
+        counts = [item.end for item in self.found["answer"] if item.value == "count"]
+        return any(item.start in counts and item.value not in _COUNTED_FIELDS for item in self.found["field"])
+
+    def _before_times(self) -> list[str]:
+        return [self.words[time.start - 1] for time in self.times]
+
     def _guard_conditions(self) -> tuple[tuple[str, bool], ...]:
         """Return pairs of a guard and a condition. The guard applies if the condition is true: the question is then
         ambiguous, or a filter cannot express the question."""
@@ -374,10 +388,11 @@ class _Builder(Bound):
             # "Which publishers have no games?" is not about the publishers of other products.
             ("not", all((self._members["find"] == "publishers", self._excludes_products()))),
             # "Are there two betas?", "I can't find 1.2.0, is it out?"
-            ("number", all((self._asks_whether, (self.limit or 1) > 1))),
+            ("number", all((self._asks_whether, self.limit not in (None, 1)))),
             ("not", all((self._asks_whether, self._slots.get("version", Values()).none))),
             ("both", all((len(kinds) > 1, "both" in words))),
-            ("both", "both" in [self.words[time.start - 1] for time in self.times]),  # "In both 2025 and 2026"
+            # "In both 2025 and 2026", "on a Friday"
+            *((word, True) for word in LISTS["before periods"].intersection(self._before_times())),
             ("and", len(groups) > 1),  # "For phones and for desktops"
             # "Games newer than Keyturn", "What other games have the makers of Keyturn made?"
             ("products beside a named product", all((len(products) == 1, self._is_plural(self.of("kind"))))),
@@ -390,6 +405,10 @@ class _Builder(Bound):
             ("same", all((self.found["same"], "fields" not in self._members))),
             ("most", all((self._order_of == "products", self._fields))),
             # "The latest version as of 1 May" is not one since then.
+            # "How many licenses of Keyturn can we buy?"
+            ("how many", bool(products) and self._counts_field()),
+            # "Did it release more in 2025 or 2026?"
+            ("more", all((self._asks_whether, self.times, "more" in words))),
             ("as of", all((self.orders, "as" in [self.words[time.start] for time in self.times]))),
             ("dropped", all(("dropped" in words, not self.times))),  # "Which tools dropped Linux support?"
             ("versions of several products", all((len(products) > 1, self.of("version")))),

@@ -257,7 +257,8 @@ class Scope(_Clauses):
     def _requests_names(self, item: Item) -> bool:
         """Return whether the context states what is asked and the question only names products, as in "The newest
         version of each: Keyturn; Inkwell"."""
-        return self._is_named_only and self._context.has(item) and item.slot in _ABOUT_ANSWER - {"beyond"}
+        is_before = self._context.has(item) or self._preface.has(item)
+        return self._is_named_only and is_before and item.slot in _ABOUT_ANSWER - {"beyond"}
 
     def _counts(self, item: Item) -> bool:
         """Return whether an item outside of the question counts."""
