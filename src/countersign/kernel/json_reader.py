@@ -98,19 +98,16 @@ def _members(value: object, depth: int, max_depth: int, *, checks_texts: bool) -
     if not depth:
         raise TooDeep(f"the JSON is nested more than {max_depth} levels deep")
     if isinstance(value, list):
-        count, items = 0, cast("Iterable[object]", value)
+        names, items = (), cast("Iterable[object]", value)
     else:
         members = cast("dict[str, object]", value)
-        if checks_texts:
-            for name in members:
-                _require_storable(name)
-        count, items = len(members), members.values()
+        names, items = tuple(members), members.values()
+    if checks_texts:
+        _require_storable("".join(names))
     # Do not call this function for values that have neither members nor texts to check: most values are such.
     kinds = (dict, list, str) if checks_texts else (dict, list)
-    for each in items:
-        if isinstance(each, kinds):
-            count += _members(each, depth - 1, max_depth, checks_texts=checks_texts)
-    return count
+    nested = cast("list[object]", [each for each in items if isinstance(each, kinds)])
+    return len(names) + sum([_members(each, depth - 1, max_depth, checks_texts=checks_texts) for each in nested])
 
 
 def _require_storable(text: str) -> None:

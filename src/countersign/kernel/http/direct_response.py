@@ -30,7 +30,7 @@ def write_response(send: Send, status: int, headers: Sequence[tuple[bytes, bytes
     not valid. Then the caller sends the response as ASGI messages.
     """
     cycle: Any = getattr(send, "__self__", None)
-    kind = type(cycle)
+    kind: type[Any] = type(cycle)
     if (kind.__module__, kind.__qualname__) != _CYCLE or not _is_ready(cycle):
         return False
     lines = b"".join([b"%b: %b\r\n" % pair for pair in (*cycle.default_headers, *headers)])
