@@ -2,7 +2,7 @@
 a database cannot store (NUL, unpaired surrogates)."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -97,17 +97,21 @@ def _members(value: object, depth: int, max_depth: int, *, checks_texts: bool) -
         return 0
     if not depth:
         raise TooDeep(f"the JSON is nested more than {max_depth} levels deep")
-    if isinstance(value, list):
-        names, items = (), cast("Iterable[object]", value)
-    else:
-        members = cast("dict[str, object]", value)
-        names, items = tuple(members), members.values()
+    names, items = _names_and_items(value)
     if checks_texts:
         _require_storable("".join(names))
     # Do not call this function for values that have neither members nor texts to check: most values are such.
     kinds = (dict, list, str) if checks_texts else (dict, list)
     nested = cast("list[object]", [each for each in items if isinstance(each, kinds)])
     return len(names) + sum([_members(each, depth - 1, max_depth, checks_texts=checks_texts) for each in nested])
+
+
+def _names_and_items(value: object) -> tuple[Collection[str], Iterable[object]]:
+    """Return the names of an object's members, and their values; a list has items without names."""
+    if isinstance(value, list):
+        return (), cast("list[object]", value)
+    members = cast("dict[str, object]", value)
+    return members.keys(), members.values()
 
 
 def _require_storable(text: str) -> None:

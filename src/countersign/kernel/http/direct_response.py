@@ -30,8 +30,7 @@ def write_response(send: Send, status: int, headers: Sequence[tuple[bytes, bytes
     not valid. Then the caller sends the response as ASGI messages.
     """
     cycle: Any = getattr(send, "__self__", None)
-    kind: type[Any] = type(cycle)
-    if (kind.__module__, kind.__qualname__) != _CYCLE or not _is_ready(cycle):
+    if _name_of_class(cycle) != _CYCLE or not _is_ready(cycle):
         return False
     lines = b"".join([b"%b: %b\r\n" % pair for pair in (*cycle.default_headers, *headers)])
     count = len(cycle.default_headers) + len(headers)
@@ -47,6 +46,10 @@ def write_response(send: Send, status: int, headers: Sequence[tuple[bytes, bytes
     cycle.message_event.set()
     cycle.on_response()
     return True
+
+
+def _name_of_class(value: object) -> tuple[str, str]:
+    return type(value).__module__, type(value).__qualname__
 
 
 def _is_ready(cycle: Any) -> bool:
