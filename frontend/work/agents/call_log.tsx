@@ -109,7 +109,7 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
 function Target({ meta, call }: { meta: Meta; call: Call }) {
   const model = modelOf(meta, call.model);
   if (!model || !call.record) {
-    return <span class="quiet">–</span>;
+    return <span class="quiet">{model?.plural ?? "–"}</span>;
   }
   const title = <RecordTitle model={model} recordRef={{ model: call.model, id: call.record }} isBare />;
   return may(model, "get") ? <a href={addressOf(call.model, call.record)}>{title}</a> : title;

@@ -26,13 +26,13 @@ function ClientTabs({ label, clients, more }: { label: string; clients: readonly
 function Settings({ client }: { client: ClientSettings }) {
   return (
     <div class="stack tight">
-      <p>{client.place === "$" ? t("run") : t("write", { place: client.place })}</p>
+      <div class="row">
+        <p class="grow">{client.place === "$" ? t("run") : t("write", { place: client.place })}</p>
+        <CopyButton key={client.name} text={client.text} of={t("settings", { client: client.name })} />
+      </div>
       <pre class="code-box" tabIndex={0} data-client={client.name}>
         {client.text}
       </pre>
-      <div class="row">
-        <CopyButton key={client.name} text={client.text} of={t("settings", { client: client.name })} />
-      </div>
     </div>
   );
 }

@@ -266,7 +266,7 @@ class _Agents:
 
     async def issue(self) -> None:
         """Issue the tokens of four agents."""
-        await self._issue("alice", "inbox-triage", "lead.*", "activity.*", "ticket.*", "plan.*")
+        await self._issue("alice", "inbox-triage", "lead.*", "activity.*", "ticket.*", "party.get", "plan.*")
         await self._issue("alice", "crm-sync", "lead.*", "party.*", "plan.*")
         await self._issue("alice", "helpdesk-bot", "ticket.*", "party.get", "plan.*")
         await self._issue("carol", "billing-helper", "invoice.*", "payment.*", "product.*", "party.get", "plan.*")
@@ -278,7 +278,13 @@ class _Agents:
         tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
         parties = [row[0] for row in await fetch(_PARTIES)]
         invoices = [row[0] for row in await fetch(_UNPAID)]
-        self._read("inbox-triage", 16, (("ticket.search", []), ("ticket.get", tickets), ("lead.get", leads)))
+        self._read(
+            "inbox-triage",
+            16,
+            (("ticket.search", []), ("ticket.get", tickets), ("lead.get", leads), ("party.get", parties)),
+        )
+        # It sent a value that the field does not allow.
+        self._note(self._agents["inbox-triage"], 3 * HOUR_MINUTES, "lead.update", leads[0], "refused", 6_000)
         self._read("crm-sync", 12, (("lead.search", []), ("lead.get", leads), ("party.get", parties)))
         self._read("helpdesk-bot", 24, (("ticket.search", []), ("ticket.get", tickets), ("party.get", parties)))
         self._read("billing-helper", 8, (("invoice.search", []), ("invoice.get", invoices), ("lead.search", [])))
