@@ -97,7 +97,7 @@ def _members(value: object, depth: int, max_depth: int, *, checks_texts: bool) -
         return 0
     if not depth:
         raise TooDeep(f"the JSON is nested more than {max_depth} levels deep")
-    names, items = _names_and_items(value)
+    names, items = _names_and_items(cast("dict[str, object] | list[object]", value))
     if checks_texts:
         _require_storable("".join(names))
     # Do not call this function for values that have neither members nor texts to check: most values are such.
@@ -106,12 +106,11 @@ def _members(value: object, depth: int, max_depth: int, *, checks_texts: bool) -
     return len(names) + sum([_members(each, depth - 1, max_depth, checks_texts=checks_texts) for each in nested])
 
 
-def _names_and_items(value: object) -> tuple[Collection[str], Iterable[object]]:
+def _names_and_items(value: dict[str, object] | list[object]) -> tuple[Collection[str], Iterable[object]]:
     """Return the names of an object's members, and their values; a list has items without names."""
     if isinstance(value, list):
-        return (), cast("list[object]", value)
-    members = cast("dict[str, object]", value)
-    return members.keys(), members.values()
+        return (), value
+    return value.keys(), value.values()
 
 
 def _require_storable(text: str) -> None:
