@@ -247,6 +247,7 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("QA: verify version 2.4.0 of Ferrum DB Browser is in channel stable", {
             "answer": "exists", "channel": {"any": ["stable"]}
         }),
+        ("Check which free apps there are", FREE_APPS | {"answer": None}),
         ("Confirm the license of Keyturn", {"answer": "fields", "fields": ["license"]}),
         ("A customer says Hazelnut runs on his PC. Is that possible?", {"answer": "exists", "where": {
             "platform": {"any": ["windows"]}, "product": {"any": ["hazelnut"]}

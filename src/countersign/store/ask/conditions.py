@@ -143,7 +143,8 @@ class Bound:
         counts = [item.start for item in self.found["answer"] if item.value == "count"][1:]
         listed = self._counted(counts) if counts else self._after_each()
         if len(listed) > 1 and {value.slot for value in listed} in _SINGLE_SLOTS:
-            self.by, self.values = listed[0].slot, [*filterfalse(listed.__contains__, self.values)]
+            starts = {value.start for value in listed}
+            self.by, self.values = listed[0].slot, [*filterfalse(lambda value: value.start in starts, self.values)]
         elif counts:
             self.guards.append("how many")
 
@@ -195,11 +196,9 @@ class Bound:
     def _step(self, item: Item) -> None:
         """Ask for the release beside a version that is named before: "I have 2.3.0. Which version came before it?"."""
         self.found["step"].append(item)
-        for version in self.values if {*self._slots_after(item, 1)}.isdisjoint(["number", "version"]) else ():
-            if version.slot == "version":
-                self.values.remove(version)
-                self._version(version)
-                break
+        versions = [at for at, value in enumerate(self.values) if value.slot == "version"]
+        if versions and {"number", "version"}.isdisjoint(self._slots_after(item, 1)):
+            self._version(self.values.pop(versions[0]))
 
     def _drop_channel(self, _item: Item) -> None:
         """Remove the condition on the channel, as in "Betas included"."""

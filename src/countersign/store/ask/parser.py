@@ -184,7 +184,8 @@ class _Builder(Bound):
 
     def _states_something(self) -> bool:
         """Return whether a request to verify something states it: "Verify that X runs on Linux" does."""
-        return not self._fields and bool(self.of("version") or (self._has_condition() and not self.orders))
+        is_open = bool(self._fields) or not QUESTION_WORDS.isdisjoint(self.words)
+        return not is_open and bool(self.of("version") or (self._has_condition() and not self.orders))
 
     async def reading(self, database: Database) -> Reading:
         """Build the filter, and collect the words that are not part of the filter."""
@@ -392,7 +393,7 @@ class _Builder(Bound):
             ("not", all((self._asks_whether, self._slots.get("version", Values()).none))),
             ("both", all((len(kinds) > 1, "both" in words))),
             # "In both 2025 and 2026", "on a Friday"
-            *((word, True) for word in LISTS["before periods"].intersection(self._before_times())),
+            *((word, word in LISTS["before periods"]) for word in self._before_times()),
             ("and", len(groups) > 1),  # "For phones and for desktops"
             # "Games newer than Keyturn", "What other games have the makers of Keyturn made?"
             ("products beside a named product", all((len(products) == 1, self._is_plural(self.of("kind"))))),

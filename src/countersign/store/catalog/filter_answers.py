@@ -193,7 +193,8 @@ async def _of_product(store: Store, query: Filter, product: Facts, among: int) -
     rows = await filter_queries.releases(store.database, _releases_of(product, query, among))
     if rows:
         text = ". ".join(filter(None, [await _release(store, query, row) for row in rows])).rstrip(".")
-        return FilterAnswer(f"{text}.{_about_beside(product, query)}" if text else "", _sources(store, rows))
+        text = f"{text}.{_about_beside(product, query)}" if text else ""
+        return FilterAnswer(text, _sources(store, rows) if text else ())
     if among > 1 or query.where.text:
         return FilterAnswer("")
     return FilterAnswer(_no_release(query, product), _sources(store, [product]))
