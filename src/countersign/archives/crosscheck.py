@@ -122,14 +122,14 @@ def check_zip(source: BinaryIO, entries: Sequence[DirectoryEntry]) -> None:
             raise ArchiveRefused("parsers-disagree", "a second parser reads it differently", entry=ours.name)
 
 
-def _own_view(ours: DirectoryEntry) -> tuple[object, ...]:
-    is_folder = ours.kind == "folder"
+def _own_view(entry: DirectoryEntry) -> tuple[object, ...]:
+    is_folder = entry.kind == "folder"
     # Without the UTF-8 flag, zipfile decodes names as CP437, which maps every byte to a different character.
-    name = ours.name if ours.flags & UTF8 else ours.raw.decode("cp437")
-    return name, is_folder, ours.offset, ours.size, ours.packed, ours.crc, ours.method, ours.flags
+    name = entry.name if entry.flags & UTF8 else entry.raw.decode("cp437")
+    return name, is_folder, entry.offset, entry.size, entry.packed, entry.crc, entry.method, entry.flags
 
 
-def _library_view(theirs: zipfile.ZipInfo) -> tuple[object, ...]:
-    sizes = theirs.file_size, theirs.compress_size
-    rest = theirs.CRC, theirs.compress_type, theirs.flag_bits
-    return theirs.orig_filename, theirs.is_dir(), theirs.header_offset, *sizes, *rest
+def _library_view(zip_info: zipfile.ZipInfo) -> tuple[object, ...]:
+    sizes = zip_info.file_size, zip_info.compress_size
+    rest = zip_info.CRC, zip_info.compress_type, zip_info.flag_bits
+    return zip_info.orig_filename, zip_info.is_dir(), zip_info.header_offset, *sizes, *rest

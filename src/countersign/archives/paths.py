@@ -163,7 +163,7 @@ class ArchivePaths:
         place = f"{folded_above}/{self._fold(name)}" if above else self._fold(name)
         earlier = self._path_by_folded.get(place)
         if earlier is not None and (kind != "folder" or earlier != path or not self._is_implied(path)):
-            raise self._conflict(path, earlier, wanted=kind)
+            raise self._conflict(path, earlier, kind=kind)
         self._path_by_folded[place] = path
         if kind == "folder":
             self._folders[path] = place
@@ -190,7 +190,7 @@ class ArchivePaths:
                 known = f"{place}/{self._fold(name)}" if place else self._fold(name)
                 earlier = self._path_by_folded.get(known)
                 if earlier is not None:
-                    raise self._conflict(path, earlier, wanted="folder", at=exact)
+                    raise self._conflict(path, earlier, kind="folder", at=exact)
                 self._count_one(path)
                 self._path_by_folded[known] = exact
                 self._folders[exact] = known
@@ -203,13 +203,13 @@ class ArchivePaths:
         if self._count > self._limits.entries:
             raise ArchiveRefused("too-many-entries", f"it has more than {self._limits.entries} entries", entry=path)
 
-    def _conflict(self, path: str, earlier: str, *, wanted: Kind, at: str | None = None) -> ArchiveRefused:
+    def _conflict(self, path: str, earlier: str, *, kind: Kind, at: str | None = None) -> ArchiveRefused:
         """Return the error for an entry, or for the folder `at` above it, that conflicts with an earlier path."""
         if earlier != (at or path):
             return ArchiveRefused("collision", f"it can be the same as {earlier!a} on another system", entry=path)
         if at is not None and earlier in self._links:
             return ArchiveRefused("write-through-link", f"{earlier!a} is a link", entry=path)
-        if (earlier in self._folders) != (wanted == "folder"):
+        if (earlier in self._folders) != (kind == "folder"):
             detail = f"{earlier!a} occurs both as a folder and as a file or link"
             return ArchiveRefused("file-against-folder", detail, entry=path)
         return ArchiveRefused("duplicate-name", "the path occurs twice in the archive", entry=path)

@@ -48,12 +48,14 @@ class ExtractResult(msgspec.Struct):
     detail: str = ""
 
 
-def perform(asked: ExtractOrder) -> ExtractResult:
+def perform(extract_order: ExtractOrder) -> ExtractResult:
     """Confine this process permanently, then extract stdin to the folder `tree` in the working directory."""
-    confinement.confine(folder=Path(), memory_bytes=asked.memory_bytes, cpu_s=asked.limits.seconds + 1)
+    confinement.confine(folder=Path(), memory_bytes=extract_order.memory_bytes, cpu_s=extract_order.limits.seconds + 1)
     try:
         with open(0, "rb", closefd=False) as source:
-            done = extract(source, Path(TREE), asked.limits, name=asked.name, durable=asked.durable)
+            done = extract(
+                source, Path(TREE), extract_order.limits, name=extract_order.name, durable=extract_order.durable
+            )
     except ArchiveRefused as error:
         return ExtractResult("refused", rule=error.rule, entry=error.entry, detail=error.detail)
     except _READER_ERRORS as fault:

@@ -158,7 +158,7 @@ class ExtendedHeaders:
     size: int | None = None
     seen: str = ""
 
-    def take(self, header: Header, payload: bytes, counted: PaxRecordCounter) -> None:
+    def take(self, header: Header, payload: bytes, counter: PaxRecordCounter) -> None:
         """Read an extended header of the entry: PAX `x`, or GNU `L` or `K`.
 
         Raises:
@@ -169,7 +169,7 @@ class ExtendedHeaders:
             raise ArchiveRefused("pax-order", "two extended headers apply to one entry", entry=_name(header))
         self.seen += kind
         if kind == "x":
-            records = parse_records(payload, _name(header), counted)
+            records = parse_records(payload, _name(header), counter)
             self.path, self.link = records.get("path"), records.get("linkpath")
             self.size = _size(records.get("size"), _name(header))
             _check_effective(records, _name(header))
@@ -211,19 +211,19 @@ NO_EXTENSION = ExtendedHeaders()
 """The value for an entry without extended headers. It is never changed."""
 
 
-def check_global(header: Header, payload: bytes, counted: PaxRecordCounter, limits: Limits) -> None:
+def check_global(header: Header, payload: bytes, counter: PaxRecordCounter, limits: Limits) -> None:
     """Refuse a global header with records that change entries. Comments (as in git's archives) and times are allowed.
 
     Raises:
         ArchiveRefused: a record is not allowed (`pax-global`), or is malformed (`pax-record`, `not-utf8`).
     """
     allowed = _COMMON if limits.profile == "strict" else (*_COMMON, *_HARMLESS)
-    for key in parse_records(payload, _name(header), counted):
+    for key in parse_records(payload, _name(header), counter):
         if key not in allowed:
             raise ArchiveRefused("pax-global", f"a global header has the record {key!a}", entry=_name(header))
 
 
-def parse_records(payload: bytes, name: str, counted: PaxRecordCounter) -> dict[str, str]:
+def parse_records(payload: bytes, name: str, counter: PaxRecordCounter) -> dict[str, str]:
     """Parse PAX records: each is `length key=value` and a newline, and `length` is its size in bytes.
 
     Raises:
@@ -232,7 +232,7 @@ def parse_records(payload: bytes, name: str, counted: PaxRecordCounter) -> dict[
     records: dict[str, str] = {}
     at = 0
     while at < len(payload):
-        counted.take(name)
+        counter.take(name)
         space = payload.find(b" ", at, at + 10)
         digits = payload[at:space]
         if space < 0 or not digits.isdigit() or digits[:1] == b"0":

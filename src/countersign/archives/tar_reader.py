@@ -71,24 +71,24 @@ class LinkedFiles:
         self._cached_bytes = 0
         self._passed = 0
 
-    def pieces(self, place: FileLocation, position: int, entry: str) -> Iterator[bytes]:
+    def pieces(self, location: FileLocation, position: int, entry: str) -> Iterator[bytes]:
         """Yield the content of an earlier file of the stream. `position` is the end of the header of the entry `entry`.
 
         Raises:
             ArchiveRefused: `hard-link`: too many bytes would be skipped again.
         """
-        cached = self._cache.get(place.start)
+        cached = self._cache.get(location.start)
         if cached is not None:
-            self._cache.move_to_end(place.start)
+            self._cache.move_to_end(location.start)
             yield from _cut(cached)
             return
-        reader = self._at(place.start, position, entry)
-        if place.size <= _MAX_CACHED_BYTES:
-            data = reader.exactly(place.size)
-            self._keep(place.start, data)
+        reader = self._at(location.start, position, entry)
+        if location.size <= _MAX_CACHED_BYTES:
+            data = reader.exactly(location.size)
+            self._keep(location.start, data)
             yield from _cut(data)
             return
-        left = place.size
+        left = location.size
         while left:
             data = reader.exactly(min(left, PIECE_BYTES))
             left -= len(data)
@@ -237,18 +237,18 @@ class TarReader:
             raise ArchiveRefused("truncated", "the archive ends in the middle of a header")
         return block
 
-    def _extended(self, extended: ExtendedHeaders, header: Header, payload: bytes) -> ExtendedHeaders:
+    def _extended(self, headers: ExtendedHeaders, header: Header, payload: bytes) -> ExtendedHeaders:
         """Add the values of one more extended header to the values for the next entry."""
         self._gauge.tick()
         if header.type == b"g":
-            if extended is not NO_EXTENSION:
+            if headers is not NO_EXTENSION:
                 raise ArchiveRefused("pax-order", "a global header is between an extended header and its entry")
             tar_headers.check_global(header, payload, self._records, self._limits)
-            return extended
-        if extended is NO_EXTENSION:
-            extended = ExtendedHeaders()
-        extended.take(header, payload, self._records)
-        return extended
+            return headers
+        if headers is NO_EXTENSION:
+            headers = ExtendedHeaders()
+        headers.take(header, payload, self._records)
+        return headers
 
     def _payload(self, header: Header) -> bytes:
         """The content of an extended header with its padding."""

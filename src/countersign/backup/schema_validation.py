@@ -96,10 +96,10 @@ def require_plain(table: Table) -> None:
         raise invalid_archive(f"the statement that creates {table.name!r} is not a CREATE TABLE")
     bodies = [created[1]]
     for statement in (*table.finish, *table.references):
-        found = _CONSTRAINT.fullmatch(statement) or _CREATE_INDEX.fullmatch(statement)
-        if found is None:
+        match = _CONSTRAINT.fullmatch(statement) or _CREATE_INDEX.fullmatch(statement)
+        if match is None:
             raise invalid_archive(f"a statement of {table.name!r} is neither a constraint nor an index")
-        bodies.append(_REFERENCE.sub("REFERENCES (", found[1]))
+        bodies.append(_REFERENCE.sub("REFERENCES (", match[1]))
     if not all(map(_is_safe, bodies)):
         raise invalid_archive(f"a statement of {table.name!r} calls a function that is not allowed")
 

@@ -78,18 +78,20 @@ def _explained(variable: ClientVariable) -> settings.SettingValue:
     return settings.SettingValue(variable.name, shown, source, variable.default, "", variable.meaning)
 
 
-def _as_json(each: settings.SettingValue) -> dict[str, str]:
+def _as_json(setting: settings.SettingValue) -> dict[str, str]:
     return {
-        "variable": each.variable,
-        "value": each.shown,
-        "source": each.source,
-        "default": each.default,
-        "unit": each.unit,
-        "meaning": each.meaning,
+        "variable": setting.variable,
+        "value": setting.shown,
+        "source": setting.source,
+        "default": setting.default,
+        "unit": setting.unit,
+        "meaning": setting.meaning,
     }
 
 
-def _as_text(each: settings.SettingValue) -> str:
-    default = "" if each.source == "default" else f"; default {each.default or 'empty'}"
-    unit = f" [{each.unit}]" if each.unit else ""
-    return f"{each.variable} = {each.shown or '(empty)'}{unit}   ({each.source}{default})\n    {each.meaning}"
+def _as_text(setting: settings.SettingValue) -> str:
+    default = "" if setting.source == "default" else f"; default {setting.default or 'empty'}"
+    unit = f" [{setting.unit}]" if setting.unit else ""
+    return (
+        f"{setting.variable} = {setting.shown or '(empty)'}{unit}   ({setting.source}{default})\n    {setting.meaning}"
+    )

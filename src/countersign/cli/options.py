@@ -71,17 +71,17 @@ def parse_server_url(address: str) -> str:
         UsageError: the address is not an http:// or https:// URL, or has a password, query or fragment.
     """
     try:
-        parts = urlsplit(address.strip())
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        url_parts = urlsplit(address.strip())
+        is_address = url_parts.scheme in ("http", "https") and bool(url_parts.hostname) and url_parts.port != 0
     except ValueError:
         is_address = False
     if not is_address:
         raise click.UsageError(f"{address!r} is not a server address; write it like {DEFAULT_SERVER}")
-    parts = urlsplit(address.strip())
-    if parts.username is not None or parts.query or parts.fragment:
+    url_parts = urlsplit(address.strip())
+    if url_parts.username is not None or url_parts.query or url_parts.fragment:
         raise click.UsageError("a server address has no user, query or fragment; use `countersign login` for tokens")
-    path = parts.path.rstrip("/").removesuffix("/api/v1")
-    return f"{parts.scheme}://{parts.netloc}{path}"
+    path = url_parts.path.rstrip("/").removesuffix("/api/v1")
+    return f"{url_parts.scheme}://{url_parts.netloc}{path}"
 
 
 def passphrase_option(command: COMMAND) -> COMMAND:
@@ -108,8 +108,8 @@ def read_passphrase(file: str | None, failure: str, *, is_new: bool = False) -> 
         raise Failure(failure, why="no passphrase is given", remedy=_PASSPHRASE_REMEDY, exit_code=Exit.USAGE)
     if is_new and len(found.strip()) < MIN_PASSPHRASE_LENGTH:
         remedy = "Choose a longer passphrase, such as five random words, or: openssl rand -base64 24"
-        why = f"the passphrase has fewer than {MIN_PASSPHRASE_LENGTH} characters, not counting blanks around it"
-        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.USAGE)
+        reason = f"the passphrase has fewer than {MIN_PASSPHRASE_LENGTH} characters, not counting blanks around it"
+        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.USAGE)
     return found
 
 
@@ -117,16 +117,18 @@ def _read_passphrase_file(path: Path, failure: str) -> str:
     try:
         mode = path.stat().st_mode
         if stat.S_ISREG(mode) and mode & 0o077:
-            why = f"{path} can be read by other users of this machine"
-            raise Failure(failure, why=why, remedy=f"Run: chmod 600 {path}", exit_code=Exit.USAGE)
+            reason = f"{path} can be read by other users of this machine"
+            raise Failure(failure, why=reason, remedy=f"Run: chmod 600 {path}", exit_code=Exit.USAGE)
         with path.open("rb") as opened:
             content = opened.read(MAX_PASSPHRASE_FILE_BYTES + 1).decode()
     except (OSError, UnicodeDecodeError) as error:
-        why = f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
-        raise Failure(failure, why=why, remedy="Correct the path, or the file.", exit_code=Exit.USAGE) from error
+        reason = f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
+        raise Failure(failure, why=reason, remedy="Correct the path, or the file.", exit_code=Exit.USAGE) from error
     if len(content.encode()) > MAX_PASSPHRASE_FILE_BYTES:
-        why = f"{path} has more than {MAX_PASSPHRASE_FILE_BYTES} bytes, and all of it would be the passphrase"
-        raise Failure(failure, why=why, remedy="Name a file that contains only the passphrase.", exit_code=Exit.USAGE)
+        reason = f"{path} has more than {MAX_PASSPHRASE_FILE_BYTES} bytes, and all of it would be the passphrase"
+        raise Failure(
+            failure, why=reason, remedy="Name a file that contains only the passphrase.", exit_code=Exit.USAGE
+        )
     return content.removesuffix("\n").removesuffix("\r")
 
 

@@ -119,20 +119,20 @@ def disk_full_failure(failure: str, error: BaseException) -> Failure:
     return Failure(failure, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=problem)
 
 
-def refusal_failure(failure: str, refused: Refused) -> Failure:
+def refusal_failure(failure: str, refusal: Refused) -> Failure:
     """Convert a refusal of work on this machine into the failure of a command."""
-    if is_disk_full(refused) and not isinstance(refused, StorageFull):
-        why, remedy = f"the disk is full: {refused.detail}", StorageFull.resolution
+    if is_disk_full(refusal) and not isinstance(refusal, StorageFull):
+        why, remedy = f"the disk is full: {refusal.detail}", StorageFull.resolution
         return Failure(failure, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
-    asked = refused.headers.get("Retry-After", "")
-    remedy = refused.remedy
-    if remedy == type(refused).resolution:
-        remedy = hint(refused.code, int(asked) if asked.isdecimal() else 0) or remedy
-    exit_code = exit_code_of(refused.status, refused.code)
+    asked = refusal.headers.get("Retry-After", "")
+    remedy = refusal.remedy
+    if remedy == type(refusal).resolution:
+        remedy = hint(refusal.code, int(asked) if asked.isdecimal() else 0) or remedy
+    exit_code = exit_code_of(refusal.status, refusal.code)
     # API clients see the text of the exception, so details of this machine, such as a path, are in its notes.
-    reason = reason_with_faults(refused.detail, [(fault.place, fault.detail) for fault in refused.faults])
-    why = " ".join((reason, *getattr(refused, "__notes__", ())))
-    return Failure(failure, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
+    reason = reason_with_faults(refusal.detail, [(fault.place, fault.detail) for fault in refusal.faults])
+    why = " ".join((reason, *getattr(refusal, "__notes__", ())))
+    return Failure(failure, why=why, remedy=remedy, exit_code=exit_code, problem=refusal.code)
 
 
 def reason_with_faults(detail: str, faults: Iterable[tuple[str, str]]) -> str:

@@ -209,7 +209,7 @@ async def examine(places: InstallationPlaces) -> InstallationState:
     return found
 
 
-async def register(places: InstallationPlaces, found: InstallationState) -> str | None:
+async def register(places: InstallationPlaces, installation_state: InstallationState) -> str | None:
     """Write the id to the locations that have none according to `examine`; returns the id.
 
     Returns None and writes nothing if no location has an id and the blob store cannot be reached.
@@ -219,15 +219,15 @@ async def register(places: InstallationPlaces, found: InstallationState) -> str 
         OSError: the directory cannot be written.
         Unavailable, StorageFull: the database or the blob store cannot be written.
     """
-    if found.known is None and not found.are_blobs_read:
+    if installation_state.known is None and not installation_state.are_blobs_read:
         return None
-    own = found.database
+    own = installation_state.database
     if own is None:
-        proposed = found.known or await asyncio.to_thread(_propose, places.folder)
+        proposed = installation_state.known or await asyncio.to_thread(_propose, places.folder)
         own = await _store_id(places, _require_database(places), proposed)
-    if places.blobs is not None and found.are_blobs_read and found.blobs is None:
+    if places.blobs is not None and installation_state.are_blobs_read and installation_state.blobs is None:
         await claim(places.blobs, own, places.blobs_name)
-    if not _lists_service(places, found.own):
+    if not _lists_service(places, installation_state.own):
         await asyncio.to_thread(_settle_directory, places, own)
     return own
 
@@ -361,12 +361,12 @@ def write_directory(folder: Path, own: str, services: Iterable[str]) -> None:
     disk.write_atomically(folder / FILE_NAME, msgspec.json.encode(content), is_new=False)
 
 
-def _require_equal(places: InstallationPlaces, found: InstallationState) -> None:
+def _require_equal(places: InstallationPlaces, installation_state: InstallationState) -> None:
     named = [
-        (places.database_name, found.database),
-        (f"the {places.service.sibling_schema} database there", found.sibling),
-        (places.folder_name, found.directory),
-        (places.blobs_name, found.blobs),
+        (places.database_name, installation_state.database),
+        (f"the {places.service.sibling_schema} database there", installation_state.sibling),
+        (places.folder_name, installation_state.directory),
+        (places.blobs_name, installation_state.blobs),
     ]
     first, *others = [(name, own) for name, own in named if own is not None] or [("", None)]
     for name, own in others:
@@ -374,14 +374,14 @@ def _require_equal(places: InstallationPlaces, found: InstallationState) -> None
             raise _mismatch(*first, name, own)
 
 
-async def _require_fit(places: InstallationPlaces, found: InstallationState) -> None:
+async def _require_fit(places: InstallationPlaces, installation_state: InstallationState) -> None:
     """Check that a database without an id may get the id of the other locations, or a new id."""
-    if found.blobs is not None:
-        raise _mismatch(places.database_name, None, places.blobs_name, found.blobs)
-    has_sibling = found.sibling is not None or await asyncio.to_thread(_has_sibling_file, places)
-    had_own = found.own is not None and places.service.schema in found.own.services
-    if found.directory is not None and (had_own or not has_sibling):
-        raise _mismatch(places.database_name, None, places.folder_name, found.directory)
+    if installation_state.blobs is not None:
+        raise _mismatch(places.database_name, None, places.blobs_name, installation_state.blobs)
+    has_sibling = installation_state.sibling is not None or await asyncio.to_thread(_has_sibling_file, places)
+    had_own = installation_state.own is not None and places.service.schema in installation_state.own.services
+    if installation_state.directory is not None and (had_own or not has_sibling):
+        raise _mismatch(places.database_name, None, places.folder_name, installation_state.directory)
     is_used = await _is_used(places)
     if places.database_url and not is_used and await asyncio.to_thread(migration_marker.is_ambiguous, places.folder):
         text = f"{places.folder_name} contains SQLite databases, and {places.database_name} is empty"
@@ -483,9 +483,9 @@ def _propose(folder: Path) -> str:
     return fresh.id if found is None else found.id
 
 
-def _lists_service(places: InstallationPlaces, own: DirectoryId | None) -> bool:
+def _lists_service(places: InstallationPlaces, directory_id: DirectoryId | None) -> bool:
     """Return whether the directory has the id and lists the service."""
-    return own is not None and own.is_settled and places.service.schema in own.services
+    return directory_id is not None and directory_id.is_settled and places.service.schema in directory_id.services
 
 
 def _settle_directory(places: InstallationPlaces, own: str) -> None:
@@ -502,10 +502,10 @@ def _replace_in_directory(places: InstallationPlaces, own: str) -> None:
         _add_service(places, own, directory_id(places.folder))
 
 
-def _add_service(places: InstallationPlaces, own: str, found: DirectoryId | None) -> None:
+def _add_service(places: InstallationPlaces, own: str, directory_id: DirectoryId | None) -> None:
     """Write the id, and add the service to the services that have the id already. The caller holds the lock of the
     file, since both services may start concurrently."""
-    others = found.services if found is not None and found.id == own else ()
+    others = directory_id.services if directory_id is not None and directory_id.id == own else ()
     write_directory(places.folder, own, {*others, places.service.schema})
 
 

@@ -46,7 +46,7 @@ def session() -> requests.Session:
 
 
 @contextmanager
-def deadline(own: requests.Session, limit_s: float) -> Generator[None]:
+def deadline(session: requests.Session, limit_s: float) -> Generator[None]:
     """Use the session in this thread during the block. The connections of the session are closed when the block ends,
     or after `limit_s`, whichever is earlier."""
     with _ConnectionCutter(limit_s) as cutting:
@@ -55,7 +55,7 @@ def deadline(own: requests.Session, limit_s: float) -> Generator[None]:
             yield
         finally:
             _UNDER_WAY.reset(token)
-            own.close()
+            session.close()
 
 
 def _discard_body(answer: requests.Response, *_: object, **__: object) -> None:

@@ -118,16 +118,18 @@ def address(url: str, *, private: bool) -> UrlParts:
     """
     if _PRINTABLE.fullmatch(url) is None:
         raise ValueError(f"a URL must have at most {MAX_URL_LENGTH} printable ASCII characters")
-    parts = urlsplit(url)
-    if parts.scheme not in (_PORTS if private else ("https",)):
+    url_parts = urlsplit(url)
+    if url_parts.scheme not in (_PORTS if private else ("https",)):
         raise ValueError("the URL must begin with https://")
-    if "@" in parts.netloc or "#" in url:
+    if "@" in url_parts.netloc or "#" in url:
         raise ValueError("the URL must not contain a user or a fragment")
-    host = parts.hostname
+    host = url_parts.hostname
     if host is None or _HOST.fullmatch(host) is None:
         raise ValueError("the URL contains no host")
-    target = parts._replace(scheme="", netloc="", path=parts.path or "/").geturl()
-    return UrlParts(parts.scheme == "https", host, parts.port or _PORTS[parts.scheme], parts.netloc, target)
+    target = url_parts._replace(scheme="", netloc="", path=url_parts.path or "/").geturl()
+    return UrlParts(
+        url_parts.scheme == "https", host, url_parts.port or _PORTS[url_parts.scheme], url_parts.netloc, target
+    )
 
 
 def is_public(ip: IPv4Address | IPv6Address) -> bool:
@@ -202,20 +204,20 @@ async def _exchange(
         raise Unreachable(f"{type(error).__name__}: {error}") from error
 
 
-async def _open_connection(place: UrlParts, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _open_connection(url_parts: UrlParts, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to the first checked address that accepts a connection. With https, verify the certificate of the
     host."""
-    ips = await resolve(place.host, place.port)
+    ips = await resolve(url_parts.host, url_parts.port)
     for ip in ips:
         if not private and not is_public(ip_address(ip)):
-            raise Unreachable(f"{place.host} resolves to {ip}, which is not public")
+            raise Unreachable(f"{url_parts.host} resolves to {ip}, which is not public")
     # Load the trusted certificates in a thread, since that is slow.
-    tls = await asyncio.to_thread(ssl.create_default_context) if place.is_secure else None
-    name = place.host if place.is_secure else None
-    refused = OSError(f"{place.host} has no address")
+    tls = await asyncio.to_thread(ssl.create_default_context) if url_parts.is_secure else None
+    name = url_parts.host if url_parts.is_secure else None
+    refused = OSError(f"{url_parts.host} has no address")
     for ip in ips[:ADDRESSES_TRIED]:
         try:
-            return await asyncio.open_connection(ip, place.port, ssl=tls, server_hostname=name)
+            return await asyncio.open_connection(ip, url_parts.port, ssl=tls, server_hostname=name)
         except OSError as error:
             refused = error
     raise refused
@@ -250,10 +252,10 @@ class _ResponseParser:
         return self.has_head and not {b"content-length", b"transfer-encoding"} & self.headers.keys()
 
 
-async def _get(place: UrlParts, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Document:
+async def _get(url_parts: UrlParts, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Document:
     lines = (
-        f"GET {place.target} HTTP/1.1",
-        f"Host: {place.authority}",
+        f"GET {url_parts.target} HTTP/1.1",
+        f"Host: {url_parts.authority}",
         "Accept: application/json, application/jwk-set+json;q=0.9, */*;q=0.1",
         "Accept-Encoding: identity",
         "User-Agent: countersign",
@@ -309,5 +311,5 @@ def _max_age_s(cache_control: str) -> int | None:
     """Return how long Cache-Control allows a response to be cached (RFC 9111 §5.2.2)."""
     if "no-store" in cache_control.lower() or "no-cache" in cache_control.lower():
         return 0
-    found = _MAX_AGE.search(cache_control)
-    return None if found is None else int(found[1])
+    match = _MAX_AGE.search(cache_control)
+    return None if match is None else int(match[1])

@@ -41,13 +41,17 @@ BuiltinCommands = Mapping[str, Mapping[str, str]]
 """Maps models to their built-in commands, and each command to its description."""
 
 
-def command_list(caller: Caller, approvals: Approvals, own: BuiltinCommands) -> list[dict[str, Any]]:
+def command_list(caller: Caller, approvals: Approvals, builtin_commands: BuiltinCommands) -> list[dict[str, Any]]:
     """Return the descriptors of the commands (API document), sorted by id."""
     found = [
         {
             "id": f"{name}.{each}",
             "description": describe(
-                view, each, own.get(name, {}), needs_approval=needs_approval, proposed=approvals.fields(view)
+                view,
+                each,
+                builtin_commands.get(name, {}),
+                needs_approval=needs_approval,
+                proposed=approvals.fields(view),
             ),
             "needs_approval": needs_approval,
         }

@@ -337,16 +337,16 @@ class _Agents:
         tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
         await self._change_leads([lead, *offered])
         answer = {"id": tickets[2], "resolution": "The new version exports all columns."}
-        why = "The export works with the new version."
-        await self._propose("helpdesk-bot", 88, why, ("ticket.solve", answer))
+        reason = "The export works with the new version."
+        await self._propose("helpdesk-bot", 88, reason, ("ticket.solve", answer))
         for ago, (lead,) in zip((130, 52), (await fetch(_WINNABLE))[:2], strict=True):
             await self._propose("crm-sync", ago, "The order has arrived.", ("lead.win", {"id": lead}))
         stale = [("lead.delete", {"id": each, "cascade": True}) for each in lost[1:3]]
         await self._propose("inbox-triage", 31, "Lost for more than a year, without activity.", *stale)
         duplicate = ("lead.delete", {"id": new[0], "cascade": True})
         await self._propose("crm-sync", 16, "A duplicate of another lead.", duplicate)
-        why = "The contact wrote that the trial is cancelled and asked for their data to be removed."
-        await self._propose("inbox-triage", 4, why, ("lead.delete", {"id": lost[0], "cascade": True}))
+        reason = "The contact wrote that the trial is cancelled and asked for their data to be removed."
+        await self._propose("inbox-triage", 4, reason, ("lead.delete", {"id": lost[0], "cascade": True}))
 
     async def _change_leads(self, leads: list[str]) -> None:
         """Propose an amount for one lead, and a day for each of the others."""
@@ -361,8 +361,8 @@ class _Agents:
         fetch = self._run.transaction.fetch
         for ago, (invoice, amount) in zip((190, 75), await fetch(_UNPAID), strict=True):
             given = {"invoice": invoice, "amount_minor": amount, "paid_on": self._past.day(0)}
-            why = "The bank statement shows this transfer."
-            await self._propose("billing-helper", ago, why, ("payment.create", given))
+            reason = "The bank statement shows this transfer."
+            await self._propose("billing-helper", ago, reason, ("payment.create", given))
         for (product,) in await fetch(_PRODUCTS):
             step = ("product.update", {"id": product, "tax_bp": 700})
             await self._propose("billing-helper", 60, "The reduced rate applies.", step)
@@ -381,14 +381,14 @@ class _Agents:
             raise LookupError(f"the agent {label} of the demonstration cannot authenticate")
         self._agents[label] = agent
 
-    async def _propose(self, label: str, ago: int, why: str, *steps: _Step) -> None:
+    async def _propose(self, label: str, ago: int, reason: str, *steps: _Step) -> None:
         agent = self._agents[label]
         run = replace(self._run, caller=agent, actor=actor_of(agent, "demo"))
         with self._past.ago(ago):
             named = [(*name.partition(".")[::2], given) for name, given in steps]
             prepared = [await command.check(run, run.view_of(model), name, given) for model, name, given in named]
             if prepared:
-                await proposals.propose(run, prepared, why=why)
+                await proposals.propose(run, prepared, reason=reason)
         target = steps[0][1].get("id")
         record = target if isinstance(target, str) else None
         self._note(agent, ago, steps[0][0], record, "proposed", 84_000)

@@ -56,7 +56,7 @@ class Dispatch:
         request_id: str,
         *,
         key: object = None,
-        stopping: asyncio.Event | None = None,
+        stop_event: asyncio.Event | None = None,
     ) -> CommandOutcome:
         """Run a command of the view (see `require_command`). If the command needs approval, store it as a plan.
 
@@ -67,7 +67,7 @@ class Dispatch:
             BadInput: the input is refused, and nothing was written.
         """
         actor = actor_of(caller, request_id)
-        run = Run(self.engine, caller, self.engine.records.database, actor, stopping=stopping)
+        run = Run(self.engine, caller, self.engine.records.database, actor, stopping=stop_event)
         started_s, result = clock.monotonic_s(), "refused"
         try:
             if key is None or not command.writes(view.model, name):
@@ -106,7 +106,7 @@ class Dispatch:
             async with run.writing() as inside:
                 prepared = await command.check(inside, view, name, body)
                 if await policy.needs_approval(inside, prepared):
-                    return await proposals.propose(inside, [prepared], why=None)
+                    return await proposals.propose(inside, [prepared], reason=None)
                 record_id = await command.apply(inside, prepared)
                 return await command.result(inside, prepared, record_id)
         except ConstraintViolation as error:
@@ -121,7 +121,7 @@ class Dispatch:
             checked, prepared = await csv_import.check_rows(inside, view, found)
             if checked.dry_run or checked.errors:
                 return checked
-            return await proposals.propose(inside, prepared, why=None)
+            return await proposals.propose(inside, prepared, reason=None)
 
     async def approvals(self) -> Approvals:
         """Return the commands that agents can only propose, either by declaration or because of a setting."""

@@ -113,7 +113,9 @@ class Handlers:
         if name == "export" and (wanted := _wanted(call.headers.get("accept"))):
             return self._exported(call, model, {**body, "content_type": wanted})
         key = call.headers.get(idempotency.HEADER)
-        done = await self.dispatch.run(call.caller, view, name, body, call.request_id, key=key, stopping=call.stopping)
+        done = await self.dispatch.run(
+            call.caller, view, name, body, call.request_id, key=key, stop_event=call.stopping
+        )
         marks = (idempotency.REPLAYED,) if done.is_replayed else ()
         if isinstance(done.value, Proposal):
             return Response(202, encode(done.value), headers=marks)

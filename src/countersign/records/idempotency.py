@@ -201,11 +201,11 @@ async def _copies(run: Run, view: ModelView, record_id: str) -> dict[str, Any] |
     )
 
 
-async def _refusal(run: Run, call: KeyedCall, refused: Refused) -> RefusalOutcome:
+async def _refusal(run: Run, call: KeyedCall, refusal: Refused) -> RefusalOutcome:
     record_id = call.body.get("id")
     is_seen = isinstance(record_id, str) and await _exists(run, call, record_id)
-    members = dict(refused.members)
-    return RefusalOutcome(refused.detail, members, _whole_sight(run), str(record_id) if is_seen else None)
+    members = dict(refusal.members)
+    return RefusalOutcome(refusal.detail, members, _whole_sight(run), str(record_id) if is_seen else None)
 
 
 async def _exists(run: Run, call: KeyedCall, record_id: str) -> bool:

@@ -68,10 +68,10 @@ def _registry(selected: tuple[Module, ...]) -> Registry:
     return Registry(selected)
 
 
-def _module(name: str, offered: EntryPoints) -> Module:
-    points = [point for point in offered if point.name == name]
+def _module(name: str, entry_points: EntryPoints) -> Module:
+    points = [point for point in entry_points if point.name == name]
     if not points:
-        known = ", ".join(sorted({point.name for point in offered})) or "none"
+        known = ", ".join(sorted({point.name for point in entry_points})) or "none"
         raise DeclarationError(
             f"COUNTERSIGN_MODULES names {name!r}, which no installed package offers (installed: {known}): install its "
             "package, or leave it out"

@@ -39,7 +39,7 @@ _REPLAYED = {
 
 
 def openapi_document(
-    caller: Caller, root_url: str, approvals: Approvals, own: BuiltinCommands, mcp_revisions: Sequence[str]
+    caller: Caller, root_url: str, approvals: Approvals, builtin_commands: BuiltinCommands, mcp_revisions: Sequence[str]
 ) -> dict[str, Any]:
     """Return the OpenAPI document. It does not contain the names of models, fields and commands that the caller may not
     see."""
@@ -48,7 +48,11 @@ def openapi_document(
         for each in sorted(view.commands):
             needs_approval = approvals.ask_for(f"{name}.{each}")
             words = describe(
-                view, each, own.get(name, {}), needs_approval=needs_approval, proposed=approvals.fields(view)
+                view,
+                each,
+                builtin_commands.get(name, {}),
+                needs_approval=needs_approval,
+                proposed=approvals.fields(view),
             )
             asks = caller.is_agent and (needs_approval or (each == "update" and bool(approvals.fields(view))))
             paths[f"/api/{name}/{each}"] = {"post": _operation(view, each, words, asks=asks)}

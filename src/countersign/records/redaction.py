@@ -41,23 +41,23 @@ class _Copy(msgspec.Struct):
     aliases: dict[str, int] = {}
 
 
-async def render(run: Run, reading: RecordReader, values: list[list[Any]]) -> None:
+async def render(run: Run, record_reader: RecordReader, values: list[list[Any]]) -> None:
     """Replace each structure with the parts of it that the viewer may see.
 
     Raises:
         LookupError: a model has structures without a renderer.
     """
-    places = {name: place for place, name in enumerate(reading.names)}
-    if reading.view.model.name == "audit_entry":
+    places = {name: place for place, name in enumerate(record_reader.names)}
+    if record_reader.view.model.name == "audit_entry":
         for start in range(0, len(values), ENTRIES_TOGETHER):
             await _entries(run, values[start : start + ENTRIES_TOGETHER], places)
-    elif reading.view.model.name == "plan":
+    elif record_reader.view.model.name == "plan":
         async for each in CooperativeIterator(values):
             await _plan(run, each, places)
-    elif reading.view.model.name == "agent_token":
+    elif record_reader.view.model.name == "agent_token":
         await _tokens(run, values, places)
     else:
-        raise LookupError(f"{reading.view.model.name} has structures without a renderer")
+        raise LookupError(f"{record_reader.view.model.name} has structures without a renderer")
 
 
 async def _tokens(run: Run, values: Sequence[list[Any]], places: Mapping[str, int]) -> None:

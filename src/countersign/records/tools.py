@@ -137,7 +137,7 @@ class RecordTools:
             # A key that is sent as null counts as a key that is not a UUID.
             request_id, key = context.request_id, (meta[META] or "") if META in meta else None
             done = await self.dispatch.run(
-                context.caller, view, command_name, body, request_id, key=key, stopping=context.stopping
+                context.caller, view, command_name, body, request_id, key=key, stop_event=context.stopping
             )
             return _outcome(view, done)
         except NotFound as refused:
@@ -167,13 +167,13 @@ class RecordTools:
         return mcp.answered(b'{"status":"ok",' + envelope[1:])
 
 
-def _outcome(view: ModelView, done: CommandOutcome) -> Outcome:
-    value = done.value
+def _outcome(view: ModelView, command_outcome: CommandOutcome) -> Outcome:
+    value = command_outcome.value
     if isinstance(value, Proposal):
         found = encode(ProposalResult("approval_required", value.plan_id, value.expires_at))
     else:
-        found = encode(CommandResult("ok", done.denied or view.denied, value))
-    return _marked(mcp.answered(found), is_replayed=done.is_replayed)
+        found = encode(CommandResult("ok", command_outcome.denied or view.denied, value))
+    return _marked(mcp.answered(found), is_replayed=command_outcome.is_replayed)
 
 
 def _marked(outcome: Outcome, *, is_replayed: bool) -> Outcome:
@@ -202,20 +202,20 @@ def guard_of(root_url: str) -> Callable[[Headers], None]:
     return guard
 
 
-def _tools(view: View, approvals: Approvals | None, own: BuiltinCommands) -> list[Tool]:
+def _tools(view: View, approvals: Approvals | None, builtin_commands: BuiltinCommands) -> list[Tool]:
     return [
-        _tool(each, name, own, approvals)
+        _tool(each, name, builtin_commands, approvals)
         for each in view.models.values()
         for name in each.commands
         if command.is_tool(each.model.name, name)
     ]
 
 
-def _tool(view: ModelView, name: str, own: BuiltinCommands, approvals: Approvals | None) -> Tool:
+def _tool(view: ModelView, name: str, builtin_commands: BuiltinCommands, approvals: Approvals | None) -> Tool:
     model = view.model
     needs_approval = approvals is not None and approvals.ask_for(f"{model.name}.{name}")
     proposed = () if approvals is None else approvals.fields(view)
-    words = describe(view, name, own.get(model.name, {}), needs_approval=needs_approval, proposed=proposed)
+    words = describe(view, name, builtin_commands.get(model.name, {}), needs_approval=needs_approval, proposed=proposed)
     move = None if model.workflow is None else model.workflow.moves.get(name)
     title = f"{model.label}: {name.replace('_', ' ') if move is None else move.label}"
     schema = _compact(api_document.input_schema(view, name), may_empty=name != "create")

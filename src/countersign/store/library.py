@@ -399,14 +399,14 @@ async def update_item(call: StoreRequest[Nothing, LibraryUpdate]) -> Response:
     )
 
 
-async def _downloaded(reader: Reader, product_id: str, item: _ItemRow, sent: LastDownload) -> _ItemRow:
-    if await reader.fetch_one(RELEASE_EXISTS, product_id, sent.version) is None:
+async def _downloaded(reader: Reader, product_id: str, item: _ItemRow, last_download: LastDownload) -> _ItemRow:
+    if await reader.fetch_one(RELEASE_EXISTS, product_id, last_download.version) is None:
         raise invalid_member("/downloaded/version", "must be a published release of the product")
     try:
-        at = clock.now() if sent.at is None else clock.from_datetime(datetime.fromisoformat(sent.at))
+        at = clock.now() if last_download.at is None else clock.from_datetime(datetime.fromisoformat(last_download.at))
     except ValueError as error:
         raise invalid_member("/downloaded/at", "must be a moment that exists, like 2026-03-01T12:00:00Z") from error
-    return item._replace(version=sent.version, platform=sent.platform or "", at=min(at, clock.now()))
+    return item._replace(version=last_download.version, platform=last_download.platform or "", at=min(at, clock.now()))
 
 
 ROUTES = (

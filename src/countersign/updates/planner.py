@@ -77,7 +77,7 @@ def positions(ranges: Iterable[tuple[int, int]], limit: int) -> list[int]:
 def plan(
     manifest: Manifest,
     manifest_sha256: str,
-    local: LocalFiles,
+    local_files: LocalFiles,
     places: ChunkPlaces,
     offer: DeltaOffer | None = None,
     *,
@@ -87,10 +87,10 @@ def plan(
 
     A delta is used only if all of its old files are intact and applying it takes at most `memory_bytes`.
     """
-    sources = _sort_files(manifest, local)
+    sources = _sort_files(manifest, local_files)
     missing = sources.missing
-    costs = _Costs(manifest, local, places)
-    usable = _usable_deltas(offer, local, manifest_sha256)
+    costs = _Costs(manifest, local_files, places)
+    usable = _usable_deltas(offer, local_files, manifest_sha256)
     deltas = _choose_deltas([each for each in usable if each.memory <= memory_bytes], missing, costs)
     delta_files = _delta_outputs(deltas, manifest)
     assembled = [index for index in missing if index not in delta_files]
@@ -133,12 +133,12 @@ class _FileSources(NamedTuple):
     missing: list[int]
 
 
-def _sort_files(manifest: Manifest, local: LocalFiles) -> _FileSources:
+def _sort_files(manifest: Manifest, local_files: LocalFiles) -> _FileSources:
     """Sort the files into installed files, files whose content exists at another path, and missing files."""
     found = _FileSources([], [], [])
-    by_digest = {digest: path for path, (digest, _) in sorted(local.files.items(), reverse=True)}
+    by_digest = {digest: path for path, (digest, _) in sorted(local_files.files.items(), reverse=True)}
     for index, file in enumerate(manifest.files):
-        if local.files.get(file.path) == (file.sha256, file.mode):
+        if local_files.files.get(file.path) == (file.sha256, file.mode):
             found.kept.append(index)
         elif file.sha256 in by_digest:
             found.copied.append((index, by_digest[file.sha256]))
@@ -150,10 +150,10 @@ def _sort_files(manifest: Manifest, local: LocalFiles) -> _FileSources:
 class _Costs:
     """The costs of fetching chunks. A local chunk costs nothing, and any other chunk costs its size once."""
 
-    def __init__(self, manifest: Manifest, local: LocalFiles, places: ChunkPlaces) -> None:
+    def __init__(self, manifest: Manifest, local_files: LocalFiles, places: ChunkPlaces) -> None:
         self._lengths = {name: length for pack in places.packs for name, _, length in pack.chunks}
         self._names = [chunk.id for chunk in manifest.chunks]
-        self.manifest, self.local = manifest, local
+        self.manifest, self.local = manifest, local_files
 
     def missing_chunks(self, index: int) -> set[str]:
         """Return the chunks of the file at `index` that must be fetched."""
@@ -169,11 +169,11 @@ class _Costs:
         return self.stored_bytes(set[str]().union(*map(self.missing_chunks, indexes)))
 
 
-def _usable_deltas(offer: DeltaOffer | None, local: LocalFiles, manifest_sha256: str) -> list[Delta]:
+def _usable_deltas(offer: DeltaOffer | None, local_files: LocalFiles, manifest_sha256: str) -> list[Delta]:
     """Return the deltas from the build on disk to the requested build, the smallest first."""
-    if offer is None or offer.status != "ready" or local.manifest is None:
+    if offer is None or offer.status != "ready" or local_files.manifest is None:
         return []
-    if (offer.from_manifest, offer.to_manifest) != (local.manifest_sha256, manifest_sha256):
+    if (offer.from_manifest, offer.to_manifest) != (local_files.manifest_sha256, manifest_sha256):
         return []
     return sorted(offer.deltas, key=lambda each: each.size)
 
@@ -200,15 +200,15 @@ def _count_uses(needed: Mapping[int, set[str]], indexes: Iterable[int]) -> Count
     return Counter(name for index in indexes for name in needed[index])
 
 
-def _files_built(delta: Delta, manifest: Manifest, local: LocalFiles) -> list[int]:
+def _files_built(delta: Delta, manifest: Manifest, local_files: LocalFiles) -> list[int]:
     """Return the positions of the files that the delta can build from the local files. There are none if the delta does
     not match the manifests or an old file is damaged."""
-    if local.manifest is None:
+    if local_files.manifest is None:
         return []
     try:
-        olds = positions(delta.old, len(local.manifest.files))
+        olds = positions(delta.old, len(local_files.manifest.files))
         news = positions(delta.files, len(manifest.files))
     except ValueError:
         return []
-    files = (local.manifest.files[index] for index in olds)
-    return news if all(local.files.get(file.path, ("", 0))[0] == file.sha256 for file in files) else []
+    files = (local_files.manifest.files[index] for index in olds)
+    return news if all(local_files.files.get(file.path, ("", 0))[0] == file.sha256 for file in files) else []

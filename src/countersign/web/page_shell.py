@@ -44,7 +44,7 @@ class RenderedPage(NamedTuple):
     status: int = 200
 
 
-def page(assets: EntryAssets, rendered: RenderedPage, headers: Headers) -> Response:
+def page(assets: EntryAssets, rendered_page: RenderedPage, headers: Headers) -> Response:
     """The HTML document, in the language and theme of the visitor."""
     theme = cookie(headers, THEME_COOKIE)
     themed = f' data-theme="{theme}"' if theme in THEMES else ""
@@ -61,13 +61,13 @@ def page(assets: EntryAssets, rendered: RenderedPage, headers: Headers) -> Respo
         scripts = f'<script defer src="{assets.messages[chosen]}"></script>{scripts}'
     text = (
         f'<!doctype html><html lang="{chosen}"{themed}><head><meta charset="utf-8">'
-        f"<title>{escape(rendered.title)}</title>"
+        f"<title>{escape(rendered_page.title)}</title>"
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark">{links}{rendered.head}'
+        f'<meta name="color-scheme" content="light dark">{links}{rendered_page.head}'
         f"{scripts}</head>"
-        f'<body><div id="app">{rendered.body}</div></body></html>'
+        f'<body><div id="app">{rendered_page.body}</div></body></html>'
     )
-    return Response(rendered.status, text.encode(), HTML, HEADERS)
+    return Response(rendered_page.status, text.encode(), HTML, HEADERS)
 
 
 def language(headers: Headers) -> str:

@@ -198,11 +198,11 @@ class Site:
         rendered = None if renderer is None else await renderer(request)
         return self._shell(request.headers, rendered or RenderedPage(self._config.title))
 
-    def _shell(self, headers: Headers, rendered: RenderedPage) -> Response:
+    def _shell(self, headers: Headers, rendered_page: RenderedPage) -> Response:
         if self._entry_assets is None:
             text = f"The service and its API run. “{BUILD_COMMAND}” builds the pages, with Node or npm’s registry."
             return html.message_page("The pages are not built", text, 503)
-        page = page_shell.page(self._entry_assets, rendered, headers)
+        page = page_shell.page(self._entry_assets, rendered_page, headers)
         if self._config.link_header:
             page.headers = (*page.headers, ("Link", self._config.link_header))
         return page

@@ -79,5 +79,5 @@ async def _end(sessions: CookieSessions, service: ASGIApp, exchange: Exchange, s
         await api_client.call_api(service, scope, "POST", "/api/session/revoke", headers=headers, body=b"{}")
 
 
-def _refused(why: str) -> Response:
-    return json({"error": why}, 403, (_PRIVATE,))
+def _refused(reason: str) -> Response:
+    return json({"error": reason}, 403, (_PRIVATE,))

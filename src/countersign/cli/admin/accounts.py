@@ -34,8 +34,8 @@ def org() -> None:
 def create_org(slug: str, name: str, data: str | None) -> None:
     """Create the organisation SLUG (a-z, 0-9 and -)."""
 
-    async def work(opened: Store) -> queries.Organisation:
-        async with opened.database.transaction() as transaction:
+    async def work(opened_store: Store) -> queries.Organisation:
+        async with opened_store.database.transaction() as transaction:
             return await organisations.create_organisation(transaction, slug, name)
 
     failure = f"cannot create the organisation {slug}"
@@ -64,8 +64,8 @@ def create_person(
     failure = f"cannot create the person {email}"
     password = _read_password() if password_stdin else None
 
-    async def work(opened: Store) -> queries.Person:
-        async with opened.database.transaction() as transaction:
+    async def work(opened_store: Store) -> queries.Person:
+        async with opened_store.database.transaction() as transaction:
             made = await people.create_person(transaction, email, password)
             if slug is not None:
                 found = await _require_organisation(transaction, slug, failure)
@@ -116,8 +116,8 @@ def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ..
     if not scope.split():
         raise click.UsageError("--scope names no scope")
 
-    async def work(opened: Store) -> tuple[queries.Client, str]:
-        async with opened.database.transaction() as transaction:
+    async def work(opened_store: Store) -> tuple[queries.Client, str]:
+        async with opened_store.database.transaction() as transaction:
             found = await _require_organisation(transaction, slug, failure)
             wanted = scope.split()
             return await clients.create_client(transaction, found.id, name, wanted, returns_to=redirect_uris)
@@ -150,14 +150,14 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
     """Print a bearer token of the person EMAIL, and nothing else on stdout."""
     failure = f"cannot issue a token of {email}"
 
-    async def work(opened: Store) -> tuple[str, str, int, str]:
-        found = await queries.person_with_email(opened.database, sessions.normal_email(email))
+    async def work(opened_store: Store) -> tuple[str, str, int, str]:
+        found = await queries.person_with_email(opened_store.database, sessions.normal_email(email))
         if found is None:
             remedy = f"Create the person with: countersign person create {email}"
             raise Failure(failure, why="there is no such person", remedy=remedy, exit_code=Exit.NOT_FOUND)
-        granted = tokens.granted_scopes(scope, await tokens.scopes_of_person(opened.database, found.id))
-        issued = tokens.issue(opened, found.id, tokens.FIRST_PARTY, granted)
-        return issued, scopes.words(granted), opened.settings.token_ttl_s, opened.root_url
+        granted = tokens.granted_scopes(scope, await tokens.scopes_of_person(opened_store.database, found.id))
+        issued = tokens.issue(opened_store, found.id, tokens.FIRST_PARTY, granted)
+        return issued, scopes.words(granted), opened_store.settings.token_ttl_s, opened_store.root_url
 
     issued, granted, lasts_s, issuer = store.run(data, failure, work)
     value = {"access_token": issued, "token_type": "Bearer", "expires_in": lasts_s, "scope": granted}
@@ -207,11 +207,11 @@ def add_issuer(
 ) -> None:
     """Trust ISSUER, which must be the identifier exactly as it is in the issuer's tokens."""
 
-    async def work(opened: Store) -> Issuer:
-        async with opened.database.transaction() as transaction:
+    async def work(opened_store: Store) -> Issuer:
+        async with opened_store.database.transaction() as transaction:
             return await trusted_issuers.add(
                 transaction,
-                opened,
+                opened_store,
                 issuer,
                 name=name,
                 jwks_uri=jwks_uri,
@@ -230,8 +230,8 @@ def add_issuer(
 def list_issuers(data: str | None) -> None:
     """List the issuers that are trusted."""
 
-    async def work(opened: Store) -> list[Issuer]:
-        return await trusted_issuers.issuers(opened.database)
+    async def work(opened_store: Store) -> list[Issuer]:
+        return await trusted_issuers.issuers(opened_store.database)
 
     found = store.run(data, "cannot list the issuers", work)
     lines = [f"{each.issuer}  {each.name}  {each.jwks_uri}  {','.join(sorted(each.algorithms))}" for each in found]
@@ -245,8 +245,8 @@ def list_issuers(data: str | None) -> None:
 def remove_issuer(issuer: str, data: str | None) -> None:
     """Stop trusting ISSUER, and revoke every agent that it registered."""
 
-    async def work(opened: Store) -> int:
-        async with opened.database.transaction() as transaction:
+    async def work(opened_store: Store) -> int:
+        async with opened_store.database.transaction() as transaction:
             await trusted_issuers.remove(transaction, issuer)
             return await registrations.revoke_issuer(transaction, issuer)
 

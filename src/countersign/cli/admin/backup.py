@@ -152,8 +152,8 @@ class Restorability(NamedTuple):
         """Print why a restore will refuse the databases."""
         for refused in self.refusals:
             output.note(f"A restore will refuse this backup: {refused.detail}. {refused.remedy}")
-        for why in self.unchecked:
-            output.note(f"It is unknown whether a restore will accept this backup: {why}")
+        for reason in self.unchecked:
+            output.note(f"It is unknown whether a restore will accept this backup: {reason}")
 
 
 async def _restorability(settings: Settings) -> Restorability:
@@ -219,19 +219,19 @@ class BackupOptions(NamedTuple):
 
 
 async def _write(
-    databases: Databases[SnapshotT], archive: ArchiveWriter, files: dict[str, bytes], chosen: BackupOptions
+    databases: Databases[SnapshotT], archive: ArchiveWriter, files: dict[str, bytes], options: BackupOptions
 ) -> BackupResult:
     has_blobs = lifespan.SCHEMA in databases.schemas
-    blobs = installation.referenced_blobs(chosen.settings) if has_blobs else None
+    blobs = installation.referenced_blobs(options.settings) if has_blobs else None
     under_way = Backup(archive, databases, blobs, installation.progress_reporter())
     await under_way.begin(files)
     # Flush now, so that little is left to flush after the snapshot.
-    await asyncio.to_thread(chosen.sink.flush)
+    await asyncio.to_thread(options.sink.flush)
     for left in reversed(range(MAX_ATTEMPTS)):
-        async with databases.snapshot(block_writes=chosen.block_writes) as snapshot:
+        async with databases.snapshot(block_writes=options.block_writes) as snapshot:
             manifest = await under_way.end(snapshot, is_last_try=not left)
             if manifest is not None:
-                return BackupResult(manifest, chosen.finish(manifest), clock.now(), chosen.sink.size)
+                return BackupResult(manifest, options.finish(manifest), clock.now(), options.sink.size)
     raise AssertionError("the last attempt always returns")
 
 

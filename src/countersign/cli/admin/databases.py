@@ -344,8 +344,8 @@ async def _require_upgraded(move: Migration) -> install.Snapshot:
                 found = await install.installed(database)
     if waiting:
         remedy = "Run `countersign db upgrade`, or start `countersign serve` once with this version and stop it again."
-        why = f"the databases must be upgraded first: {'; '.join(waiting)}"
-        raise Failure(MIGRATING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+        reason = f"the databases must be upgraded first: {'; '.join(waiting)}"
+        raise Failure(MIGRATING, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
     return found
 
 
@@ -368,7 +368,7 @@ async def _migration_tables(move: Migration) -> MigrationTables:
             registry = modules.found(modules.names(move.settings.modules))
             there = tables.target(registry, installed)
             found[app.SCHEMA] = ServiceTables(
-                partial(tables.make, installed=there), partial(tables.settle, installed=there, secret=secret)
+                partial(tables.make, snapshot=there), partial(tables.settle, snapshot=there, secret=secret)
             )
     return MigrationTables(found, installed)
 

@@ -157,9 +157,9 @@ def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
     The exit code is 5 if the collector is stopped: it removes files only if database and blob store belong together.
     """
 
-    async def work(opened: Store) -> tuple[CollectResult, CollectionReport | None]:
-        done = await blob_gc.collect(opened, is_confirmed=yes, takes_unknown=unknown)
-        return done, await blob_gc.report(opened.database)
+    async def work(opened_store: Store) -> tuple[CollectResult, CollectionReport | None]:
+        done = await blob_gc.collect(opened_store, is_confirmed=yes, takes_unknown=unknown)
+        return done, await blob_gc.report(opened_store.database)
 
     done, report = store.run(data, CANNOT_COLLECT, work)
     value: dict[str, object] = {"removed": done.blobs, "uploads": done.uploads + done.staged, "stopped": done.stopped}
@@ -251,29 +251,31 @@ async def _blob_store_place(settings: Settings) -> InstallationPlace:
     return InstallationPlace(name, marker and marker.id)
 
 
-def _show(found: InstallationOverview) -> None:
+def _show(overview: InstallationOverview) -> None:
     value: dict[str, object] = {
-        "places": [each._asdict() for each in found.places],
-        "conflict": found.conflict,
-        "remedy": found.remedy,
-        "report": found.report and found.report._asdict(),
-        "notes": found.notes,
+        "places": [each._asdict() for each in overview.places],
+        "conflict": overview.conflict,
+        "remedy": overview.remedy,
+        "report": overview.report and overview.report._asdict(),
+        "notes": overview.notes,
     }
-    lines = [each.words for each in found.places]
-    if found.report is not None:
-        lines.append(f"The collector last ran at {clock.rfc3339(found.report.ran_at)}: {found.report.files} files.")
-    lines += found.notes
+    lines = [each.words for each in overview.places]
+    if overview.report is not None:
+        lines.append(
+            f"The collector last ran at {clock.rfc3339(overview.report.ran_at)}: {overview.report.files} files."
+        )
+    lines += overview.notes
     output.answer(value, "\n".join(lines))
-    if found.conflict:
-        output.note(f"Conflict: {found.conflict}.")
-        output.note(found.remedy)
+    if overview.conflict:
+        output.note(f"Conflict: {overview.conflict}.")
+        output.note(overview.remedy)
 
 
-def _note_places(found: InstallationOverview) -> None:
-    for each in found.places:
+def _note_places(overview: InstallationOverview) -> None:
+    for each in overview.places:
         output.note(each.words)
-    if found.conflict:
-        output.note(f"Conflict: {found.conflict}.")
+    if overview.conflict:
+        output.note(f"Conflict: {overview.conflict}.")
 
 
 def _confirm(yes: bool, question: str, failure: str) -> None:
@@ -309,5 +311,5 @@ async def _adopt(settings: Settings, *, is_new: bool) -> str:
 async def _require_upgraded(places: InstallationPlaces) -> None:
     tables = store.TABLES if places.service.schema == lifespan.SCHEMA else record_store.TABLES
     if places.database is not None and await migrate.pending(places.database, tables.migrations):
-        why = f"migrations of {places.service.schema} are pending"
-        raise Failure(CANNOT_ADOPT, why=why, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)
+        reason = f"migrations of {places.service.schema} are pending"
+        raise Failure(CANNOT_ADOPT, why=reason, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)

@@ -168,9 +168,9 @@ async def _rotate(settings: Settings, *, drop_previous: bool) -> KeyRing:
         await require_upgraded(settings, databases, CANNOT_ROTATE)
         found = next((each for each in databases if each.tables.schema == lifespan.SCHEMA), None)
         if found is None:
-            why = f"{settings.data} has no store, and only a store signs tokens"
+            reason = f"{settings.data} has no store, and only a store signs tokens"
             remedy = "Pass --data with the directory of a store. `keys reencrypt` works for the records service, too."
-            raise Failure(CANNOT_ROTATE, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+            raise Failure(CANNOT_ROTATE, why=reason, remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
         _require_servers_have_key(settings, master, CANNOT_ROTATE)
         return await tokens.rotate_keys(found.database, master, drop_previous=drop_previous)
@@ -215,9 +215,11 @@ def _require_servers_have_key(settings: Settings, master: MasterKey, failure: st
     """Check that the server of this data directory has the master key; servers on other nodes are not checked."""
     served = lock.serving_key_ids(Path(settings.data))
     if served is not None and master.current.id not in served:
-        why = f"the running services do not have the master key {master.current.id}, and could not decrypt its values"
+        reason = (
+            f"the running services do not have the master key {master.current.id}, and could not decrypt its values"
+        )
         remedy = "Restart the services, then run the command again."
-        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 @asynccontextmanager

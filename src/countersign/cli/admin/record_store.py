@@ -126,8 +126,8 @@ async def _pending(settings: Settings, database: Database) -> list[str]:
     return _prefixed(names, planned)
 
 
-def _prefixed(names: Iterable[str], planned: install.UpgradePlan) -> list[str]:
-    return [f"{app.SCHEMA}: {name}" for name in (*names, *(step.sentence for step in planned.steps))]
+def _prefixed(names: Iterable[str], plan: install.UpgradePlan) -> list[str]:
+    return [f"{app.SCHEMA}: {name}" for name in (*names, *(step.sentence for step in plan.steps))]
 
 
 def _registry(settings: Settings) -> Registry:

@@ -263,9 +263,9 @@ def _require_own_database(settings: Settings, folder: Path) -> None:
     """
     mark = migration_marker.read_marker(folder) if settings.database_url else None
     if mark is not None and mark.to != connection_urls.postgres_location(settings.database_url):
-        why = f"{folder} belongs to the database {mark.to}, but COUNTERSIGN_DATABASE_URL names a different database"
+        reason = f"{folder} belongs to the database {mark.to}, but COUNTERSIGN_DATABASE_URL names a different database"
         remedy = "Correct COUNTERSIGN_DATABASE_URL or --data: an installation is reset with its own settings."
-        raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(FAILURE, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 def _links(folder: Path, own: list[Path]) -> dict[Path, Path]:

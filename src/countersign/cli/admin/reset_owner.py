@@ -82,8 +82,8 @@ def require_consistent(owner: ResetOwner, folder: Path) -> None:
     named = [(place, own) for place, ids in owner.ids(folder).items() for own in sorted(ids)]
     for place, own in named[1:]:
         if own != named[0][1]:
-            why = f"{named[0][0]} belongs to the installation {named[0][1]}, but {place} belongs to {own}"
-            raise Failure(FAILURE, why=why, remedy=_REMEDY, exit_code=Exit.CONFLICT)
+            reason = f"{named[0][0]} belongs to the installation {named[0][1]}, but {place} belongs to {own}"
+            raise Failure(FAILURE, why=reason, remedy=_REMEDY, exit_code=Exit.CONFLICT)
 
 
 def require_latest(owner: ResetOwner) -> None:
@@ -93,12 +93,12 @@ def require_latest(owner: ResetOwner) -> None:
         Failure: a later state of the database, or a copy of it, has run garbage collection on the blob store.
     """
     if owner.marker and owner.databases and owner.marker.collected_at > owner.collected_at:
-        why = (
+        reason = (
             "garbage collection of the blob store was last run by a later state of this database, or by another copy "
             "of it"
         )
         remedy = f"Run `reset` with that database. To continue with this database, run: {installation_id.ADOPT}"
-        raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(FAILURE, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 def require_bucket(owner: ResetOwner, *, has_files: bool) -> None:
@@ -110,14 +110,14 @@ def require_bucket(owner: ResetOwner, *, has_files: bool) -> None:
     """
     if owner.marker is None:
         if has_files:
-            why = "the bucket has files but no readable installation id"
-            raise Failure(FAILURE, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
+            reason = "the bucket has files but no readable installation id"
+            raise Failure(FAILURE, why=reason, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
         return
     own = owner.marker.id
     for place, ids in (("database", owner.databases), ("data directory", {owner.directory})):
         if own not in ids:
-            why = f"the bucket belongs to the installation {own}, and the {place} does not have this id"
-            raise Failure(FAILURE, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
+            reason = f"the bucket belongs to the installation {own}, and the {place} does not have this id"
+            raise Failure(FAILURE, why=reason, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
     require_latest(owner)
 
 
@@ -143,8 +143,8 @@ def require_bucket_name(named: str | None, blobs_url: str | None) -> None:
     if not blobs_url:
         raise Failure(FAILURE, why="--blobs is given, but no bucket is configured", remedy=remedy, exit_code=Exit.USAGE)
     if named.removeprefix("s3://").rstrip("/") != bucket_name(blobs_url):
-        why = f"--blobs names {named}, but the configured bucket is {bucket_name(blobs_url)}"
-        raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.USAGE)
+        reason = f"--blobs names {named}, but the configured bucket is {bucket_name(blobs_url)}"
+        raise Failure(FAILURE, why=reason, remedy=remedy, exit_code=Exit.USAGE)
 
 
 def note_drop(folder: Path, owner: ResetOwner) -> None:

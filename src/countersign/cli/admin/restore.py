@@ -129,12 +129,12 @@ async def _select_archive(file: str, at: Instant | None) -> Path:
     return path
 
 
-async def _restore(path: Path, secret: str, into: RestoreOptions) -> Manifest:
+async def _restore(path: Path, secret: str, options: RestoreOptions) -> Manifest:
     try:
         if str(path) == STDIN:
-            return await _restore_from(sys.stdin.buffer.read, secret, into)
+            return await _restore_from(sys.stdin.buffer.read, secret, options)
         with atomic_files.disk_errors(path), path.open("rb") as file:
-            return await _restore_from(file.read, secret, into)
+            return await _restore_from(file.read, secret, options)
     except Damaged as error:
         remedy = f"{error.remedy} `countersign verify` lists every damaged part."
         raise Failure(FAILURE, why=error.detail, remedy=remedy, exit_code=Exit.CHECKSUM) from error
@@ -142,25 +142,25 @@ async def _restore(path: Path, secret: str, into: RestoreOptions) -> Manifest:
         raise Failure(FAILURE, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
 
 
-async def _restore_from(read: Callable[[int], bytes], secret: str, into: RestoreOptions) -> Manifest:
-    with atomic_files.new_folder(into.folder) as folder:
+async def _restore_from(read: Callable[[int], bytes], secret: str, options: RestoreOptions) -> Manifest:
+    with atomic_files.new_folder(options.folder) as folder:
         reading = ArchiveReader(await asyncio.to_thread(AgeDecryptor, read, secret), installation.SCHEMAS)
-        require_engine(reading, is_postgres=bool(into.settings.database_url))
+        require_engine(reading, is_postgres=bool(options.settings.database_url))
         is_placed = False
         # A restored copy must not be mistaken for the original installation, which may still be served.
         own = ids.new_uuid()
         try:
-            async with _blobs(into.settings) as kept, _target(into.settings, folder.path, reading) as target:
+            async with _blobs(options.settings) as kept, _target(options.settings, folder.path, reading) as target:
                 under_way = Restore(
                     folder.path, target, kept.store, kept.sealed, progress=installation.progress_reporter()
                 )
                 manifest = await under_way.read(reading)
-                master = _master_key(folder.path, into.settings)
-                await target.finish(manifest, _finishing_steps(master, into, own))
+                master = _master_key(folder.path, options.settings)
+                await target.finish(manifest, _finishing_steps(master, options, own))
                 if kept.store is not None:
-                    await installation_id.claim(kept.store, own, lifespan.blob_store_name(into.settings))
+                    await installation_id.claim(kept.store, own, lifespan.blob_store_name(options.settings))
                 installation_id.write_directory(folder.path, own, reading.about.schemas)
-                if into.settings.master_key or into.settings.master_key_file:
+                if options.settings.master_key or options.settings.master_key_file:
                     (folder.path / KEY).unlink()
                 # Flush everything at once, because that takes less time than flushing each file.
                 await asyncio.to_thread(os.sync)
@@ -172,18 +172,18 @@ async def _restore_from(read: Callable[[int], bytes], secret: str, into: Restore
                 kept.sealed.clear()
         except Refused as error:
             if is_placed:
-                raise _uncertain_commit(into, error) from error
+                raise _uncertain_commit(options, error) from error
             raise
     return manifest
 
 
-def _uncertain_commit(into: RestoreOptions, error: Refused) -> Failure:
-    why = f"PostgreSQL did not confirm the commit: {error.detail} {into.folder} has the files and the key"
+def _uncertain_commit(options: RestoreOptions, error: Refused) -> Failure:
+    reason = f"PostgreSQL did not confirm the commit: {error.detail} {options.folder} has the files and the key"
     remedy = (
-        f"Run `countersign verify {into.folder}`. If it finds no damage, the restore is complete. Otherwise empty the "
-        "directory and the blob store that COUNTERSIGN_BLOBS_URL names, and restore again."
+        f"Run `countersign verify {options.folder}`. If it finds no damage, the restore is complete. Otherwise empty "
+        "the directory and the blob store that COUNTERSIGN_BLOBS_URL names, and restore again."
     )
-    return Failure(FAILURE, why=why, remedy=remedy)
+    return Failure(FAILURE, why=reason, remedy=remedy)
 
 
 def _master_key(folder: Path, settings: Settings) -> MasterKey:
@@ -197,28 +197,28 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
         given = masterkey.master_key(settings)
         missing = [key.id for key in own.keys if given.named(key.id) != key]
         if missing:
-            why = f"the configured master keys do not include these keys of the backup: {', '.join(missing)}"
+            reason = f"the configured master keys do not include these keys of the backup: {', '.join(missing)}"
             remedy = "Unset COUNTERSIGN_MASTER_KEY and _FILE: the backup contains its keys."
-            raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+            raise Failure(FAILURE, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
     return own
 
 
-def _finishing_steps(master: MasterKey, into: RestoreOptions, own: str) -> dict[str, SchemaCompletion]:
+def _finishing_steps(master: MasterKey, options: RestoreOptions, own: str) -> dict[str, SchemaCompletion]:
     async def end_store(transaction: Transaction) -> None:
         await installation_id.replace(transaction, own)
         await uploads.forget_all_parts(transaction)
         await pause_sending(transaction)
-        if not into.keeps_sessions:
+        if not options.keeps_sessions:
             await app.end_all_access(transaction, master)
 
     async def end_records(transaction: Transaction) -> None:
         await installation_id.replace(transaction, own)
         await pause_sending(transaction)
-        if not into.keeps_sessions:
+        if not options.keeps_sessions:
             await revoke.end_every(transaction)
 
     async def pause_sending(transaction: Transaction) -> None:
-        if not into.keeps_sending:
+        if not options.keeps_sending:
             await outbox.pause(transaction)
 
     return {
@@ -228,15 +228,15 @@ def _finishing_steps(master: MasterKey, into: RestoreOptions, own: str) -> dict[
 
 
 @asynccontextmanager
-async def _target(settings: Settings, folder: Path, reading: ArchiveReader) -> AsyncGenerator[RestoreTarget]:
+async def _target(settings: Settings, folder: Path, reader: ArchiveReader) -> AsyncGenerator[RestoreTarget]:
     """Yield the databases to restore into. PostgreSQL tables become visible to others when the block ends."""
     if not settings.database_url:
-        yield SqliteTarget(folder, reading.about.schemas)
+        yield SqliteTarget(folder, reader.about.schemas)
         return
     for each in await privileges_at(settings.database_url, installation.SCHEMAS):
         each.require_making()
     async with postgres_bulk_load.bulk_load(settings.database_url, installation.SCHEMAS) as filling:
-        yield PostgresTarget(filling, reading.about.schemas)
+        yield PostgresTarget(filling, reader.about.schemas)
 
 
 class BlobDestination(NamedTuple):

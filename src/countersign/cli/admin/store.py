@@ -251,8 +251,8 @@ def missing_database(settings: Settings, failure: str, remedy: str, of: str = ""
     `of` completes the message with the name of the service. `remedy` applies to a database that was never created: a
     database that was moved to PostgreSQL has a remedy of its own."""
     if settings.database_url:
-        why = f"the database of COUNTERSIGN_DATABASE_URL has no tables{of or ' of the store'}"
-        return Failure(failure, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
+        reason = f"the database of COUNTERSIGN_DATABASE_URL has no tables{of or ' of the store'}"
+        return Failure(failure, why=reason, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
     try:
         require_in_use(settings)
     except migration_marker.DatabaseMoved as refused:

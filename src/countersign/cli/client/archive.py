@@ -53,9 +53,9 @@ def pack(directory: Path, output: IO[bytes], form: Format) -> None:
         write = _write_zip if form == "zip" else _write_tar
         write(chain((first,), members), output)
     except ArchiveRefused as refused:
-        why = f"{refused.detail} (rule {refused.rule})"
+        reason = f"{refused.detail} (rule {refused.rule})"
         remedy = "Correct or remove this entry, or pack the archive yourself and push it with --no-build."
-        raise Failure("the directory cannot be packed", why=why, remedy=remedy) from refused
+        raise Failure("the directory cannot be packed", why=reason, remedy=remedy) from refused
 
 
 def _write_tar(members: Iterator[ArchiveMember], output: IO[bytes]) -> None:
@@ -134,19 +134,19 @@ def unpack(*, archive: Path, folder: Path, compatible: bool) -> None:
     except Refused as refused:
         raise _unpack_failure(refused) from refused
     except OSError as error:
-        why = f"{error.filename or folder}: {error.strerror or error}"
-        raise Failure(CANNOT_UNPACK, why=why, remedy="Choose a folder that you may write to.") from error
+        reason = f"{error.filename or folder}: {error.strerror or error}"
+        raise Failure(CANNOT_UNPACK, why=reason, remedy="Choose a folder that you may write to.") from error
     output.answer(
         {"path": str(folder), "files": done.files, "folders": done.folders, "links": done.links, "size": done.size},
         f"{folder} has {done.files} files ({progress.size(done.size)}), {done.folders} folders, {done.links} links.",
     )
 
 
-def _unpack_failure(refused: Refused) -> Failure:
+def _unpack_failure(refusal: Refused) -> Failure:
     exits = {_CONFLICT: Exit.CONFLICT, _FULL: Exit.STORAGE_FULL}
-    exit_code = exits.get(refused.status, Exit.FAILED)
-    why, remedy = refused.detail, refused.remedy
-    if isinstance(refused, ArchiveRefused):
-        why = f"{refused.detail} (rule {refused.rule})"
+    exit_code = exits.get(refusal.status, Exit.FAILED)
+    reason, remedy = refusal.detail, refusal.remedy
+    if isinstance(refusal, ArchiveRefused):
+        reason = f"{refusal.detail} (rule {refusal.rule})"
         remedy = "Do not trust the archive, or ask its author to correct it; nothing was written."
-    return Failure(CANNOT_UNPACK, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
+    return Failure(CANNOT_UNPACK, why=reason, remedy=remedy, exit_code=exit_code, problem=refusal.code)

@@ -97,10 +97,10 @@ def _write(path: str, body: dict[str, object], count: int, target: Path) -> None
     try:
         credentials.write_private(target, reply.body)
     except OSError as error:
-        why = f"{target}: {error.strerror}; the codes of the batch {batch_id} are lost"
+        reason = f"{target}: {error.strerror}; the codes of the batch {batch_id} are lost"
         remedy = "Revoke that batch, choose another file, and issue again."
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
-        raise Failure("the codes were issued, but not saved", why=why, remedy=remedy, exit_code=exit_code) from error
+        raise Failure("the codes were issued, but not saved", why=reason, remedy=remedy, exit_code=exit_code) from error
     written = {"batch_id": batch_id, "count": count, "path": str(target)}
     output.answer(written, f"{count} codes of the batch {batch_id} are in {target}.")
 

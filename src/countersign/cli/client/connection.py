@@ -123,14 +123,14 @@ class Server:
         before, found, after = url.partition("/api/v1/")
         reached = f"{self.base}/{after}" if found and "?" not in before else url
         if not _is_http_url(reached):
-            why = "its answer names an address that is not http or https"
-            raise Failure(f"cannot continue with {self.root}", why=why, remedy="Report this to its operator.")
+            reason = "its answer names an address that is not http or https"
+            raise Failure(f"cannot continue with {self.root}", why=reason, remedy="Report this to its operator.")
         return reached
 
     def next_page(self, reply: Reply) -> str | None:
         """Return the URL of the next page (Link header with rel=next, RFC 8288), or None on the last page."""
-        found = _NEXT.search(reply.headers.get("link", ""))
-        return self.reached(found[1]) if found else None
+        match = _NEXT.search(reply.headers.get("link", ""))
+        return self.reached(match[1]) if match else None
 
     def get(self, path: str, kind: type[AnswerT], failure: str, headers: Mapping[str, str] | None = None) -> AnswerT:
         """Send a GET and return the decoded response. `failure` is the beginning of a failure's message.
@@ -195,10 +195,10 @@ class Server:
                 wait(pause_s(attempt))
         raise AssertionError("counting never ends")
 
-    def unreachable(self, failure: str, why: str) -> Failure:
+    def unreachable(self, failure: str, reason: str) -> Failure:
         """Return the failure of a request that no server answered."""
         remedy = "Check that the server runs and that --server (or COUNTERSIGN_SERVER) names it."
-        return Failure(failure, why=f"{self.root}: {why}", remedy=remedy, exit_code=Exit.UNREACHABLE)
+        return Failure(failure, why=f"{self.root}: {reason}", remedy=remedy, exit_code=Exit.UNREACHABLE)
 
     def refusal(self, reply: Reply, failure: str) -> Failure:
         """Convert a refusal by the server into the failure of a command."""
@@ -271,9 +271,9 @@ def require_owned_by(server: Server, product: ProductName, failure: str) -> api_
         raise
     if found.org == product.org:
         return found
-    why = f"{found.slug} belongs to {found.org}, not to {product.org}"
+    reason = f"{found.slug} belongs to {found.org}, not to {product.org}"
     remedy = f"If you mean that product, name {found.org}/{found.slug}"
-    raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+    raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
 @contextmanager
@@ -427,13 +427,13 @@ def _redirect_target(url: str, location: str, failure: str) -> str:
     Raises:
         Failure: the URL is malformed, or is not an HTTP URL.
     """
-    why = "the server redirects to an address that is not http or https"
+    reason = "the server redirects to an address that is not http or https"
     try:
         target = urljoin(url, location)
     except ValueError as error:
-        raise Failure(failure, why=why) from error
+        raise Failure(failure, why=reason) from error
     if not _is_http_url(target):
-        raise Failure(failure, why=why)
+        raise Failure(failure, why=reason)
     return target
 
 
@@ -442,14 +442,14 @@ def _is_http_url(url: str) -> bool:
 
     The URL must be an HTTP URL with a valid host name, and its path must be valid in a request line."""
     try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").encode("idna")
-        is_http = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
+        url_parts = urlsplit(url)
+        host = (url_parts.hostname or "").encode("idna")
+        is_http = url_parts.scheme in ("http", "https") and bool(host) and url_parts.port != 0
     except ValueError:
         return False
-    return is_http and _REQUEST_TARGET.fullmatch(f"{parts.path}?{parts.query}") is not None
+    return is_http and _REQUEST_TARGET.fullmatch(f"{url_parts.path}?{url_parts.query}") is not None
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+    url_parts = urlsplit(url)
+    return url_parts.scheme, url_parts.hostname, url_parts.port or (443 if url_parts.scheme == "https" else 80)

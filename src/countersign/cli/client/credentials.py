@@ -31,8 +31,8 @@ def client_of_environment() -> tuple[str, str] | None:
     if len(missing) == 1:
         (there,) = given.keys() - missing
         remedy = f"Set both to act as an OAuth client; unset {there} to act as the account of `countersign login`."
-        why, failure = f"{missing[0]} is missing, and {there} is set", "cannot sign in as the OAuth client"
-        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.USAGE)
+        reason, failure = f"{missing[0]} is missing, and {there} is set", "cannot sign in as the OAuth client"
+        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.USAGE)
     return None if missing else (given[Variable.CLIENT], given[Variable.PROOF])
 
 

@@ -132,8 +132,8 @@ def _token_from_stdin() -> str:
     else:
         token = sys.stdin.read(MAX_TOKEN_LENGTH).strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        why, remedy = "stdin has no token", "Write only the token to stdin."
-        raise Failure("no token was kept", why=why, remedy=remedy, exit_code=Exit.USAGE)
+        reason, remedy = "stdin has no token", "Write only the token to stdin."
+        raise Failure("no token was kept", why=reason, remedy=remedy, exit_code=Exit.USAGE)
     return token
 
 
@@ -150,12 +150,12 @@ def logout() -> None:
     if token is None:
         output.answer({"server": server.root, "removed": False}, f"There is no saved login for {server.root}.")
     else:
-        why = _end_token(server, token)
+        reason = _end_token(server, token)
         path = credentials.remove_token(server.root)
-        value = {"server": server.root, "removed": True, "revoked": not why}
+        value = {"server": server.root, "removed": True, "revoked": not reason}
         output.answer(value, f"Signed out of {server.root}: the login is removed from {path}.")
-        if why:
-            output.note(f"The server did not revoke the token ({why}). The token expires within a day of the login.")
+        if reason:
+            output.note(f"The server did not revoke the token ({reason}). The token expires within a day of the login.")
     if os.environ.get(credentials.Variable.BEARER, "").strip():
         output.note("COUNTERSIGN_TOKEN is still set: commands continue to use this token.")
 
@@ -180,8 +180,8 @@ def whoami() -> None:
     failure = "cannot show the account"
     if server.token is None:
         remedy = "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
-        why = f"there is no token for {server.root}"
-        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.REFUSED, problem="invalid_token")
+        reason = f"there is no token for {server.root}"
+        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.REFUSED, problem="invalid_token")
     me = server.get("/auth/me", api_models.Me, failure)
     rows = [
         ("server", server.root),

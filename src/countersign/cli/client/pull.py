@@ -108,8 +108,8 @@ class DeltaSource:
         if response.status == 200 and start == 0:
             return response
         response.close()
-        why = f"the server did not return the requested bytes from offset {start}"
-        raise Failure(self._failure, why=why, remedy="Try again.", exit_code=Exit.CHECKSUM)
+        reason = f"the server did not return the requested bytes from offset {start}"
+        raise Failure(self._failure, why=reason, remedy="Try again.", exit_code=Exit.CHECKSUM)
 
     def _current(self, url: str) -> str:
         place = self._original_urls.index(url) if url in self._original_urls else -1
@@ -176,14 +176,14 @@ def pull(
 
 
 def _install(
-    server: Server, release: VerifiedRelease, wanted: PullRequest, *, verify: bool, dry_run: bool
+    server: Server, release: VerifiedRelease, request: PullRequest, *, verify: bool, dry_run: bool
 ) -> PullReport:
     manifest = release.manifest
-    supply = DeltaSource(server, manifest.product, manifest.version, manifest.platform or "", wanted.failure)
+    supply = DeltaSource(server, manifest.product, manifest.version, manifest.platform or "", request.failure)
     with ExitStack() as stack:
-        shown = _PullDisplay(stack, f"{wanted.product} {manifest.version}", manifest.size, is_dry=dry_run)
+        shown = _PullDisplay(stack, f"{request.product} {manifest.version}", manifest.size, is_dry=dry_run)
         way = PullOptions(verify=verify, dry_run=dry_run, announce=shown.announce, progress=shown.add)
-        return installer.pull(wanted.folder, release, supply, way)
+        return installer.pull(request.folder, release, supply, way)
 
 
 class _PullDisplay:
@@ -211,29 +211,29 @@ class _PullDisplay:
 
 
 @contextmanager
-def _failures(wanted: PullRequest, server: Server) -> Generator[None]:
+def _failures(request: PullRequest, server: Server) -> Generator[None]:
     """Raise refusals and operating system errors as a Failure of the command."""
     try:
         yield
     except Refused as error:
         exit_code = exit_code_of(error.status, error.code)
-        remedy = _unpin_remedy(wanted, server) if isinstance(error, KeyChanged) else error.remedy
+        remedy = _unpin_remedy(request, server) if isinstance(error, KeyChanged) else error.remedy
         raise Failure(
-            wanted.failure, why=error.detail, remedy=remedy, exit_code=exit_code, problem=error.code
+            request.failure, why=error.detail, remedy=remedy, exit_code=exit_code, problem=error.code
         ) from error
     except OSError as error:
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
-        why = f"{error.filename or wanted.folder}: {error.strerror or error}"
-        remedy = f"{wanted.folder} is unchanged. Correct the named problem, then run the same command again."
-        raise Failure(wanted.failure, why=why, remedy=remedy, exit_code=exit_code) from error
+        reason = f"{error.filename or request.folder}: {error.strerror or error}"
+        remedy = f"{request.folder} is unchanged. Correct the named problem, then run the same command again."
+        raise Failure(request.failure, why=reason, remedy=remedy, exit_code=exit_code) from error
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this run stopped."
         raise Failure("the pull was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
 
 
-def _unpin_remedy(wanted: PullRequest, server: Server) -> str:
+def _unpin_remedy(request: PullRequest, server: Server) -> str:
     """Return the remedy for a key that does not follow from the pinned key: it names the command that unpins a key."""
-    org, demo = wanted.product.org, ""
+    org, demo = request.product.org, ""
     if is_loopback(urlsplit(server.root).hostname or ""):
         demo = ", or if the store on this machine was reset (each demonstration makes keys of its own)"
     unpin = f"forget the pinned key with `countersign unpin {org} --server {server.root}`, then pull into a new folder"
@@ -254,9 +254,9 @@ def unpin(org: str, yes: bool) -> None:
     server, failure = connection.selected_server(), f"cannot forget the key of {org}"
     pin = release_trust.load_pin(server.root, org)
     if pin is None:
-        why = f"no key of {org} at {server.root} is pinned in {release_trust.pins_file()}"
+        reason = f"no key of {org} at {server.root} is pinned in {release_trust.pins_file()}"
         remedy = "Name the server with --server as `pull` does."
-        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.NOT_FOUND)
     if not yes:
         _confirm_unpin(org, server, pin.key.keyid, failure)
     release_trust.forget_pin(server.root, org)
@@ -301,7 +301,7 @@ def _result_value(release: VerifiedRelease, report: PullReport, folder: Path) ->
     }
 
 
-def _result_text(release: VerifiedRelease, report: PullReport, wanted: PullRequest, *, dry_run: bool) -> str:
+def _result_text(release: VerifiedRelease, report: PullReport, request: PullRequest, *, dry_run: bool) -> str:
     lines = [
         f"{corruption.path}: {corruption.kind}, {corruption.size} bytes from {corruption.offset}"
         for corruption in report.corruptions
@@ -311,12 +311,12 @@ def _result_text(release: VerifiedRelease, report: PullReport, wanted: PullReque
         for path, goal in report.aside.items()
     ]
     lines += report.stats.detours
-    name = f"{wanted.product} {release.manifest.version}"
+    name = f"{request.product} {release.manifest.version}"
     if dry_run and report.plan is not None:
-        return "\n".join([*lines, f"{wanted.folder} would become {name}; nothing was changed"])
+        return "\n".join([*lines, f"{request.folder} would become {name}; nothing was changed"])
     if not report.is_changed:
-        return "\n".join([*lines, f"{wanted.folder} is {name} already"])
+        return "\n".join([*lines, f"{request.folder} is {name} already"])
     came = f", it was {report.former}" if report.former not in (None, "", release.manifest.version) else ""
     came += ", repaired" if report.corruptions else ""
     downloaded = progress.size(report.stats.fetched_bytes)
-    return "\n".join([*lines, f"{wanted.folder} is {name}{came}; downloaded {downloaded}"])
+    return "\n".join([*lines, f"{request.folder} is {name}{came}; downloaded {downloaded}"])

@@ -150,9 +150,9 @@ class UploadSession:
             parts.pop(0)
         return None
 
-    def _away(self, why: str) -> Failure:
+    def _away(self, reason: str) -> Failure:
         remedy = "Run the same command again: it continues where this one ended."
-        return Failure(self._failure, why=why, remedy=remedy, exit_code=Exit.UNREACHABLE)
+        return Failure(self._failure, why=reason, remedy=remedy, exit_code=Exit.UNREACHABLE)
 
     def _parts(self, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Split the missing ranges into parts. If no bytes are missing, return the last byte.

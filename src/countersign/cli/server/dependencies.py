@@ -61,13 +61,13 @@ class Finding:
         return {"check": self.name, "standing": self.standing, "detail": self.detail, "remedy": self.remedy}
 
 
-def failed_finding(name: str, refused: Refused, remedy: str = "") -> Finding:
+def failed_finding(name: str, refusal: Refused, remedy: str = "") -> Finding:
     """Return the failed finding for a refusal. If `remedy` is given, it replaces the remedy of the refusal."""
     # The advice to wait is for API clients; it does not help an operator.
-    known = "Correct the problem, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
+    known = "Correct the problem, and check again." if refusal.remedy == Unavailable.resolution else refusal.remedy
     # Details of this machine, such as a path, are notes on the exception.
-    detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
-    return Finding(name, "fail", detail, remedy or known, is_disk_full=is_disk_full(refused))
+    detail = " ".join((refusal.detail, *getattr(refusal, "__notes__", ())))
+    return Finding(name, "fail", detail, remedy or known, is_disk_full=is_disk_full(refusal))
 
 
 def check_master_key(settings: Settings) -> Finding:
@@ -127,7 +127,7 @@ async def check_database(settings: Settings, service: str) -> Finding:
         return Finding(name, "fail", str(error), "Check COUNTERSIGN_DATABASE_URL and the installed version.")
 
 
-async def _check_tables(settings: Settings, service: str, found: Finding) -> Finding:
+async def _check_tables(settings: Settings, service: str, finding: Finding) -> Finding:
     kept = databases.SERVICES[service]
     rights = None
     if settings.database_url:
@@ -138,31 +138,31 @@ async def _check_tables(settings: Settings, service: str, found: Finding) -> Fin
     if rights and pending:
         rights.require_upgrade()
     if not is_there:
-        found.detail += " will be made at the first start"
-        return found
+        finding.detail += " will be made at the first start"
+        return finding
     if pending:
-        found.standing = "warn"
-        found.detail += f": {len(pending)} pending migrations, the first is {pending[0].partition(': ')[2]}"
-        found.remedy = "The next start applies them; or run: countersign db upgrade"
-        return found
+        finding.standing = "warn"
+        finding.detail += f": {len(pending)} pending migrations, the first is {pending[0].partition(': ')[2]}"
+        finding.remedy = "The next start applies them; or run: countersign db upgrade"
+        return finding
     await kept.tables.require_writable(settings)
     if _has_key(settings):
         await kept.tables.require_keys(settings, _key(settings))
-        found.detail += ": readable, writable, up to date, decrypted with the master key"
+        finding.detail += ": readable, writable, up to date, decrypted with the master key"
     else:
-        found.detail += ": readable, writable, up to date"
-    return await _check_restorable(settings, kept.tables, found)
+        finding.detail += ": readable, writable, up to date"
+    return await _check_restorable(settings, kept.tables, finding)
 
 
-async def _check_restorable(settings: Settings, tables: Tables, found: Finding) -> Finding:
+async def _check_restorable(settings: Settings, tables: Tables, finding: Finding) -> Finding:
     """Return the finding; turn it into a warning if a restore would refuse every backup of the database."""
     with suppress(PrivilegeMissing):
         try:
             await tables.require_restorable(settings)
         except UnknownSchemaObjects as refused:
-            found.standing, found.remedy = "warn", refused.remedy
-            found.detail += f"; but a restore will refuse every backup of it: {refused.detail}"
-    return found
+            finding.standing, finding.remedy = "warn", refused.remedy
+            finding.detail += f"; but a restore will refuse every backup of it: {refused.detail}"
+    return finding
 
 
 async def check_blobs(settings: Settings) -> Finding:

@@ -17,14 +17,14 @@ from countersign.web.site import Site
 
 
 @asynccontextmanager
-async def open_records(settings: Settings, place: ListenAddress) -> AsyncGenerator[app.RecordsService]:
+async def open_records(settings: Settings, address: ListenAddress) -> AsyncGenerator[app.RecordsService]:
     """Open the service at its address, with up-to-date tables, and close it when the block ends.
 
     Raises:
         Refused: the database or the key cannot be used.
         BadSetting, DeclarationError: a setting or a module cannot be used.
     """
-    async with app.opened(settings, place.root_url, is_loopback=place.is_loopback) as service:
+    async with app.opened(settings, address.root_url, is_loopback=address.is_loopback) as service:
         yield service
 
 

@@ -84,13 +84,13 @@ def announce_operator(listeners: Sequence[Listener]) -> None:
 
 @asynccontextmanager
 async def answer_operator(
-    settings: Settings, siblings: WorkerMailboxes, number: int, watched: ServiceChecks
+    settings: Settings, siblings: WorkerMailboxes, number: int, checks: ServiceChecks
 ) -> AsyncGenerator[None]:
     """Answer the requests of the operator's process while the block runs, if the operator's port is configured."""
     if not settings.operator_port:
         yield
         return
-    async with siblings.answering(number, management.worker_answers(number, watched)), instrumentation.track_loop_lag():
+    async with siblings.answering(number, management.worker_answers(number, checks)), instrumentation.track_loop_lag():
         yield
 
 
@@ -227,9 +227,9 @@ def _operator(listeners: Sequence[Listener]) -> list[str]:
     return [local_url(each.host, each.port) for each in listeners if each.name == OPERATOR]
 
 
-def _program(start: StartOptions, wanted: ServiceRequest, message: StartMessage, siblings: WorkerMailboxes) -> Program:
+def _program(start: StartOptions, request: ServiceRequest, message: StartMessage, siblings: WorkerMailboxes) -> Program:
     """Return one service and the workers that serve it."""
-    settings, service = start.settings, wanted.service
+    settings, service = start.settings, request.service
 
     @asynccontextmanager
     async def application(worker: Worker, listener: Listener) -> AsyncGenerator[ASGIApp]:
@@ -251,7 +251,7 @@ def _program(start: StartOptions, wanted: ServiceRequest, message: StartMessage,
             remedy = "Check the disk of the data directory, then start again: every acknowledged write is on the disk."
             raise DiskFailed("cannot continue", why=f"{DISK_FAILED} ({service.title})", remedy=remedy)
 
-    return Program(application, Listener(service.name, start.host, wanted.port), start.workers)
+    return Program(application, Listener(service.name, start.host, request.port), start.workers)
 
 
 def _hints(start: StartOptions, places: Sequence[ListenAddress]) -> Iterator[str]:

@@ -20,14 +20,14 @@ from countersign.web.site import Site
 
 
 @asynccontextmanager
-async def open_store(settings: Settings, place: ListenAddress) -> AsyncGenerator[Store]:
+async def open_store(settings: Settings, address: ListenAddress) -> AsyncGenerator[Store]:
     """Open the store at its address, with an up-to-date database, and close it when the block ends.
 
     Raises:
         Refused: the database, the blob store or the key cannot be used.
         BadSetting: a setting cannot be used.
     """
-    async with app.open_store(settings, place.root_url, is_loopback=place.is_loopback) as store:
+    async with app.open_store(settings, address.root_url, is_loopback=address.is_loopback) as store:
         yield store
 
 

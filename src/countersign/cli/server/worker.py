@@ -42,8 +42,8 @@ def worker(data: str | None, processes: int | None) -> None:
 
     settings = configuration.load(data=data)
 
-    async def work(opened: Store) -> None:
-        count = processes or opened.settings.job_workers or 1
+    async def work(opened_store: Store) -> None:
+        count = processes or opened_store.settings.job_workers or 1
         stopping = asyncio.Event()
 
         def stop(number: signal.Signals) -> None:
@@ -52,8 +52,8 @@ def worker(data: str | None, processes: int | None) -> None:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop, number)
-        async with worker_process.supervise_workers(opened, COMMAND, count):
-            click.echo(f"{count} processes work on the jobs of {opened.settings.data}. Stop with ctrl-C.")
+        async with worker_process.supervise_workers(opened_store, COMMAND, count):
+            click.echo(f"{count} processes work on the jobs of {opened_store.settings.data}. Stop with ctrl-C.")
             lifecycle.log_ready(PART, processes=count)
             await stopping.wait()
 
@@ -61,9 +61,9 @@ def worker(data: str | None, processes: int | None) -> None:
         store.run(data, FAILURE, work, upgrades=True)
 
 
-def background_workers(opened: Store) -> AbstractAsyncContextManager[None]:
+def background_workers(store: Store) -> AbstractAsyncContextManager[None]:
     """Run the job workers of a server while the block lasts."""
-    return worker_process.supervise_workers(opened, COMMAND, opened.settings.job_workers)
+    return worker_process.supervise_workers(store, COMMAND, store.settings.job_workers)
 
 
 @asynccontextmanager

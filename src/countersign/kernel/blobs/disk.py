@@ -186,10 +186,10 @@ def make_folder(folder: Path) -> None:
     sync_folder(folder.parent)
 
 
-def write_all(held: Descriptor, piece: memoryview) -> None:
+def write_all(descriptor: Descriptor, piece: memoryview) -> None:
     """Write all of the piece at the file's position."""
     while piece:
-        piece = piece[os.write(held.fd, piece) :]
+        piece = piece[os.write(descriptor.fd, piece) :]
 
 
 def write_atomically(path: Path, content: bytes, *, is_new: bool) -> bool:

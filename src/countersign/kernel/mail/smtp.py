@@ -43,15 +43,15 @@ class SmtpServer(NamedTuple):
         form = "COUNTERSIGN_SMTP_URL must be like smtp://user:password@mail.example.com:587 or smtps://…"
         bad = BadSetting(f"{form}; {connection_urls.REMEDY}")
         try:
-            parts = connection_urls.require_readable(url, "COUNTERSIGN_SMTP_URL")
-            host, port = parts.hostname, parts.port
+            url_parts = connection_urls.require_readable(url, "COUNTERSIGN_SMTP_URL")
+            host, port = url_parts.hostname, url_parts.port
         except ValueError:
             # Drop the cause, which quotes a part of the URL.
             raise bad from None
-        if not host or not _is_supported(parts):
+        if not host or not _is_supported(url_parts):
             raise bad
-        user, password = (part and unquote(part) for part in (parts.username, parts.password))
-        return cls(host, port or PORTS[parts.scheme], user, password, parts.scheme == "smtps")
+        user, password = (part and unquote(part) for part in (url_parts.username, url_parts.password))
+        return cls(host, port or PORTS[url_parts.scheme], user, password, url_parts.scheme == "smtps")
 
     @property
     def needs_start_tls(self) -> bool:
@@ -59,19 +59,19 @@ class SmtpServer(NamedTuple):
         return self.user is not None and not self.is_encrypted and self.host not in _LOOPBACK
 
 
-def _is_supported(parts: SplitResult) -> bool:
+def _is_supported(url_parts: SplitResult) -> bool:
     """Return whether the URL contains only parts that `SmtpServer.of` reads."""
-    has_whole_login = (parts.username is None) == (parts.password is None)
-    has_more = bool(parts.path.strip("/") or parts.query or parts.fragment)
-    return parts.scheme in PORTS and has_whole_login and not has_more
+    has_whole_login = (url_parts.username is None) == (url_parts.password is None)
+    has_more = bool(url_parts.path.strip("/") or url_parts.query or url_parts.fragment)
+    return url_parts.scheme in PORTS and has_whole_login and not has_more
 
 
 class SmtpMail:
     """A Mail that hands over each message to a mail server in a separate connection."""
 
-    def __init__(self, server: SmtpServer, of: Address, *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, server: SmtpServer, address: Address, *, timeout_s: float = TIMEOUT_S) -> None:
         self._server = server
-        self._sender = of
+        self._sender = address
         self._timeout_s = timeout_s
 
     async def send(self, to: str, subject: str, text: str) -> None:

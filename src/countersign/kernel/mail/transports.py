@@ -50,9 +50,9 @@ class FileOutbox:
     """A Mail that writes to a folder: one file `<UUIDv7>.eml` per message, readable by its owner only. The names sort
     by time. Only the newest 1,000 files are kept."""
 
-    def __init__(self, folder: Path, of: Address) -> None:
+    def __init__(self, folder: Path, address: Address) -> None:
         self._folder = folder
-        self._of = of
+        self._of = address
 
     async def send(self, to: str, subject: str, text: str) -> None:
         """See Mail. On return, the file is complete and durable; after an error or a crash, there is no partial
@@ -113,8 +113,8 @@ DISCARD = "discard:"
 class NullMail:
     """A Mail that accepts every message and sends none."""
 
-    def __init__(self, of: Address) -> None:
-        self._of = of
+    def __init__(self, address: Address) -> None:
+        self._of = address
 
     async def send(self, to: str, subject: str, text: str) -> None:
         """See Mail; the message is dropped."""

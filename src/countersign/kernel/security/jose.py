@@ -133,10 +133,10 @@ class RetiredKey(NamedTuple):
 class KeyRing:
     """The signing key, and the public keys of retired keys whose tokens are still accepted."""
 
-    def __init__(self, current: ECKey, previous: tuple[RetiredKey, ...] = ()) -> None:
+    def __init__(self, current_key: ECKey, previous: tuple[RetiredKey, ...] = ()) -> None:
         """Store a private P-256 key and any number of public keys; see `new` and `from_json`."""
-        self._current = current
-        self._kid = current.thumbprint()
+        self._current = current_key
+        self._kid = current_key.thumbprint()
         self._previous = {each.key.thumbprint(): each for each in previous}
 
     @classmethod
@@ -350,9 +350,9 @@ def _retired_key(jwk: _RetiredJwk) -> RetiredKey:
     return RetiredKey(key, None if jwk.ends_at is None else Instant(jwk.ends_at))
 
 
-def _retired_jwk(retired: RetiredKey) -> _RetiredJwk:
-    jwk = _public_jwk(retired.key)
-    return _RetiredJwk(crv=jwk.crv, x=jwk.x, y=jwk.y, kty=jwk.kty, ends_at=retired.ends_at)
+def _retired_jwk(retired_key: RetiredKey) -> _RetiredJwk:
+    jwk = _public_jwk(retired_key.key)
+    return _RetiredJwk(crv=jwk.crv, x=jwk.x, y=jwk.y, kty=jwk.kty, ends_at=retired_key.ends_at)
 
 
 def _public_jwk(key: ECKey) -> _PublicJwk:

@@ -118,7 +118,7 @@ async def next_delivery(reader: Reader, webhook_id: str) -> DueDelivery | None:
 
 
 async def record_attempt(
-    transaction: Transaction, held: LeasedReceiver, due: DueDelivery, outcome: DeliveryOutcome
+    transaction: Transaction, leased_receiver: LeasedReceiver, due_delivery: DueDelivery, outcome: DeliveryOutcome
 ) -> LeasedReceiver:
     """Record an attempt and extend the lease. Return the receiver with its new number of failures.
 
@@ -126,16 +126,20 @@ async def record_attempt(
         LeaseLost: this node no longer holds the lease.
     """
     now = clock.now()
-    failures = 0 if outcome.is_delivered else held.failures + 1
+    failures = 0 if outcome.is_delivered else leased_receiver.failures + 1
     rest_until = now if outcome.is_delivered else clock.later(now, seconds=outbox.backoff_s(failures))
     until = clock.later(now, seconds=LEASE_S)
     delivered_at = now if outcome.is_delivered else None
     # Run this statement first. The second of two nodes then waits for the first, and finds that its lease is lost.
-    if not await transaction.run(KEEP, held.id, held.lease, until, rest_until, failures, delivered_at):
-        raise LeaseLost(held.id)
-    state, due_at, ended_at = _after(now, due.attempts + 1, outcome)
-    await transaction.run(MARK, held.id, due.event.id, state, due_at, ended_at, outcome.answer, outcome.fault)
-    return held._replace(failures=failures)
+    if not await transaction.run(
+        KEEP, leased_receiver.id, leased_receiver.lease, until, rest_until, failures, delivered_at
+    ):
+        raise LeaseLost(leased_receiver.id)
+    state, due_at, ended_at = _after(now, due_delivery.attempts + 1, outcome)
+    await transaction.run(
+        MARK, leased_receiver.id, due_delivery.event.id, state, due_at, ended_at, outcome.answer, outcome.fault
+    )
+    return leased_receiver._replace(failures=failures)
 
 
 def _after(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, Instant, Instant | None]:
@@ -146,10 +150,10 @@ def _after(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, 
     return ("given_up", now, now) if pause_s is None else ("waiting", clock.later(now, seconds=pause_s), None)
 
 
-async def end_lease(database: Database, held: LeasedReceiver) -> None:
+async def end_lease(database: Database, leased_receiver: LeasedReceiver) -> None:
     """End the lease, so that any node can lease the receiver."""
     async with database.transaction() as transaction:
-        await transaction.run(END_LEASE, held.id, held.lease)
+        await transaction.run(END_LEASE, leased_receiver.id, leased_receiver.lease)
 
 
 POLL_EVERY_S = 1.0
@@ -240,13 +244,15 @@ class Sender:
             if failures_log := self._failure_logs.pop(webhook_id, None):
                 failures_log.over(webhook=webhook_id)
 
-    async def _attempt(self, held: LeasedReceiver, secrets: list[str], due: DueDelivery) -> DeliveryOutcome:
+    async def _attempt(
+        self, leased_receiver: LeasedReceiver, secrets: list[str], due_delivery: DueDelivery
+    ) -> DeliveryOutcome:
         """Send the event once. Neither the receiver's address nor its response is logged."""
-        body = due.event.body(self._outbox.source)
-        headers = receivers.signature_headers(secrets, due.event.id, clock.now(), body)
+        body = due_delivery.event.body(self._outbox.source)
+        headers = receivers.signature_headers(secrets, due_delivery.event.id, clock.now(), body)
         try:
             return DeliveryOutcome(
-                await safe_http_client.post(held.url, body, headers, private=self._outbox.is_private)
+                await safe_http_client.post(leased_receiver.url, body, headers, private=self._outbox.is_private)
             )
         except RequestTimeout:
             return DeliveryOutcome(fault="timeout")

@@ -292,10 +292,10 @@ async def _add_approval(
 
 
 async def _may_still_approve(
-    run: Run, agents: Agents, required: Policy, plan_steps: Sequence[Step], user_id: str
+    run: Run, agents: Agents, policy: Policy, plan_steps: Sequence[Step], user_id: str
 ) -> bool:
     person = await agents.person(run.reader, user_id)
-    if person is None or not required.groups <= person.roles:
+    if person is None or not policy.groups <= person.roles:
         return False
     if not await _may_run_all(run, person, plan_steps):
         return False

@@ -118,7 +118,7 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
             refused step.
     """
     require_known(body, "plan.propose", "steps", "why")
-    why = text_of(run, body, "why", "plan.why", required=False)
+    reason = text_of(run, body, "why", "plan.why", required=False)
     given = body.get("steps")
     if not isinstance(given, list) or not 1 <= len(cast("list[object]", given)) <= MAX_STEPS:
         raise BadInput(f"steps must be an array of 1 to {MAX_STEPS} objects with command and input")
@@ -131,7 +131,7 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
                 prepared_command.step_ref(n): step.model for n, step in enumerate(prepared) if step.command == "create"
             }
             prepared.append(await _step(replace(inside, created=made, earlier=tuple(prepared)), position, each))
-        return await proposals.propose(inside, prepared, why=why)
+        return await proposals.propose(inside, prepared, reason=reason)
 
 
 async def _step(run: Run, position: int, value: object) -> PreparedCommand:

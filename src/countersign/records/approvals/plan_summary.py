@@ -113,10 +113,10 @@ def _record_name(
     return next((each[side] for each in found if each["field"] == title), None)
 
 
-def _url(single: Step | None, names: Mapping[tuple[str, str], object]) -> str | None:
-    if single is None or single.record_id is None or (single.model, single.record_id) not in names:
+def _url(step: Step | None, names: Mapping[tuple[str, str], object]) -> str | None:
+    if step is None or step.record_id is None or (step.model, step.record_id) not in names:
         return None
-    return f"/models/{single.model}/records/{single.record_id}"
+    return f"/models/{step.model}/records/{step.record_id}"
 
 
 def _title(

@@ -55,41 +55,43 @@ class Policy:
     not_owner: bool = False
 
 
-async def needs_approval(run: Run, prepared: PreparedCommand) -> bool:
+async def needs_approval(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether the command becomes a plan when this caller runs it. People run their permitted commands directly,
     with one exception: a deletion that cascades to records that the caller may not delete or change. A person who may
     delete or change them must approve the deletion."""
     if not run.caller.is_agent:
-        return await rights.missing_cascade_right(run, prepared) is not None and not await _is_refused(run, prepared)
-    if is_declared(run.engine.registry, prepared.model, prepared.command):
+        return await rights.missing_cascade_right(run, prepared_command) is not None and not await _is_refused(
+            run, prepared_command
+        )
+    if is_declared(run.engine.registry, prepared_command.model, prepared_command.command):
         return True
     return (
-        await _requires_by_default(run, prepared)
-        or await _requires_by_setting(run, prepared)
-        or _would_reveal_hidden(run, prepared)
-        or await rights.widens_readers(run, prepared)
+        await _requires_by_default(run, prepared_command)
+        or await _requires_by_setting(run, prepared_command)
+        or _would_reveal_hidden(run, prepared_command)
+        or await rights.widens_readers(run, prepared_command)
     )
 
 
-async def _requires_by_default(run: Run, prepared: PreparedCommand) -> bool:
+async def _requires_by_default(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether the declaration requires approval by default and no setting removes this approval."""
-    model = run.engine.registry.models[prepared.model]
-    names = settings_of(run.engine.registry, prepared)
+    model = run.engine.registry.models[prepared_command.model]
+    names = settings_of(run.engine.registry, prepared_command)
     required = {each for each in names if is_default(model, each.partition(".")[2])}
-    if prepared.command != "create" and await _changes_marked(run, prepared):
+    if prepared_command.command != "create" and await _changes_marked(run, prepared_command):
         required.add(f"{model.name}.update")
     settings = [await _setting(run, each) for each in required]
     return any(each is None or each.n > 0 for each in settings)
 
 
-async def _changes_marked(run: Run, prepared: PreparedCommand) -> bool:
+async def _changes_marked(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether the input changes a field for which `needs_approval` applies (see `_is_marked`)."""
-    model = run.engine.registry.models[prepared.model]
-    given = {name: each for name, each in prepared.given.items() if model.fields[name].needs_approval}
+    model = run.engine.registry.models[prepared_command.model]
+    given = {name: each for name, each in prepared_command.given.items() if model.fields[name].needs_approval}
     if not given:
         return False
-    record = await record_writer.find(run, model, None, prepared.record_id)
-    view = run.view_of(prepared.model)
+    record = await record_writer.find(run, model, None, prepared_command.record_id)
+    view = run.view_of(prepared_command.model)
     marked = {name: each for name, each in given.items() if _is_marked(view, record.values, model.fields[name])}
     return any([await record_writer.is_change(run, model, record, name, each) for name, each in marked.items()])
 
@@ -118,9 +120,11 @@ def is_liftable(model: Declared, command: str) -> bool:
     )
 
 
-async def _is_refused(run: Run, prepared: PreparedCommand) -> bool:
+async def _is_refused(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether the deletion is refused for every caller."""
-    found = await dependents.find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade)
+    found = await dependents.find(
+        run, prepared_command.model, prepared_command.record_id or "", cascade=prepared_command.cascade
+    )
     return bool(found.blocking) or not found.complete
 
 
@@ -133,81 +137,91 @@ def is_declared(registry: Registry, model: str, command: str) -> bool:
     return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval is True
 
 
-def _would_reveal_hidden(run: Run, prepared: PreparedCommand) -> bool:
+def _would_reveal_hidden(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether the success or the refusal of the command would reveal a value that the agent may not read. If so,
     the command becomes a plan, so that a person decides first."""
-    view = run.view_of(prepared.model)
+    view = run.view_of(prepared_command.model)
     model = view.model
-    move = None if model.workflow is None else model.workflow.moves.get(prepared.command)
-    is_changing = prepared.command in ("update", "delete")
-    is_changing = is_changing or (move is not None and workflow.sets_more(move, prepared.given))
+    move = None if model.workflow is None else model.workflow.moves.get(prepared_command.command)
+    is_changing = prepared_command.command in ("update", "delete")
+    is_changing = is_changing or (move is not None and workflow.sets_more(move, prepared_command.given))
     if (is_changing or model.locked_with) and not preconditions.are_locks_readable(run, model):
         return True
     if move is not None and not workflow.is_action_readable(run, view, move):
         return True
-    return not _reads_rules(run, view, prepared) or _may_conflict_with_hidden(view, prepared)
+    return not _reads_rules(run, view, prepared_command) or _may_conflict_with_hidden(view, prepared_command)
 
 
-def _reads_rules(run: Run, view: ModelView, prepared: PreparedCommand) -> bool:
+def _reads_rules(run: Run, view: ModelView, prepared_command: PreparedCommand) -> bool:
     """Return whether the agent sees all fields of the rules that apply to the input."""
-    given = list(view.model.fields) if prepared.command == "create" else list(prepared.given)
+    given = list(view.model.fields) if prepared_command.command == "create" else list(prepared_command.given)
     return all(
         preconditions.is_rule_readable(run, view, each, given) for each in preconditions.rules_naming(view.model, given)
     )
 
 
-def _may_conflict_with_hidden(view: ModelView, prepared: PreparedCommand) -> bool:
+def _may_conflict_with_hidden(view: ModelView, prepared_command: PreparedCommand) -> bool:
     """Return whether another record may have the same unique value, but the agent does not see that record or does not
     read the value in clear."""
-    unique = _unique_written(view.model, prepared)
+    unique = _unique_written(view.model, prepared_command)
     is_looked_up = view.reads_any_by("list", "search", "export")
     return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
 
 
-def _unique_written(model: Declared, prepared: PreparedCommand) -> list[str]:
+def _unique_written(model: Declared, prepared_command: PreparedCommand) -> list[str]:
     """Return the unique fields whose new values may already belong to another record."""
-    given = {name for name, each in prepared.given.items() if each.stored is not None}
+    given = {name for name, each in prepared_command.given.items() if each.stored is not None}
     # A new record has only the given values. An existing record may get another parent, and a record of that parent may
     # already have the same value.
-    moved_by = given if prepared.command != "create" else frozenset[str]()
+    moved_by = given if prepared_command.command != "create" else frozenset[str]()
     fields = model.fields.items()
     unique = [name for name, each in fields if name in given and (each.unique or each.unique_with)]
     return unique + [name for name, each in fields if each.unique_with in moved_by]
 
 
-def settings_of(registry: Registry, planned: PlannedCommand) -> tuple[str, ...]:
+def settings_of(registry: Registry, planned_command: PlannedCommand) -> tuple[str, ...]:
     """Return the commands whose settings apply: the command itself and, for an action that sets fields other than its
     inputs, `update`. Only an update can run an action with other fields."""
-    model = registry.models[planned.model]
-    move = None if model.workflow is None else model.workflow.moves.get(planned.command)
-    own = f"{planned.model}.{planned.command}"
-    return (own, f"{planned.model}.update") if move is not None and workflow.sets_more(move, planned.given) else (own,)
+    model = registry.models[planned_command.model]
+    move = None if model.workflow is None else model.workflow.moves.get(planned_command.command)
+    own = f"{planned_command.model}.{planned_command.command}"
+    return (
+        (own, f"{planned_command.model}.update")
+        if move is not None and workflow.sets_more(move, planned_command.given)
+        else (own,)
+    )
 
 
-async def _requires_by_setting(run: Run, prepared: PreparedCommand) -> bool:
-    settings = [await _setting(run, each) for each in settings_of(run.engine.registry, prepared)]
+async def _requires_by_setting(run: Run, prepared_command: PreparedCommand) -> bool:
+    settings = [await _setting(run, each) for each in settings_of(run.engine.registry, prepared_command)]
     required = [each for each in settings if each is not None and each.n > 0]
     if not required or any(each.when is None for each in required):
         return bool(required)
-    return any([await _is_met(run, prepared, condition_of(each.when)) for each in required if each.when is not None])
+    return any(
+        [await _is_met(run, prepared_command, condition_of(each.when)) for each in required if each.when is not None]
+    )
 
 
-async def _is_met(run: Run, prepared: PreparedCommand, condition: Where) -> bool:
+async def _is_met(run: Run, prepared_command: PreparedCommand, condition: Where) -> bool:
     """Return whether the record meets the condition before or after the command. The result is also True if the agent
     cannot read the fields of the condition. Otherwise the response would reveal that the record does not meet the
     condition."""
-    model = run.engine.registry.models[prepared.model]
-    if not preconditions.are_guards_readable(run.view_of(prepared.model), [condition]):
+    model = run.engine.registry.models[prepared_command.model]
+    if not preconditions.are_guards_readable(run.view_of(prepared_command.model), [condition]):
         return True
     before: dict[str, Stored] = {}
-    if prepared.record_id is not None:
-        statement = select.lock_existing(model, None, prepared.record_id, run.engine.dialect)
+    if prepared_command.record_id is not None:
+        statement = select.lock_existing(model, None, prepared_command.record_id, run.engine.dialect)
         row = await run.transaction.fetch_one(statement.text, *statement.values)
         if row is None:
             return True
         before = dict(record_of(model, row).values)
-    after = before | {name: given.stored for name, given in prepared.given.items()} | moved(model, prepared.command)
-    after |= dict.fromkeys(cleared(model, prepared.command))
+    after = (
+        before
+        | {name: given.stored for name, given in prepared_command.given.items()}
+        | moved(model, prepared_command.command)
+    )
+    after |= dict.fromkeys(cleared(model, prepared_command.command))
     known = {name: after.get(name, 0 if field.sum_of else None) for name, field in model.fields.items()}
     after = known | computed(model, known)
     return preconditions.is_met(model, after, condition) or (

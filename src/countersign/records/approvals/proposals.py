@@ -42,7 +42,7 @@ class Proposal(msgspec.Struct):
     expires_at: str
 
 
-async def propose(run: Run, prepared: Sequence[PreparedCommand], *, why: str | None) -> Proposal:
+async def propose(run: Run, prepared: Sequence[PreparedCommand], *, reason: str | None) -> Proposal:
     """Store the commands as a plan. If an equal plan is already pending, return that plan instead. Call this function
     last in the transaction.
 
@@ -62,13 +62,13 @@ async def propose(run: Run, prepared: Sequence[PreparedCommand], *, why: str | N
     if counted is not None and counted[0] >= MAX_PENDING:
         raise TryAgain(f"{MAX_PENDING} of your plans are pending: wait for decisions, or withdraw some")
     expires_at = clock.later(now, seconds=run.engine.records.settings.plan_ttl_s)
-    await _store(run, plan_id, prepared, why, now, expires_at)
+    await _store(run, plan_id, prepared, reason, now, expires_at)
     await changes.record_change(run.transaction, plan_id)
     return Proposal(True, plan_id, clock.rfc3339(expires_at))
 
 
 async def _store(
-    run: Run, plan_id: str, prepared: Sequence[PreparedCommand], why: str | None, now: int, expires_at: int
+    run: Run, plan_id: str, prepared: Sequence[PreparedCommand], reason: str | None, now: int, expires_at: int
 ) -> None:
     plan_steps = await steps.store_steps(run, plan_id, prepared)
     diff = [change async for step in CooperativeIterator(plan_steps) for change in await _diff(run, step)]
@@ -83,7 +83,7 @@ async def _store(
         "diff": _json(diff),
         "effects": _json(effects),
         "digest": steps.digest(run.engine.vault, plan_id, plan_steps, diff, effects),
-        "why": why,
+        "why": reason,
         "person": run.caller.user_id,
         "agent": run.caller.agent,
         "agent_token": run.caller.credential_id if run.caller.is_agent else None,
@@ -176,16 +176,16 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
     return after | cleared | policy.moved(model, step.command)
 
 
-async def _effects(run: Run, prepared: PreparedCommand) -> list[dict[str, Any]]:
+async def _effects(run: Run, prepared_command: PreparedCommand) -> list[dict[str, Any]]:
     """Return the references that a cascading deletion clears, or deletes with the referring record. The module
     `staleness` selects the references that a viewer sees."""
-    if prepared.command != "delete" or prepared.record_id is None or not prepared.cascade:
+    if prepared_command.command != "delete" or prepared_command.record_id is None or not prepared_command.cascade:
         return []
-    found = await dependents.find(run, prepared.model, prepared.record_id, cascade=True)
+    found = await dependents.find(run, prepared_command.model, prepared_command.record_id, cascade=True)
     cleared = frozenset(found.cleared)
     links = [
         [*link.source, link.field, *link.target, "cleared" if link in cleared else "deleted"]
         for link in found.links
         if link in cleared or link.source in found.deleted
     ]
-    return [{"model": prepared.model, "id": prepared.record_id, "links": links}] if links else []
+    return [{"model": prepared_command.model, "id": prepared_command.record_id, "links": links}] if links else []

@@ -104,7 +104,7 @@ _LABELS = "SELECT id, label FROM pii_value WHERE id IN ({places})"
 _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1"
 
 
-async def widens_readers(run: Run, prepared: PreparedCommand) -> bool:
+async def widens_readers(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether writing the input would let a role read a tokenized value in clear that it cannot read in clear
     now.
 
@@ -113,12 +113,12 @@ async def widens_readers(run: Run, prepared: PreparedCommand) -> bool:
     source record, from which the value was copied. Such a role is a reader of the value only if both are the same
     record.
     """
-    for name, given in prepared.given.items():
+    for name, given in prepared_command.given.items():
         if not given.origins:
             continue
-        readers = (await _readers(run, prepared.model, name)).some
+        readers = (await _readers(run, prepared_command.model, name)).some
         for value_id in set(given.origins):
-            if not readers <= await _readers_of_value(run, value_id, prepared):
+            if not readers <= await _readers_of_value(run, value_id, prepared_command):
                 return True
     return False
 
@@ -155,7 +155,7 @@ def _sees_every_row(by_command: Mapping[str, bool]) -> bool:
     return by_command.get("get", any(by_command.values()))
 
 
-async def _readers_of_value(run: Run, value_id: int, prepared: PreparedCommand) -> frozenset[str]:
+async def _readers_of_value(run: Run, value_id: int, prepared_command: PreparedCommand) -> frozenset[str]:
     """Return the readers of the value in the records that the caller sees. Hidden records must not influence the
     response."""
     row = await run.reader.fetch_one(_LABEL, value_id)
@@ -164,13 +164,13 @@ async def _readers_of_value(run: Run, value_id: int, prepared: PreparedCommand) 
     found: frozenset[str] = frozenset()
     for model, name in unmask_input.fields_labelled(run, row[0]):
         if await unmask_input.text_in(run, model, name, f"{name}__value", value_id) is not None:
-            is_same = model == prepared.model and await unmask_input.contains_value(
-                run, model, name, prepared.record_id, value_id
+            is_same = model == prepared_command.model and await unmask_input.contains_value(
+                run, model, name, prepared_command.record_id, value_id
             )
             found |= (await _readers(run, model, name))[0 if is_same else 1]
     for model, record_id, name in await run.reader.fetch(_ALIASED, value_id):
         if await unmask_input.text_in(run, model, name, "id", record_id) is not None:
-            is_same = (model, record_id) == (prepared.model, prepared.record_id)
+            is_same = (model, record_id) == (prepared_command.model, prepared_command.record_id)
             found |= (await _readers(run, model, name))[0 if is_same else 1]
     return found
 
@@ -279,12 +279,12 @@ async def cascade_needs(run: Run, step: PlannedCommand) -> dict[RequiredRight, l
     return _required_rights(run.engine.registry, found) if found.complete else {}
 
 
-def _required_rights(registry: Registry, found: Dependents) -> dict[RequiredRight, list[str]]:
+def _required_rights(registry: Registry, dependents: Dependents) -> dict[RequiredRight, list[str]]:
     needs: dict[RequiredRight, list[str]] = {}
-    for name, record_id in found.deleted[1:]:
+    for name, record_id in dependents.deleted[1:]:
         if "delete" in registry.models[name].commands:
             needs.setdefault(RequiredRight(name, "delete", ""), []).append(record_id)
-    for link in found.cleared:
+    for link in dependents.cleared:
         name, record_id = link.source
         model = registry.models[name]
         if "update" in model.commands and not model.fields[link.field].readonly:

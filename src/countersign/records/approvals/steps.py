@@ -64,58 +64,62 @@ class Dependencies:
         self._rows: dict[_Lookup, list[ReadRow]] = {}
         self._fingerprints: dict[tuple[_Lookup, ...], str] = {}
 
-    async def fingerprint(self, planned: PlannedCommand) -> str:
+    async def fingerprint(self, planned_command: PlannedCommand) -> str:
         """Return a fingerprint of the records on which the command depends indirectly. It changes when such a record is
         added, changed or deleted. It is empty if there are no such records."""
-        lookups = (*self._lookups_of_locked(planned), *await self._lookups_of_reads(planned))
-        if planned.command == "delete" and planned.record_id is not None:
-            links = await self._dependents(planned.model, planned.record_id, cascade=planned.cascade)
+        lookups = (*self._lookups_of_locked(planned_command), *await self._lookups_of_reads(planned_command))
+        if planned_command.command == "delete" and planned_command.record_id is not None:
+            links = await self._dependents(
+                planned_command.model, planned_command.record_id, cascade=planned_command.cascade
+            )
             related_rows = await self._all(lookups)
             return self._keyed([links, related_rows] if related_rows else links)
         if lookups not in self._fingerprints:
             self._fingerprints[lookups] = self._keyed(await self._all(lookups))
         return self._fingerprints[lookups]
 
-    async def reads(self, planned: PlannedCommand, *, by: Container[str] | None = None) -> list[ReadRow]:
+    async def reads(self, planned_command: PlannedCommand, *, by: Container[str] | None = None) -> list[ReadRow]:
         """Return the records that the command reads in addition to its own record: the old and new targets of its refs,
         whose state, values or totals decide whether the command is allowed. With `by`, return only the targets of these
         refs."""
         found: list[ReadRow] = []
-        refs = refs_read(self._registry, planned.model, planned.command)
+        refs = refs_read(self._registry, planned_command.model, planned_command.command)
         for ref in refs if by is None else [each for each in refs if each.name in by]:
-            for target in await self._targets(planned, ref.name):
+            for target in await self._targets(planned_command, ref.name):
                 found += await self._rows_of((ref.target, "id", target))
         return found
 
-    def _lookups_of_locked(self, planned: PlannedCommand) -> list[_Lookup]:
+    def _lookups_of_locked(self, planned_command: PlannedCommand) -> list[_Lookup]:
         """Return the lookups of the records whose `locked_with` refers to the record of an action."""
-        if planned.record_id is None or planned.command not in commands.moves(self._registry.models[planned.model]):
+        if planned_command.record_id is None or planned_command.command not in commands.moves(
+            self._registry.models[planned_command.model]
+        ):
             return []
-        referrers = self._registry.referrers[planned.model]
+        referrers = self._registry.referrers[planned_command.model]
         related_rows = [each for each in referrers if each.model.locked_with == each.ref.name]
-        return [(each.model.name, each.ref.name, planned.record_id) for each in related_rows]
+        return [(each.model.name, each.ref.name, planned_command.record_id) for each in related_rows]
 
-    async def _lookups_of_reads(self, planned: PlannedCommand) -> list[_Lookup]:
+    async def _lookups_of_reads(self, planned_command: PlannedCommand) -> list[_Lookup]:
         """Return the lookups of the records that refer to a record that the command reads. Only records of the models
         that the declaration lists in `reads` are included."""
-        named = _declared_reads(self._registry.models[planned.model], planned.command)
+        named = _declared_reads(self._registry.models[planned_command.model], planned_command.command)
         found: list[_Lookup] = []
-        for ref in refs_read(self._registry, planned.model, planned.command) if named else ():
+        for ref in refs_read(self._registry, planned_command.model, planned_command.command) if named else ():
             for each in (each for each in self._registry.referrers[ref.target] if each.model.name in named):
-                targets = await self._targets(planned, ref.name)
+                targets = await self._targets(planned_command, ref.name)
                 found += [(each.model.name, each.ref.name, target) for target in targets]
         return found
 
-    async def _targets(self, planned: PlannedCommand, ref: str) -> list[str]:
+    async def _targets(self, planned_command: PlannedCommand, ref: str) -> list[str]:
         """Return the id in the stored ref, and the ids that the commands of the plan set in the ref."""
         found: set[Stored] = set()
-        if planned.record_id is not None:
-            text = f'SELECT "{ref}" FROM "{planned.model}" WHERE id = $1'
-            row = await self._run.transaction.fetch_one(text, planned.record_id)
-            set_by_plan = self._planned_refs.get((planned.model, planned.record_id), {}).get(ref, ())
+        if planned_command.record_id is not None:
+            text = f'SELECT "{ref}" FROM "{planned_command.model}" WHERE id = $1'
+            row = await self._run.transaction.fetch_one(text, planned_command.record_id)
+            set_by_plan = self._planned_refs.get((planned_command.model, planned_command.record_id), {}).get(ref, ())
             found |= {None if row is None else row[0], *set_by_plan}
-        elif ref in planned.given:
-            found.add(planned.given[ref].stored)
+        elif ref in planned_command.given:
+            found.add(planned_command.given[ref].stored)
         return sorted(str(each) for each in found if each is not None)
 
     async def _dependents(self, model: str, record_id: str, *, cascade: bool) -> object:
@@ -225,18 +229,22 @@ async def store_steps(run: Run, plan_id: str, prepared: Sequence[PreparedCommand
     ]
 
 
-async def _store_value(run: Run, plan_id: str, model: str, name: str, given: FieldInput) -> FieldInput:
+async def _store_value(run: Run, plan_id: str, model: str, name: str, field_input: FieldInput) -> FieldInput:
     field = run.engine.registry.models[model].fields[name]
-    if field.personal is None or given.stored is None:
-        return FieldInput(given.stored, is_default=given.is_default)
+    if field.personal is None or field_input.stored is None:
+        return FieldInput(field_input.stored, is_default=field_input.is_default)
     vault, domain = run.engine.vault, run.caller.domain
-    value_key = None if given.value_id is None else await vault.hold_existing(run.transaction, given.value_id)
+    value_key = (
+        None if field_input.value_id is None else await vault.hold_existing(run.transaction, field_input.value_id)
+    )
     if value_key is None:
         value_key = await vault.create_alias_id(run.transaction, field.personal, "" if domain is None else domain.id)
-    sealed = vault.seal(value_key.key, str(given.stored))
+    sealed = vault.seal(value_key.key, str(field_input.stored))
     if not await run.transaction.run(_ADD_VALUE, plan_id, value_key.id, sealed):
         await vault.release(run.transaction, [value_key.id])
-    return FieldInput(None, given.value_id, given.is_plain_text, given.origins, sealed_id=value_key.id)
+    return FieldInput(
+        None, field_input.value_id, field_input.is_plain_text, field_input.origins, sealed_id=value_key.id
+    )
 
 
 def stored_copy(value: FieldInput) -> object:
@@ -302,9 +310,10 @@ def proposal_key(run: Run, prepared: Sequence[PreparedCommand], seen: Sequence[o
     return run.engine.vault.keyed(text)
 
 
-def _sent_values(prepared: PreparedCommand) -> list[tuple[str, Stored, int | None, bool, tuple[int, ...]]]:
+def _sent_values(prepared_command: PreparedCommand) -> list[tuple[str, Stored, int | None, bool, tuple[int, ...]]]:
     return sorted(
-        (name, each.stored, each.value_id, each.is_plain_text, each.origins) for name, each in prepared.given.items()
+        (name, each.stored, each.value_id, each.is_plain_text, each.origins)
+        for name, each in prepared_command.given.items()
     )
 
 

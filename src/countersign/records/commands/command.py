@@ -166,30 +166,30 @@ async def check(run: Run, view: ModelView, name: str, body: Body) -> PreparedCom
     return await workflow.check_action(run, view, name, body)
 
 
-async def apply(run: Run, prepared: PreparedCommand) -> str:
+async def apply(run: Run, prepared_command: PreparedCommand) -> str:
     """Run the prepared command and return the id of its record.
 
     Raises:
         BadInput: the command cannot be run.
     """
-    if prepared.command == "create":
-        return await crud.apply_create(run, prepared)
-    if prepared.command == "update":
-        return await workflow.apply_update(run, prepared)
-    if prepared.command == "delete":
-        return await crud.apply_delete(run, prepared)
-    return await workflow.apply_action(run, prepared)
+    if prepared_command.command == "create":
+        return await crud.apply_create(run, prepared_command)
+    if prepared_command.command == "update":
+        return await workflow.apply_update(run, prepared_command)
+    if prepared_command.command == "delete":
+        return await crud.apply_delete(run, prepared_command)
+    return await workflow.apply_action(run, prepared_command)
 
 
-async def result(run: Run, prepared: PreparedCommand, record_id: str) -> object:
+async def result(run: Run, prepared_command: PreparedCommand, record_id: str) -> object:
     """Return the response of a writing command: the record as the caller sees it after the change, or only its id if
     the record is deleted or the caller no longer sees it."""
-    if prepared.command == "delete":
+    if prepared_command.command == "delete":
         return {"id": record_id}
-    if prepared.model not in run.caller.view.models:
+    if prepared_command.model not in run.caller.view.models:
         return {"id": record_id}
     try:
-        return await crud.read_record(run, prepared.model, record_id)
+        return await crud.read_record(run, prepared_command.model, record_id)
     except BadInput:
         # The caller no longer sees the record after the change.
         return {"id": record_id}

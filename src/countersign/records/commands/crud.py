@@ -151,18 +151,18 @@ def _required_error(view: ModelView, name: str) -> BadInput:
     return BadInput(f"{view.model.name}.create needs rights that you may not give; ask a person with wider rights")
 
 
-async def apply_create(run: Run, prepared: PreparedCommand) -> str:
+async def apply_create(run: Run, prepared_command: PreparedCommand) -> str:
     """Create the record and return its id.
 
     Raises:
         BadInput: another record has a unique value of this record, or the parent record is locked.
     """
-    model = run.engine.registry.models[prepared.model]
-    values = {name: each.stored for name, each in prepared.given.items()}
-    await preconditions.require_unlocked(run, model, values, prepared.id)
-    _require_within_rows(run.caller.view.models.get(prepared.model), prepared.given)
-    await no_escalation.require_no_escalation(run, model, "", {}, values, prepared.id)
-    record_id = await record_writer.insert(run, model, prepared.given, prepared.id)
+    model = run.engine.registry.models[prepared_command.model]
+    values = {name: each.stored for name, each in prepared_command.given.items()}
+    await preconditions.require_unlocked(run, model, values, prepared_command.id)
+    _require_within_rows(run.caller.view.models.get(prepared_command.model), prepared_command.given)
+    await no_escalation.require_no_escalation(run, model, "", {}, values, prepared_command.id)
+    record_id = await record_writer.insert(run, model, prepared_command.given, prepared_command.id)
     await no_escalation.end_unsafe_links(run, model, record_id, values)
     return record_id
 
@@ -189,46 +189,46 @@ async def check_delete(run: Run, view: ModelView, body: Body) -> PreparedCommand
     return prepared
 
 
-async def apply_delete(run: Run, prepared: PreparedCommand) -> str:
+async def apply_delete(run: Run, prepared_command: PreparedCommand) -> str:
     """Delete the record and return its id. With `cascade`, also apply `on_delete` of the references to it.
 
     Raises:
         BadInput: the record does not exist or is locked; a remaining record refers to a record to delete; another
             record to delete or change is locked; or the deletion would delete or change too many records.
     """
-    model = run.engine.registry.models[prepared.model]
-    record = await record_writer.find(run, model, None, prepared.record_id)
-    await preconditions.require_unlocked(run, model, record.values, prepared.id)
-    limit = dependents.MAX_RECORDS if prepared.cascade else 0
-    found = await dependents.find(run, model.name, record.id, cascade=prepared.cascade, locks=True, limit=limit)
+    model = run.engine.registry.models[prepared_command.model]
+    record = await record_writer.find(run, model, None, prepared_command.record_id)
+    await preconditions.require_unlocked(run, model, record.values, prepared_command.id)
+    limit = dependents.MAX_RECORDS if prepared_command.cascade else 0
+    found = await dependents.find(run, model.name, record.id, cascade=prepared_command.cascade, locks=True, limit=limit)
     if found.blocking:
         raise BadInput(dependents.REFUSAL)
     if not found.complete:
         more = f"more than {limit} other records"
-        raise BadInput(f"{prepared.id} is refused: it would delete or change {more}; delete some of them first")
-    await _clear(run, found, prepared.id)
-    await _remove(run, found, record, prepared.id)
+        raise BadInput(f"{prepared_command.id} is refused: it would delete or change {more}; delete some of them first")
+    await _clear(run, found, prepared_command.id)
+    await _remove(run, found, record, prepared_command.id)
     return record.id
 
 
-async def _clear(run: Run, found: Dependents, command: str) -> None:
+async def _clear(run: Run, dependents: Dependents, command: str) -> None:
     """Set the refs of remaining records to deleted records to null, with one update for each record."""
     fields: dict[Key, dict[str, FieldInput]] = {}
-    for link in found.cleared:
+    for link in dependents.cleared:
         fields.setdefault(link.source, {})[link.field] = FieldInput(None, is_default=True)
     for key, given in fields.items():
         model, record = await _lock(run, key, command)
         await record_writer.update(run, model, record, given, command)
 
 
-async def _remove(run: Run, found: Dependents, root: StoredRecord, command: str) -> None:
+async def _remove(run: Run, dependents: Dependents, root: StoredRecord, command: str) -> None:
     """Delete the records, each one after the records that refer to it."""
-    order, has_order = found.leaves_first()
-    cleared_refs = {} if has_order else await _clear_between(run, found)
-    deleted = frozenset(found.deleted)
+    order, has_order = dependents.leaves_first()
+    cleared_refs = {} if has_order else await _clear_between(run, dependents)
+    deleted = frozenset(dependents.deleted)
     for key in order:
         model, record = run.engine.registry.models[key[0]], root
-        if key != found.deleted[0]:
+        if key != dependents.deleted[0]:
             model, record = await _lock(run, key, command)
             record = replace(record, values={**record.values, **cleared_refs.get(key, {})})
         await record_writer.delete(run, model, record, command, deleted)
@@ -246,14 +246,14 @@ async def _lock(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecor
     return model, record
 
 
-async def _clear_between(run: Run, found: Dependents) -> dict[Key, dict[str, Stored]]:
+async def _clear_between(run: Run, dependents: Dependents) -> dict[Key, dict[str, Stored]]:
     """Set the refs between records to delete to null and return the previous values.
 
     This is needed for circular references, because the database checks the references at each deletion.
     """
-    deleted = frozenset(found.deleted)
+    deleted = frozenset(dependents.deleted)
     previous: dict[Key, dict[str, Stored]] = {}
-    for link in found.links:
+    for link in dependents.links:
         if link.source in deleted and link.target in deleted:
             name, record_id = link.source
             previous.setdefault(link.source, {})[link.field] = link.target[1]

@@ -246,11 +246,11 @@ def _amount(text: str, notation: Notation) -> int:
     decimal, group = ("\\.", ",") if notation.decimal == "." else (",", "\\.")
     bare = re.sub("[\\s\u00a0\u202f'\u2019]", "", text[: _MAX_AMOUNT_LENGTH + 1]).replace("\u2212", "-")
     pattern = f"(-?)([0-9]{{1,16}}|[0-9]{{1,3}}(?:{group}[0-9]{{3}}){{1,5}})(?:{decimal}([0-9]{{0,2}}))?"
-    found = re.fullmatch(pattern, bare, re.ASCII)
-    if found is None or len(text) > _MAX_AMOUNT_LENGTH:
+    match = re.fullmatch(pattern, bare, re.ASCII)
+    if match is None or len(text) > _MAX_AMOUNT_LENGTH:
         raise BadInput(f"must be an amount such as 1234{notation.decimal}50")
-    digits = re.sub("[.,]", "", found[2]) + (found[3] or "").ljust(2, "0")
-    return int(found[1] + digits)
+    digits = re.sub("[.,]", "", match[2]) + (match[3] or "").ljust(2, "0")
+    return int(match[1] + digits)
 
 
 def format_for_people(column: Column, value: object, notation: Notation) -> str | None:

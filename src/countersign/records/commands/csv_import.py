@@ -141,21 +141,21 @@ async def _record(run: Run, model: Declared, record_id: str) -> StoredRecord | N
     return None if row is None else record_of(model, row)
 
 
-def _is_equal(found: StoredRecord, given: Mapping[str, FieldInput]) -> bool:
-    return all(found.values[name] == each.stored for name, each in given.items())
+def _is_equal(record: StoredRecord, given: Mapping[str, FieldInput]) -> bool:
+    return all(record.values[name] == each.stored for name, each in given.items())
 
 
-async def apply_restored(run: Run, prepared: PreparedCommand) -> str:
+async def apply_restored(run: Run, prepared_command: PreparedCommand) -> str:
     """Create the record and return its id.
 
     Raises:
         BadInput: a unique value is taken, or the record would give more rights than the caller has.
     """
-    model = run.engine.registry.models[prepared.model]
-    values = {name: each.stored for name, each in prepared.given.items()}
-    await no_escalation.require_no_escalation(run, model, "", {}, values, prepared.id)
+    model = run.engine.registry.models[prepared_command.model]
+    values = {name: each.stored for name, each in prepared_command.given.items()}
+    await no_escalation.require_no_escalation(run, model, "", {}, values, prepared_command.id)
     record_id = await record_writer.insert(
-        run, model, prepared.given, prepared.id, record_id=prepared.record_id, is_restored=True
+        run, model, prepared_command.given, prepared_command.id, record_id=prepared_command.record_id, is_restored=True
     )
     await no_escalation.end_unsafe_links(run, model, record_id, values)
     return record_id
@@ -167,16 +167,16 @@ async def continue_numbers(run: Run, model: Declared, inserted: Iterable[Prepare
     `Work.next_number`)."""
     last: dict[str, int] = {}
     for text in (text for each in inserted for text in _numbers(model, each)):
-        found = _NUMBER.fullmatch(text)
-        if found is not None:
-            series = f"{model.name}-{found[1]}"
-            last[series] = max(last.get(series, 0), int(found[2]))
+        match = _NUMBER.fullmatch(text)
+        if match is not None:
+            series = f"{model.name}-{match[1]}"
+            last[series] = max(last.get(series, 0), int(match[2]))
     for series, number in sorted(last.items()):
         await run.transaction.run(_ADVANCE_SEQUENCE, series, number + 1)
 
 
-def _numbers(model: Declared, prepared: PreparedCommand) -> Iterator[str]:
-    for name, each in prepared.given.items():
+def _numbers(model: Declared, prepared_command: PreparedCommand) -> Iterator[str]:
+    for name, each in prepared_command.given.items():
         if model.fields[name].unique and model.fields[name].readonly and isinstance(each.stored, str):
             yield each.stored
 
@@ -260,10 +260,10 @@ async def import_csv(run: Run, model: str, body: Body) -> ImportResult:
     return done
 
 
-def _empty_result(found: ImportTable) -> ImportResult:
-    columns = [ColumnUse(each.header, _field_name(each)) for each in found.columns] if found.is_trial else []
-    errors = [RowError(0, f"no field is called {each}") for each in found.unknown]
-    return ImportResult(len(found.rows), 0, 0, found.is_trial, errors, [], columns)
+def _empty_result(table: ImportTable) -> ImportResult:
+    columns = [ColumnUse(each.header, _field_name(each)) for each in table.columns] if table.is_trial else []
+    errors = [RowError(0, f"no field is called {each}") for each in table.unknown]
+    return ImportResult(len(table.rows), 0, 0, table.is_trial, errors, [], columns)
 
 
 def _field_name(column: Column) -> str | None:
@@ -271,7 +271,7 @@ def _field_name(column: Column) -> str | None:
 
 
 async def check_rows(
-    run: Run, view: ModelView, found: ImportTable, *, creates: bool = False
+    run: Run, view: ModelView, table: ImportTable, *, creates: bool = False
 ) -> tuple[ImportResult, list[PreparedCommand]]:
     """Check every row as an input of `create` or, for a restore, as an exported record. With `creates`, also create the
     records. Return the result with the errors by row, and the prepared commands.
@@ -279,11 +279,11 @@ async def check_rows(
     Raises:
         TryAgain: a row conflicts with a concurrent change.
     """
-    done, prepared, inserted = _empty_result(found), list[PreparedCommand](), list[PreparedCommand]()
-    async for number, row in CooperativeIterator(enumerate(found.rows, 1)):
+    done, prepared, inserted = _empty_result(table), list[PreparedCommand](), list[PreparedCommand]()
+    async for number, row in CooperativeIterator(enumerate(table.rows, 1)):
         try:
-            body = _body(view, found, row)
-            if found.is_restoring:
+            body = _body(view, table, row)
+            if table.is_restoring:
                 command = await check_restored(run, view, body)
                 if command is None:
                     done.unchanged += 1
@@ -292,7 +292,7 @@ async def check_rows(
                 command = await crud.check_create(run, view, body)
             prepared.append(command)
             if creates:
-                done.ids.append(await _create(run, command, is_restoring=found.is_restoring))
+                done.ids.append(await _create(run, command, is_restoring=table.is_restoring))
                 inserted.append(command)
                 done.created += 1
         except crud.WrongInitialState as refused:
@@ -301,14 +301,16 @@ async def check_rows(
             done.errors.append(RowError(number, refused.detail))
         except ConstraintViolation as error:
             raise TryAgain(f"row {number} conflicts with a concurrent change; try again") from error
-    if found.is_restoring:
+    if table.is_restoring:
         await continue_numbers(run, view.model, inserted)
     return done, prepared
 
 
-async def _create(run: Run, prepared: PreparedCommand, *, is_restoring: bool) -> str:
+async def _create(run: Run, prepared_command: PreparedCommand, *, is_restoring: bool) -> str:
     async with run.transaction.savepoint():
-        return await (apply_restored(run, prepared) if is_restoring else crud.apply_create(run, prepared))
+        return await (
+            apply_restored(run, prepared_command) if is_restoring else crud.apply_create(run, prepared_command)
+        )
 
 
 async def read_table(run: Run, view: ModelView, body: Body) -> ImportTable:
@@ -381,32 +383,32 @@ async def _records_named_in_cells(
     return ids, ambiguous
 
 
-def _body(view: ModelView, found: ImportTable, row: Sequence[str]) -> dict[str, object]:
+def _body(view: ModelView, table: ImportTable, row: Sequence[str]) -> dict[str, object]:
     """Return the input of a row. An empty cell means no value, so a new record gets the default.
 
     Raises:
         BadInput: a cell cannot be read or belongs to no column.
     """
-    if any(row[len(found.columns) :]):
+    if any(row[len(table.columns) :]):
         raise BadInput("the row has more cells than the first row has names")
     body: dict[str, object] = {}
-    for column, cell in zip(found.columns, row, strict=False):
+    for column, cell in zip(table.columns, row, strict=False):
         if column.name is None:
             if cell and not column.header:
                 raise BadInput("the row has a cell in a column without a name")
             continue
-        value = _value(view, found, column, cell)
-        if value is not None or found.is_restoring:
+        value = _value(view, table, column, cell)
+        if value is not None or table.is_restoring:
             body[column.name] = value
     return body
 
 
-def _value(view: ModelView, found: ImportTable, column: Column, cell: str) -> object:
+def _value(view: ModelView, table: ImportTable, column: Column, cell: str) -> object:
     name = str(column.name)
     try:
         if isinstance(column.field, Ref):
-            csv_format.refuse_ambiguous(column.field, _stripped(cell), found.ambiguous[name])
-        return read_cell(column, cell, found.notation, found.ids.get(name, {}))
+            csv_format.refuse_ambiguous(column.field, _stripped(cell), table.ambiguous[name])
+        return read_cell(column, cell, table.notation, table.ids.get(name, {}))
     except BadInput as refused:
         raise BadInput(f"{view.model.name}.{name} {refused.detail}") from refused
 

@@ -155,11 +155,13 @@ def _on_delete(registry: Registry, link: Reference) -> str:
     raise LookupError(f"{link.source[0]}.{link.field} is not a ref to {link.target[0]}")
 
 
-async def is_blocked_as_seen(run: Run, prepared: PreparedCommand) -> bool:
+async def is_blocked_as_seen(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether a record that the caller sees prevents the deletion. A record that an earlier step of the plan
     deletes, or whose ref an earlier step changes, does not prevent it."""
     seen = run.caller.view
-    found = await find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade, seen_by=seen)
+    found = await find(
+        run, prepared_command.model, prepared_command.record_id or "", cascade=prepared_command.cascade, seen_by=seen
+    )
     blocking = list(found.blocking)
     for step in run.earlier if blocking else ():
         deleted: set[Key] = set()

@@ -157,12 +157,14 @@ def _lines(request: ExportRequest, records: _Records) -> str:
     return "".join(_encoder.encode(dict(zip(names, each, strict=True))).decode() + "\n" for each, _ in records)
 
 
-async def _records(run: Run, model: str, reading: RecordReader, request: ExportRequest) -> AsyncGenerator[_Records]:
-    statement, count = _statement(run, model, request), len(reading.names)
-    positions = [reading.names.index(cast(str, each.name)) for each in request.columns]
+async def _records(
+    run: Run, model: str, record_reader: RecordReader, request: ExportRequest
+) -> AsyncGenerator[_Records]:
+    statement, count = _statement(run, model, request), len(record_reader.names)
+    positions = [record_reader.names.index(cast(str, each.name)) for each in request.columns]
     async with aclosing(run.engine.records.database.stream(statement.text, *statement.values)) as found:
         async for rows in found:
-            records: list[Record] = await mask_output.masked_records(run, reading, [row[:count] for row in rows])
+            records: list[Record] = await mask_output.masked_records(run, record_reader, [row[:count] for row in rows])
             names = await _names(run, request.named, [row[count:] for row in rows])
             values = [msgspec.structs.astuple(each) for each in records]
             yield [([each[at] for at in positions], named) for each, named in zip(values, names, strict=True)]

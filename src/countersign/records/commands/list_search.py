@@ -52,21 +52,21 @@ class DataChanged(Exception):
     """The data have changed since the cached positions were read."""
 
 
-async def seek_page(run: Run, listed: ListQuery, offset: int, limit: int) -> list[Row] | None:
+async def seek_page(run: Run, list_query: ListQuery, offset: int, limit: int) -> list[Row] | None:
     """Return the rows of a page. Return None if the data change meanwhile: the page must then be read in one statement.
 
     Raises:
         Unavailable: a read took too long. The positions found so far stay cached for the next try.
     """
     lists = run.engine.positions
-    key = hashlib.blake2b(listed.identity().encode(), digest_size=16).digest()
+    key = hashlib.blake2b(list_query.identity().encode(), digest_size=16).digest()
     known = lists.pop(key, None) or KnownPositions()
     # Evict the least recently used list.
     if len(lists) >= MAX_LISTS:
         del lists[next(iter(lists))]
     lists[key] = known
     try:
-        return await PageSeeker(run, listed, known).page(offset, limit)
+        return await PageSeeker(run, list_query, known).page(offset, limit)
     except DataChanged:
         if lists.get(key) is known:
             del lists[key]
@@ -76,11 +76,11 @@ async def seek_page(run: Run, listed: ListQuery, offset: int, limit: int) -> lis
 class PageSeeker:
     """Finds pages of one list, starting at cached positions. Each method may raise `DataChanged`."""
 
-    def __init__(self, run: Run, listed: ListQuery, known: KnownPositions) -> None:
+    def __init__(self, run: Run, list_query: ListQuery, known_positions: KnownPositions) -> None:
         self._database = run.engine.records.database
         self._until_s = clock.monotonic_s() + run.engine.records.settings.read_deadline_s / 2
-        self._listed = listed
-        self._known = known
+        self._listed = list_query
+        self._known = known_positions
 
     async def page(self, offset: int, limit: int) -> list[Row]:
         """Return at most `limit` rows, starting at the offset."""
@@ -100,28 +100,28 @@ class PageSeeker:
             await asyncio.sleep(0)
         return await self._rows(place, limit)
 
-    async def _after(self, place: SeekPosition, skip: int) -> SeekPosition | None:
+    async def _after(self, seek_position: SeekPosition, skip: int) -> SeekPosition | None:
         """Return the position that is `skip` rows further, or None if the list ends before it."""
         left = skip
-        for piece in ranges(place):
-            ((*keys,),) = await self._read(self._listed.keys(place, piece, left))
+        for piece in ranges(seek_position):
+            ((*keys,),) = await self._read(self._listed.keys(seek_position, piece, left))
             if keys[-1] is not None:
-                return SeekPosition(place.offset + skip, tuple(keys))
-            ((count,),) = await self._read(self._listed.size(place, piece, left))
+                return SeekPosition(seek_position.offset + skip, tuple(keys))
+            ((count,),) = await self._read(self._listed.size(seek_position, piece, left))
             left -= count
         return None
 
-    async def _rows(self, place: SeekPosition, limit: int) -> list[Row]:
+    async def _rows(self, seek_position: SeekPosition, limit: int) -> list[Row]:
         found: list[Row] = []
-        for piece in ranges(place):
-            rows = await self._read(self._listed.page(place, piece, limit - len(found)))
+        for piece in ranges(seek_position):
+            rows = await self._read(self._listed.page(seek_position, piece, limit - len(found)))
             found += [row for row in rows if row[0] is not None]
             if len(found) >= limit:
                 break
         return found
 
-    async def _read(self, made: SelectStatement) -> list[Row]:
-        rows = await self._database.scan(made.text, *made.values)
+    async def _read(self, select_statement: SelectStatement) -> list[Row]:
+        rows = await self._database.scan(select_statement.text, *select_statement.values)
         if not self._known.holds(int(rows[0][0])):
             raise DataChanged
         return [row[1:] for row in rows]
@@ -211,7 +211,7 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
 
 
 async def _rows(
-    run: Run, reading: RecordReader, query: Query, made: select.SelectStatement, start: int = 0
+    run: Run, record_reader: RecordReader, query: Query, select_statement: select.SelectStatement, start: int = 0
 ) -> list[Row]:
     """Return the rows of a page, all in memory. In each row the record's columns begin at `start`.
 
@@ -219,18 +219,18 @@ async def _rows(
         BadInput: the rows contain too much text.
     """
     database = run.engine.records.database
-    if not reading.has_long_texts:
-        return await database.scan(made.text, *made.values)
+    if not record_reader.has_long_texts:
+        return await database.scan(select_statement.text, *select_statement.values)
     if query.limit is not None and query.limit <= SHORT_PAGE:
-        rows = await database.scan(made.text, *made.values)
-        _require_short(reading.length(rows, start))
+        rows = await database.scan(select_statement.text, *select_statement.values)
+        _require_short(record_reader.length(rows, start))
         return rows
     found: list[Row] = []
     size = 0
-    async with aclosing(database.stream(made.text, *made.values)) as pieces:
+    async with aclosing(database.stream(select_statement.text, *select_statement.values)) as pieces:
         async for rows in pieces:
             found += rows
-            size += reading.length(rows, start)
+            size += record_reader.length(rows, start)
             _require_short(size)
     return found
 
@@ -324,16 +324,19 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     return [Group(None if value is None else field.show(value), count) for value, count in rows]
 
 
-def _count_statement(reading: RecordReader, rows: Rows, name: str, query: queries.Query) -> select.SelectStatement:
+def _count_statement(
+    record_reader: RecordReader, rows: Rows, name: str, query: queries.Query
+) -> select.SelectStatement:
     parameters = Parameters()
-    scope = reading.scope(parameters)
-    field = reading.view.model.fields[name]
+    scope = record_reader.scope(parameters)
+    field = record_reader.view.model.fields[name]
     value = scope.value_of(field)
-    found = [*queries.filter_clauses(scope, reading.view, query.filter)]
-    found.append(queries.any_of(scope, reading.view.model, rows))
+    found = [*queries.filter_clauses(scope, record_reader.view, query.filter)]
+    found.append(queries.any_of(scope, record_reader.view.model, rows))
     text = (
-        f'SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count FROM "{reading.view.model.name}" '
-        f"AS t WHERE {all_of(found)} GROUP BY 1) AS g ORDER BY {field.ordered('g.value')} NULLS LAST "
+        f"SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count "
+        f'FROM "{record_reader.view.model.name}" AS t '
+        f"WHERE {all_of(found)} GROUP BY 1) AS g ORDER BY {field.ordered('g.value')} NULLS LAST "
         f"LIMIT {MAX_GROUPS + 1}"
     )
     return select.SelectStatement(text, parameters.values)

@@ -15,47 +15,47 @@ _LITERALS = "SELECT text, value_id FROM literal WHERE text IN ({places})"
 _LITERALS_AT_ONCE = 1_000
 
 
-async def masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -> list[Record]:
+async def masked_records(run: Run, record_reader: RecordReader, rows: Sequence[Row]) -> list[Record]:
     """Return the rows as the caller sees them. A masked field becomes a placeholder token. Ordinary text that looks
     like a token becomes a LITERAL token, so everything in a response that looks like a token is one. Other requests can
     run between batches of long texts."""
-    if not reading.has_long_texts or len(rows) == 1:
-        return await _masked_records(run, reading, rows)
+    if not record_reader.has_long_texts or len(rows) == 1:
+        return await _masked_records(run, record_reader, rows)
     found: list[Record] = []
-    for batch in _batches(reading, rows):
+    for batch in _batches(record_reader, rows):
         if found:
             await asyncio.sleep(0)
-        found += await _masked_records(run, reading, batch)
+        found += await _masked_records(run, record_reader, batch)
     return found
 
 
-def _batches(reading: RecordReader, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+def _batches(record_reader: RecordReader, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Yield all rows in batches. A batch whose texts are too long together is split row by row."""
     for start in range(0, len(rows), port.MAX_ROWS):
         batch = rows[start : start + port.MAX_ROWS]
-        if reading.length(batch) <= port.MAX_BYTES:
+        if record_reader.length(batch) <= port.MAX_BYTES:
             yield batch
         else:
             yield from port.split(batch)
 
 
-async def _masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -> list[Record]:
-    if not run.caller.view.is_masked and not reading.structures:
-        return reading.records(rows)
-    values = reading.values(rows, run.masks)
+async def _masked_records(run: Run, record_reader: RecordReader, rows: Sequence[Row]) -> list[Record]:
+    if not run.caller.view.is_masked and not record_reader.structures:
+        return record_reader.records(rows)
+    values = record_reader.values(rows, run.masks)
     if run.caller.view.is_masked:
-        await _literals(run, reading, values)
-    if reading.structures:
-        await run.engine.render(run, reading, values)
-    return [reading.shape(*each) for each in values]
+        await _literals(run, record_reader, values)
+    if record_reader.structures:
+        await run.engine.render(run, record_reader, values)
+    return [record_reader.shape(*each) for each in values]
 
 
-async def _literals(run: Run, reading: RecordReader, values: list[list[Any]]) -> None:
-    texts = [text for place in reading.texts for each in values if (text := each[place]) is not None]
+async def _literals(run: Run, record_reader: RecordReader, values: list[list[Any]]) -> None:
+    texts = [text for place in record_reader.texts for each in values if (text := each[place]) is not None]
     tokens = await literals(run, texts)
     if tokens:
         for each in values:
-            for place in reading.texts:
+            for place in record_reader.texts:
                 if each[place] is not None:
                     each[place] = placeholder_tokens.replace_tokens(run.engine.grammar, each[place], tokens)
 

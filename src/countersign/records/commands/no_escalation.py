@@ -110,7 +110,7 @@ Values = Mapping[str, Stored]
 
 
 async def require_no_escalation(
-    run: Run, model: Declared, record_id: str, before: Values, after: Values, command: str
+    run: Run, model: Declared, record_id: str, before_values: Values, after_values: Values, command: str
 ) -> None:
     """Require that the caller has all rights that the written record gives, and that user names are distinguishable.
     For a new record, `before` and `record_id` are empty.
@@ -120,40 +120,40 @@ async def require_no_escalation(
             user name can be confused with another.
     """
     if model.name == "role":
-        await _require_title(run, before.get("title"), str(after["title"]), command)
-        more = frozenset(_rights(after)) - frozenset(_rights(before))
+        await _require_title(run, before_values.get("title"), str(after_values["title"]), command)
+        more = frozenset(_rights(after_values)) - frozenset(_rights(before_values))
         is_own = run.caller.is_administrator or more <= run.caller.view.rights
     elif model.name == "grant":
-        grant = grants.read_grant(run.engine.registry, tuple(after.get(each) for each in grants.COLUMNS))
+        grant = grants.read_grant(run.engine.registry, tuple(after_values.get(each) for each in grants.COLUMNS))
         # The check of the model `grant` refuses an unreadable grant.
         is_own = grant is None or has_grant(run.caller, run.engine.commands, grant)
     elif model.name == "user_role":
-        engine, role = run.engine, str(after["role"])
+        engine, role = run.engine, str(after_values["role"])
         is_own = await has_role(run.transaction, engine.registry, engine.commands, run.caller, role)
     else:
         if model.name == "user":
-            await require_username(run, record_id, before, after)
+            await require_username(run, record_id, before_values, after_values)
         return
     if not is_own:
         raise BadInput(f"{command} is refused: it would give more than you have yourself; ask an administrator")
 
 
-async def end_unsafe_links(run: Run, model: Declared, record_id: str, after: Values) -> None:
+async def end_unsafe_links(run: Run, model: Declared, record_id: str, after_values: Values) -> None:
     """End the invitation links of people whose rights the written record may have extended. The creator of a link may
     now have fewer rights than the invited person."""
-    role = {"role": record_id, "grant": after.get("role"), "user_role": after.get("role")}.get(model.name)
+    role = {"role": record_id, "grant": after_values.get("role"), "user_role": after_values.get("role")}.get(model.name)
     if role is not None:
         await invitations.end_links_of_members(run.transaction, str(role))
 
 
-async def require_username(run: Run, user_id: str, before: Values, after: Values) -> None:
+async def require_username(run: Run, user_id: str, before_values: Values, after_values: Values) -> None:
     """Require that a new user name cannot be confused with another. For a new person, `user_id` and `before` are empty.
 
     Raises:
         BadInput: the name can be confused with another, or another person has it, ignoring case.
     """
-    username = str(after["username"])
-    if username == before.get("username"):
+    username = str(after_values["username"])
+    if username == before_values.get("username"):
         return
     if not people.is_plain(username):
         raise BadInput(f"user.username {people.RULE}")
@@ -166,15 +166,15 @@ def _rights(role: Values) -> tuple[str, ...]:
     return grants.split_list(None if rights is None else str(rights))
 
 
-async def _require_title(run: Run, before: Stored, after: str, command: str) -> None:
+async def _require_title(run: Run, before_stored: Stored, after: str, command: str) -> None:
     """Refuse to change the title of a role, or to give it a title, if modules, restricted fields or settings name the
     title. Only an administrator may create a role with such a title."""
-    if before == after:
+    if before_stored == after:
         return
     known = await known_titles(run.transaction, run.engine.registry)
-    if before is None and run.caller.is_administrator:
+    if before_stored is None and run.caller.is_administrator:
         return
-    if {before, after} & known:
+    if {before_stored, after} & known:
         raise BadInput(
             f"{command} is refused: modules or settings know a role by this title; make another role beside it"
         )

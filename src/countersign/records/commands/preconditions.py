@@ -47,11 +47,11 @@ def _stored_operand(field: Field, value: object) -> Stored:
     return field.operand(today() if value is TODAY else value)
 
 
-def _compared(field: Field, left: Stored, right: Stored) -> int:
-    left, right = field.rank(left), field.rank(right)
-    if isinstance(left, int) and isinstance(right, int):
-        return (left > right) - (left < right)
-    return (str(left) > str(right)) - (str(left) < str(right))
+def _compared(field: Field, stored: Stored, right: Stored) -> int:
+    stored, right = field.rank(stored), field.rank(right)
+    if isinstance(stored, int) and isinstance(right, int):
+        return (stored > right) - (stored < right)
+    return (str(stored) > str(right)) - (str(stored) < str(right))
 
 
 def are_guards_readable(view: ModelView | None, conditions: Sequence[Where]) -> bool:

@@ -54,7 +54,7 @@ async def require_changeable(
     await _require_totals(run, view, {**values, **computed(view.model, values)}, record.values)
 
 
-async def require_deletable(run: Run, view: ModelView, record: StoredRecord, prepared: PreparedCommand) -> None:
+async def require_deletable(run: Run, view: ModelView, record: StoredRecord, prepared_command: PreparedCommand) -> None:
     """Check the locks of a record to delete and of the records that the cascade deletes or changes, as far as the agent
     sees them.
 
@@ -63,8 +63,8 @@ async def require_deletable(run: Run, view: ModelView, record: StoredRecord, pre
     """
     if not run.caller.is_agent or run.is_touched(record.id):
         return
-    await preconditions.require_unlocked_as_seen(run, view.model, record.values, prepared.id)
-    if not prepared.cascade:
+    await preconditions.require_unlocked_as_seen(run, view.model, record.values, prepared_command.id)
+    if not prepared_command.cascade:
         return
     found = await dependents.find(run, view.model.name, record.id, cascade=True, seen_by=run.caller.view)
     affected = dict.fromkeys((*found.deleted[1:], *(link.source for link in found.cleared)))
@@ -72,7 +72,7 @@ async def require_deletable(run: Run, view: ModelView, record: StoredRecord, pre
         model = run.engine.registry.models[name]
         if (model.locked or model.locked_with) and not run.is_touched(record_id):
             other = await record_writer.find(run, model, None, record_id)
-            await preconditions.require_unlocked_as_seen(run, model, other.values, prepared.id)
+            await preconditions.require_unlocked_as_seen(run, model, other.values, prepared_command.id)
 
 
 async def _require_totals(

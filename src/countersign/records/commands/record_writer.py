@@ -294,21 +294,21 @@ async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collec
     return found
 
 
-async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: FieldInput) -> bool:
+async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, field_input: FieldInput) -> bool:
     """Return whether the input changes the value.
 
     A masked caller must not be able to confirm a guess of the value. Text that such a caller writes in clear therefore
     always counts as a change, and a token is compared with the token that the caller sees for the current value.
     """
-    contains_own_token = bool(given.origins) and given.origins == (record.value_ids.get(name),)
-    if given.value_id is None and contains_own_token:
-        return given.stored != record.values[name]
-    if given.is_plain_text:
+    contains_own_token = bool(field_input.origins) and field_input.origins == (record.value_ids.get(name),)
+    if field_input.value_id is None and contains_own_token:
+        return field_input.stored != record.values[name]
+    if field_input.is_plain_text:
         return True
-    if given.value_id is None or run.domain is None:
-        return given.stored != record.values[name]
+    if field_input.value_id is None or run.domain is None:
+        return field_input.stored != record.values[name]
     row = await run.transaction.fetch_one(_ALIAS_OF, model.name, record.id, name, run.domain.id)
-    return given.value_id != (record.value_ids[name] if row is None else row[0])
+    return field_input.value_id != (record.value_ids[name] if row is None else row[0])
 
 
 async def _write(

@@ -25,7 +25,7 @@ from countersign.records.masking.vault import Vault
 class Rendering(Protocol):
     """Renders the values of structure fields (JSON in plans and audit entries) for a viewer."""
 
-    async def __call__(self, run: "Run", reading: RecordReader, values: list[list[Any]]) -> None:
+    async def __call__(self, run: "Run", record_reader: RecordReader, values: list[list[Any]]) -> None:
         """Replace each structure with the parts of it that the viewer may see."""
         ...
 

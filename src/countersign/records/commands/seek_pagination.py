@@ -97,8 +97,8 @@ def ranges(position: SeekPosition) -> list[Range]:
 class ListQuery:
     """A list of one caller: its model, rows and query."""
 
-    def __init__(self, reading: RecordReader, rows: Rows, query: Query) -> None:
-        self._reading = reading
+    def __init__(self, record_reader: RecordReader, rows: Rows, query: Query) -> None:
+        self._reading = record_reader
         self._rows = rows
         self._query = query
 

@@ -284,7 +284,7 @@ Columns = Callable[[queries.Scope], Sequence[str]]
 """A function that returns additional expressions to select."""
 
 
-def page(reading: RecordReader, rows: Rows, query: Query, more: Columns | None = None) -> SelectStatement:
+def page(record_reader: RecordReader, rows: Rows, query: Query, columns: Columns | None = None) -> SelectStatement:
     """Return the statement for the visible records of a query in its order (API document, Filter semantics).
 
     The columns in `more` follow the columns of `reading`.
@@ -294,17 +294,17 @@ def page(reading: RecordReader, rows: Rows, query: Query, more: Columns | None =
             kind of the field.
     """
     parameters = Parameters()
-    return SelectStatement(_page(reading, rows, query, parameters, more), parameters.values)
+    return SelectStatement(_page(record_reader, rows, query, parameters, columns), parameters.values)
 
 
 def _page(
-    reading: RecordReader, rows: Rows, query: Query, parameters: Parameters, more: Columns | None = None
+    record_reader: RecordReader, rows: Rows, query: Query, parameters: Parameters, more: Columns | None = None
 ) -> str:
-    scope = reading.scope(parameters)
-    columns = ", ".join([*reading.columns(scope), *(more(scope) if more is not None else ())])
-    where = where_clause(scope, reading, rows, query)
-    order = order_clause(order_terms(scope, reading, query))
-    text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE {where} ORDER BY {order}'
+    scope = record_reader.scope(parameters)
+    columns = ", ".join([*record_reader.columns(scope), *(more(scope) if more is not None else ())])
+    where = where_clause(scope, record_reader, rows, query)
+    order = order_clause(order_terms(scope, record_reader, query))
+    text = f'SELECT {columns} FROM "{record_reader.view.model.name}" AS t WHERE {where} ORDER BY {order}'
     if query.limit is not None:
         text += f" LIMIT {parameters.put(query.limit)}"
     elif scope.dialect == "sqlite":
@@ -321,7 +321,7 @@ def summed(scope: Scope, field: Field) -> list[str]:
 
 
 def page_with_total(
-    reading: RecordReader, rows: Rows, query: Query, sums: Sequence[Field] = ()
+    record_reader: RecordReader, rows: Rows, query: Query, sums: Sequence[Field] = ()
 ) -> SelectStatement:
     """Return the statement of `page` with additional first columns: the number of all matching records, and three
     columns for each of the `sums` (see `summed`).
@@ -330,35 +330,35 @@ def page_with_total(
     columns are NULL.
     """
     parameters = Parameters()
-    scope = reading.scope(parameters)
+    scope = record_reader.scope(parameters)
     columns = ["count(*)", *(column for field in sums for column in summed(scope, field))]
     named = ", ".join(f"{column} AS n{place}" for place, column in enumerate(columns))
     counts = ", ".join(f"n.n{place}" for place in range(len(columns)))
-    counted = f'SELECT {named} FROM "{reading.view.model.name}" AS t WHERE ' + where_clause(
-        scope, reading, rows, replace(query, scattered=frozenset())
+    counted = f'SELECT {named} FROM "{record_reader.view.model.name}" AS t WHERE ' + where_clause(
+        scope, record_reader, rows, replace(query, scattered=frozenset())
     )
     # The left side has a single row, so every join method preserves the order of the page.
     text = (
-        f"SELECT {counts}, p.* FROM ({counted}) AS n LEFT JOIN ({_page(reading, rows, query, parameters)}) AS p "
+        f"SELECT {counts}, p.* FROM ({counted}) AS n LEFT JOIN ({_page(record_reader, rows, query, parameters)}) AS p "
         "ON 1 = 1"
     )
     return SelectStatement(text, parameters.values)
 
 
-def one(reading: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
+def one(record_reader: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
     """Return the statement for the record with this id, if the caller may see it."""
-    is_cacheable, day = rows is reading.view.visible, clock.now() // clock.DAY
-    if is_cacheable and reading.cached is not None and reading.cached.day == day:
-        return SelectStatement(reading.cached.text, [record_id, *reading.cached.values])
+    is_cacheable, day = rows is record_reader.view.visible, clock.now() // clock.DAY
+    if is_cacheable and record_reader.cached is not None and record_reader.cached.day == day:
+        return SelectStatement(record_reader.cached.text, [record_id, *record_reader.cached.values])
     parameters = Parameters(record_id)
-    scope = reading.scope(parameters)
-    columns = ", ".join(reading.columns(scope))
-    seen = queries.any_of(scope, reading.view.model, rows)
-    text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE t.id = $1 AND {seen}'
+    scope = record_reader.scope(parameters)
+    columns = ", ".join(record_reader.columns(scope))
+    seen = queries.any_of(scope, record_reader.view.model, rows)
+    text = f'SELECT {columns} FROM "{record_reader.view.model.name}" AS t WHERE t.id = $1 AND {seen}'
     if is_cacheable:
         # Only two values differ between calls: the id, and the value of TODAY in a row condition, which changes at
         # midnight.
-        reading.cached = CachedStatement(day, text, parameters.values[1:])
+        record_reader.cached = CachedStatement(day, text, parameters.values[1:])
     return SelectStatement(text, parameters.values)
 
 
@@ -381,20 +381,20 @@ def lock_existing(
     return SelectStatement(text, parameters.values)
 
 
-def where_clause(scope: queries.Scope, reading: RecordReader, rows: Rows, query: Query) -> str:
+def where_clause(scope: queries.Scope, record_reader: RecordReader, rows: Rows, query: Query) -> str:
     """Return the SQL condition that a record matches the query and is visible to the caller.
 
     Raises:
         BadInput: a condition is refused.
     """
     scope.scattered = query.scattered
-    found = queries.filter_clauses(scope, reading.view, query.filter)
+    found = queries.filter_clauses(scope, record_reader.view, query.filter)
     if rows is not None:
-        found.append(queries.any_of(scope, reading.view.model, rows))
+        found.append(queries.any_of(scope, record_reader.view.model, rows))
     return all_of(found)
 
 
-def order_terms(scope: queries.Scope, reading: RecordReader, query: Query) -> list[Term]:
+def order_terms(scope: queries.Scope, record_reader: RecordReader, query: Query) -> list[Term]:
     """Return the keys of the query's order. The last key is the id, so that the order is total.
 
     Raises:
@@ -405,7 +405,7 @@ def order_terms(scope: queries.Scope, reading: RecordReader, query: Query) -> li
     # Omit a key that has the same value in all rows, because the index that finds these rows orders them by id.
     fixed = {each.field for each in query.filter if each.operator == "eq"}
     for key in query.order:
-        field: Field = queries.clear_field(reading.view, key.field)
+        field: Field = queries.clear_field(record_reader.view, key.field)
         if is_by_id or (key.field in fixed and key.field != "id"):
             continue
         is_by_id = key.field == "id"

@@ -333,11 +333,11 @@ def _total(request: _Request, cells: _Cells, key: Stored) -> _Number:
     return cells.totals.get(key, _empty_value(request.fn))
 
 
-def _groups(request: _Request, cells: _Cells, by: Field) -> list[SeriesGroup]:
+def _groups(request: _Request, cells: _Cells, field: Field) -> list[SeriesGroup]:
     """Return the groups, those with the largest totals first. Among groups with equal totals, the group without a value
     is last."""
     keys = sorted(cells.totals, key=lambda key: (-(cells.totals[key] or 0), key is None, str(key)))
     return [
-        SeriesGroup(None if key is None else by.show(key), _total(request, cells, key), _points(request, cells, key))
+        SeriesGroup(None if key is None else field.show(key), _total(request, cells, key), _points(request, cells, key))
         for key in keys
     ]

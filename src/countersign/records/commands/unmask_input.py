@@ -132,20 +132,20 @@ def _is_blank(field: Field, value: object) -> bool:
     return isinstance(field, Text) and field.has_format and isinstance(value, str) and not value.strip()
 
 
-def _stored(field: Field, value: object, given: FieldInput) -> Stored:
+def _stored(field: Field, value: object, field_input: FieldInput) -> Stored:
     """Return the value as stored.
 
     For a text with tokens, `require_fitting` has checked the length before the tokens were replaced, and the format is
     not checked. The writer therefore learns neither the length of the replaced text nor whether it matches the format
     of the field.
     """
-    return field.of_any_length(value) if given.origins and isinstance(field, Text) else field.read(value)
+    return field.of_any_length(value) if field_input.origins and isinstance(field, Text) else field.read(value)
 
 
-def _is_plain_text(run: Run, field: Field, given: FieldInput, *, is_masked: bool) -> bool:
+def _is_plain_text(run: Run, field: Field, field_input: FieldInput, *, is_masked: bool) -> bool:
     """Return whether a masked caller wrote the value in clear. This includes linked fields (which keep a value id) that
     the caller reads in clear, because fields computed from them may be masked."""
-    return given.value_id is None and (is_masked or (field.linked and run.caller.view.is_masked))
+    return field_input.value_id is None and (is_masked or (field.linked and run.caller.view.is_masked))
 
 
 async def exists(run: Run, model: str, record_id: str) -> bool:
@@ -174,22 +174,22 @@ async def seen_record(run: Run, view: ModelView, record: StoredRecord) -> Stored
     return replace(record, values=values)
 
 
-def changed_fields(view: ModelView, seen: StoredRecord, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
+def changed_fields(view: ModelView, record: StoredRecord, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
     """Return the given fields without those that do not change from the caller's point of view.
 
     A ref that the caller sees as empty and sends as empty does not change. If a hidden ref were emptied, the change
     would reveal that it exists. A linked value that a masked caller reads in clear and sends again does not change
     either. Any other value that a masked caller writes in clear counts as changed.
     """
-    return {name: each for name, each in given.items() if not _is_unchanged(view, seen, name, each)}
+    return {name: each for name, each in given.items() if not _is_unchanged(view, record, name, each)}
 
 
-def _is_unchanged(view: ModelView, seen: StoredRecord, name: str, given: FieldInput) -> bool:
-    if given.stored != seen.values[name]:
+def _is_unchanged(view: ModelView, record: StoredRecord, name: str, field_input: FieldInput) -> bool:
+    if field_input.stored != record.values[name]:
         return False
     if isinstance(view.model.fields[name], Ref):
-        return given.stored is None
-    return given.is_plain_text and view.sees_in_clear(name)
+        return field_input.stored is None
+    return field_input.is_plain_text and view.sees_in_clear(name)
 
 
 async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:

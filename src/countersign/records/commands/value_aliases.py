@@ -54,17 +54,17 @@ async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> di
     return found
 
 
-async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -> ValueKey | None:
+async def _alias_of(run: Run, field: Field, field_input: FieldInput, domain_id: str) -> ValueKey | None:
     """Return the alias of a value, or None if the value needs no alias."""
-    if given.stored is None or not field.personal or not field.linked:
+    if field_input.stored is None or not field.personal or not field.linked:
         return None
-    if given.is_plain_text:
+    if field_input.is_plain_text:
         return await run.engine.vault.create_alias_id(run.transaction, field.personal, domain_id)
-    if given.value_id is None:
+    if field_input.value_id is None:
         return None
-    row = await run.transaction.fetch_one(_DOMAIN, given.value_id)
+    row = await run.transaction.fetch_one(_DOMAIN, field_input.value_id)
     is_alias = row is not None and row[0] is not None
-    return await run.engine.vault.hold_existing(run.transaction, given.value_id) if is_alias else None
+    return await run.engine.vault.hold_existing(run.transaction, field_input.value_id) if is_alias else None
 
 
 async def link(run: Run, model: Declared, record_id: str, taken: Mapping[str, ValueKey]) -> None:
@@ -80,7 +80,7 @@ async def link_computed(
     record_id: str,
     given: Mapping[str, FieldInput],
     values: Mapping[str, Stored],
-    before: Aliases,
+    before_aliases: Aliases,
 ) -> None:
     """Add aliases for the written computed fields whose sources have aliases. Without them, a caller could write a
     guess into a source, and an unchanged token of the computed field would confirm the guess.
@@ -97,17 +97,17 @@ async def link_computed(
         return
     now = await of_record(run, model, record_id, model.fields)
     for name, _, label in computed:
-        for domain_id in sorted(_domains_with_alias(run, model, name, given, before, now)):
+        for domain_id in sorted(_domains_with_alias(run, model, name, given, before_aliases, now)):
             value_key = await run.engine.vault.create_alias_id(run.transaction, label, domain_id)
             await _add(run, model, record_id, name, domain_id, value_key)
 
 
 def _domains_with_alias(
-    run: Run, model: Declared, name: str, given: Mapping[str, FieldInput], before: Aliases, now: Aliases
+    run: Run, model: Declared, name: str, given: Mapping[str, FieldInput], before_aliases: Aliases, now: Aliases
 ) -> Set[str]:
     """Return the ids of the domains for which the computed field needs an alias."""
     sources = indirect_sources(model, name)
-    found = set(before.get(name, {}))
+    found = set(before_aliases.get(name, {}))
     for source in sources:
         found |= now.get(source, {}).keys()
     is_written = any(given[each].value_id is None and given[each].stored is not None for each in sources & given.keys())

@@ -370,21 +370,21 @@ def _require_inputs(model: Declared, view: ModelView | None, move: Move, values:
             raise BadInput(f"{model.name}.{move.name} is not allowed in this state")
 
 
-async def apply_action(run: Run, prepared: PreparedCommand) -> str:
+async def apply_action(run: Run, prepared_command: PreparedCommand) -> str:
     """Run the action and return the record's id.
 
     Raises:
         BadInput: the record is deleted or in another state, a guard is not met, or the effect refuses the action. An
             input that sets fields other than the action's inputs is also refused if the record is locked.
     """
-    model = run.engine.registry.models[prepared.model]
-    record = await record_writer.find(run, model, None, prepared.record_id)
-    move = move_of(model, prepared.command)
-    if sets_more(move, prepared.given):
-        await _require_changeable(run, model, record, prepared)
-    values = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
+    model = run.engine.registry.models[prepared_command.model]
+    record = await record_writer.find(run, model, None, prepared_command.record_id)
+    move = move_of(model, prepared_command.command)
+    if sets_more(move, prepared_command.given):
+        await _require_changeable(run, model, record, prepared_command)
+    values = {**record.values, **{name: each.stored for name, each in prepared_command.given.items()}}
     _require_inputs(model, run.caller.view.models.get(model.name), move, values)
-    await perform(run, model, record, move, prepared.given)
+    await perform(run, model, record, move, prepared_command.given)
     return record.id
 
 
@@ -394,11 +394,13 @@ def sets_more(move: Move, given: Mapping[str, object]) -> bool:
     return not given.keys() <= set(move.accepted_fields)
 
 
-async def _require_changeable(run: Run, model: Declared, record: StoredRecord, prepared: PreparedCommand) -> None:
+async def _require_changeable(
+    run: Run, model: Declared, record: StoredRecord, prepared_command: PreparedCommand
+) -> None:
     """Check the fields that are not inputs of the action like the fields of an update: the record must not be locked,
     and after the change it must still be among the rows that the caller may update."""
     await preconditions.require_unlocked(run, model, record.values, f"{model.name}.update")
-    after = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
+    after = {**record.values, **{name: each.stored for name, each in prepared_command.given.items()}}
     preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", after, record.id)
 
 
@@ -471,22 +473,22 @@ async def _check_state_change(
     return prepared
 
 
-async def apply_update(run: Run, prepared: PreparedCommand) -> str:
+async def apply_update(run: Run, prepared_command: PreparedCommand) -> str:
     """Update the record and return its id.
 
     Raises:
         BadInput: the record is deleted or locked, or a unique value is taken.
     """
-    model = run.engine.registry.models[prepared.model]
-    record = await record_writer.find(run, model, None, prepared.record_id)
-    await preconditions.require_unlocked(run, model, record.values, prepared.id)
-    if model.locked_with and model.locked_with in prepared.given:
-        moved = {model.locked_with: prepared.given[model.locked_with].stored}
-        await preconditions.require_unlocked(run, model, {**record.values, **moved}, prepared.id)
-    after = _values_after(record, prepared.given)
+    model = run.engine.registry.models[prepared_command.model]
+    record = await record_writer.find(run, model, None, prepared_command.record_id)
+    await preconditions.require_unlocked(run, model, record.values, prepared_command.id)
+    if model.locked_with and model.locked_with in prepared_command.given:
+        moved = {model.locked_with: prepared_command.given[model.locked_with].stored}
+        await preconditions.require_unlocked(run, model, {**record.values, **moved}, prepared_command.id)
+    after = _values_after(record, prepared_command.given)
     preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", after, record.id)
-    await no_escalation.require_no_escalation(run, model, record.id, record.values, after, prepared.id)
-    await record_writer.update(run, model, record, prepared.given, prepared.id)
+    await no_escalation.require_no_escalation(run, model, record.id, record.values, after, prepared_command.id)
+    await record_writer.update(run, model, record, prepared_command.given, prepared_command.id)
     await no_escalation.end_unsafe_links(run, model, record.id, after)
     return record.id
 

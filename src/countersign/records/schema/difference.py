@@ -46,7 +46,7 @@ def _made_from(snapshot: Snapshot, table: str, column: str) -> Iterator[tuple[st
                 yield name, other.name
 
 
-def next_to_fill(now: Snapshot, after: Snapshot) -> tuple[str, Column, str, RowTask] | None:
+def next_to_fill(now: Snapshot, after_snapshot: Snapshot) -> tuple[str, Column, str, RowTask] | None:
     """Return the next column to fill, or None if all columns are filled.
 
     All sources of the returned column are already filled. The result is the table name, the declared column, the
@@ -54,7 +54,7 @@ def next_to_fill(now: Snapshot, after: Snapshot) -> tuple[str, Column, str, RowT
     """
     waiting = {
         (name, column.name): column
-        for name, each in after.tables.items()
+        for name, each in after_snapshot.tables.items()
         for column in each.columns
         if _is_unfilled(now, name, column)
     }
@@ -101,7 +101,7 @@ _NAME = attrgetter("name")
 Kinds: TypeAlias = Iterable[type[Field]]
 
 
-def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> Snapshot:
+def desired_snapshot(registry: Registry, before_snapshot: Snapshot, dialect: Dialect) -> Snapshot:
     """Return the schema that the declarations require.
 
     Raises:
@@ -113,7 +113,7 @@ def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> 
             model,
             registry.module_of[name].name,
             [total for total in totals if total.parent is model],
-            before.tables.get(name),
+            before_snapshot.tables.get(name),
             dialect,
         )
         for name, model in registry.models.items()
@@ -121,30 +121,34 @@ def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> 
     return Snapshot(tables, {module.name: module.version for module in registry.modules})
 
 
-def steps_between(before: Snapshot, after: Snapshot, kinds: Kinds = BUILTIN_KINDS) -> list[Step]:
+def steps_between(before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Kinds = BUILTIN_KINDS) -> list[Step]:
     """Return the steps from the installed schema to the declared schema. `kinds` are the kinds of the declared fields.
 
     Each step records a snapshot. After an interrupted upgrade, the steps continue from the last snapshot.
     """
-    return [] if _in_order(before) == _in_order(after) else _planned(before, after, kinds)
+    return (
+        []
+        if _in_order(before_snapshot) == _in_order(after_snapshot)
+        else _planned(before_snapshot, after_snapshot, kinds)
+    )
 
 
-def _planned(before: Snapshot, after: Snapshot, kinds: Kinds) -> list[Step]:
-    planning = _Planner(before, after, kinds)
-    for name in after.tables:
-        if name not in before.tables:
+def _planned(before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Kinds) -> list[Step]:
+    planning = _Planner(before_snapshot, after_snapshot, kinds)
+    for name in after_snapshot.tables:
+        if name not in before_snapshot.tables:
             planning.create(name)
-    for name in after.tables:
+    for name in after_snapshot.tables:
         planning.rename(name)
-    for name in after.tables:
+    for name in after_snapshot.tables:
         planning.take_away(name)
-    for name in after.tables:
+    for name in after_snapshot.tables:
         planning.add(name)
     planning.fill()
-    for name in after.tables:
+    for name in after_snapshot.tables:
         planning.finish(name)
-    planning.drop([name for name in before.tables if name not in after.tables])
-    if planning.now.versions != after.versions:
+    planning.drop([name for name in before_snapshot.tables if name not in after_snapshot.tables])
+    if planning.now.versions != after_snapshot.versions:
         planning.note_versions()
     return planning.steps
 
@@ -163,12 +167,12 @@ def _in_order(snapshot: Snapshot) -> Snapshot:
 class _Planner:
     """Collects the steps of an upgrade. Each step begins with the snapshot of the previous step."""
 
-    def __init__(self, before: Snapshot, after: Snapshot, kinds: Kinds) -> None:
-        self.now = before
+    def __init__(self, before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Kinds) -> None:
+        self.now = before_snapshot
         self._kinds = kinds
         self.steps: list[Step] = []
-        self._before: Snapshot = before
-        self._after: Snapshot = after
+        self._before: Snapshot = before_snapshot
+        self._after: Snapshot = after_snapshot
         self._added: set[tuple[str, str]] = set()
 
     def _step(self, sentence: str, statement: str, after: Table | Snapshot, work: RowTask | None = None) -> None:
@@ -372,8 +376,8 @@ def _words(column: Column) -> str:
     return f"a computed {column.kind}" if column.indirect_sources else f"a {column.kind}"
 
 
-def _with(snapshot: Snapshot, each: Table) -> Snapshot:
-    return Snapshot({**snapshot.tables, each.name: each}, snapshot.versions)
+def _with(snapshot: Snapshot, table: Table) -> Snapshot:
+    return Snapshot({**snapshot.tables, table.name: table}, snapshot.versions)
 
 
 def _renamed(table: Table, column: Column, new: str) -> Table:

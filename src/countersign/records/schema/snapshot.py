@@ -99,14 +99,14 @@ class Snapshot(msgspec.Struct, frozen=True):
 EMPTY = Snapshot({}, {})
 
 
-def table(model: Declared, module: str, totals: Iterable[Total], before: Table | None, dialect: Dialect) -> Table:
+def table(model: Declared, module: str, totals: Iterable[Total], before_table: Table | None, dialect: Dialect) -> Table:
     """Return the table of a model with these totals. Existing fields keep their bits, and no bit is reused.
 
     Raises:
         DeclarationError: over time, the model has had more fields than there are bits.
     """
-    bits = dict(before.bits) if before is not None else {}
-    used = before.used_bits if before is not None else 0
+    bits = dict(before_table.bits) if before_table is not None else {}
+    used = before_table.used_bits if before_table is not None else 0
     bit_of = {
         name: bits[known]
         for name, field in model.fields.items()

@@ -317,15 +317,15 @@ def _simplify(schema: Document) -> None:
             waiting += cast("list[object]", here)
 
 
-def _simplify_part(part: Document) -> None:
+def _simplify_part(document: Document) -> None:
     """Add the type of a string enumeration, and replace `prefixItems` by `items`."""
-    values = part.get("enum")
+    values = document.get("enum")
     if isinstance(values, list) and all(isinstance(each, str) for each in cast("list[object]", values)):
-        part.setdefault("type", "string")
-    row: list[Document] = part.pop("prefixItems", [])
+        document.setdefault("type", "string")
+    row: list[Document] = document.pop("prefixItems", [])
     if row:
         kinds = [each for number, each in enumerate(row) if each not in row[:number]]
-        part["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+        document["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 
 
 def is_documented(route: Route[Store], status: int) -> bool:

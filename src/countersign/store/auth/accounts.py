@@ -374,6 +374,6 @@ def _require_own_page(call: StoreRequest[EmailFormQuery, AskForm] | StoreRequest
     sessions.require_same_origin(call.context, call.headers)
 
 
-def _limited(page: Response, refused: RateLimited) -> Response:
-    page.headers = (*page.headers, *refused.headers.items())
+def _limited(page: Response, rate_limited: RateLimited) -> Response:
+    page.headers = (*page.headers, *rate_limited.headers.items())
     return page

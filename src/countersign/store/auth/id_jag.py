@@ -143,49 +143,51 @@ async def verify(store: Store, assertion: str) -> IdentityAssertion:
     )
 
 
-async def use_once(transaction: Transaction, asserted: IdentityAssertion) -> None:
+async def use_once(transaction: Transaction, identity_assertion: IdentityAssertion) -> None:
     """Record the use of an assertion. Each assertion is accepted only once.
 
     Raises:
         ReplayDetected: the assertion was used before, or by a concurrent transaction that commits.
     """
-    until = clock.later(asserted.expires_at, seconds=REMEMBERED_S)
-    if not await trusted_issuers.record_token_use(transaction, "id-jag", asserted.issuer, asserted.jti, until):
+    until = clock.later(identity_assertion.expires_at, seconds=REMEMBERED_S)
+    if not await trusted_issuers.record_token_use(
+        transaction, "id-jag", identity_assertion.issuer, identity_assertion.jti, until
+    ):
         raise ReplayDetected("the assertion was used before")
 
 
-def require_fresh(asserted: IdentityAssertion) -> None:
+def require_fresh(identity_assertion: IdentityAssertion) -> None:
     """Require that the person signed in at the issuer within the last hour (agent-auth 1.4).
 
     Raises:
         LoginRequired: the sign-in was more than an hour ago or is in the future, or `auth_time` is missing.
     """
-    if asserted.auth_time_s is None:
+    if identity_assertion.auth_time_s is None:
         raise LoginRequired("the assertion has no auth_time")
-    age_s = now_s() - asserted.auth_time_s
+    age_s = now_s() - identity_assertion.auth_time_s
     if not -SKEW_S <= age_s <= MAX_AGE_S + SKEW_S:
         raise LoginRequired("the person's sign-in at the identity provider is too long ago")
 
 
-def require_client(asserted: IdentityAssertion, client_id: str) -> None:
+def require_client(identity_assertion: IdentityAssertion, client_id: str) -> None:
     """Require that the assertion is for the client that presents it.
 
     Raises:
         InvalidClientId: the assertion is for another client.
     """
-    if asserted.client_id != client_id:
+    if identity_assertion.client_id != client_id:
         raise InvalidClientId("the assertion is for another client")
 
 
-def verified_email(asserted: IdentityAssertion) -> str:
+def verified_email(identity_assertion: IdentityAssertion) -> str:
     """The person's verified e-mail address.
 
     Raises:
         MissingVerifiedEmail: the assertion has none.
     """
-    if asserted.email is None:
+    if identity_assertion.email is None:
         raise MissingVerifiedEmail("the assertion has no e-mail address")
-    return asserted.email
+    return identity_assertion.email
 
 
 def _require_time(claims: _IdJagClaims) -> None:

@@ -106,12 +106,12 @@ def _require_time(claims: _EventClaims) -> None:
         raise Expired("the event's token has expired")
 
 
-def _subject(verified: VerifiedToken, claims: _EventClaims) -> str | None:
+def _subject(token: VerifiedToken, claims: _EventClaims) -> str | None:
     """The subject of the event, as this issuer names it (RFC 9493 §3.2.3)."""
     named = claims.sub_id
     if named is None or named.format != "iss_sub":
         return claims.sub
-    if named.iss != verified.issuer.issuer:
+    if named.iss != token.issuer.issuer:
         raise ForeignSubject("the event is about a subject of another issuer")
     if named.sub is None or claims.sub not in (None, named.sub):
         raise MalformedToken("the event's sub and sub_id must name the same subject")

@@ -115,8 +115,8 @@ def require_same_origin(store: Store, headers: Headers) -> None:
 def _site(origin: str, store: Store) -> tuple[str, str, int | None]:
     """Scheme, host and port of an origin; for a loopback store, all names of loopback are equal."""
     try:
-        parts = urlsplit(origin)
-        scheme, host, port = parts.scheme, parts.hostname or "", parts.port
+        url_parts = urlsplit(origin)
+        scheme, host, port = url_parts.scheme, url_parts.hostname or "", url_parts.port
     except ValueError:
         return "", "", None
     return scheme, "localhost" if store.is_loopback and host in LOOPBACK else host, port

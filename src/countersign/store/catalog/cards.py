@@ -155,12 +155,14 @@ def card_of(detail: ProductDetail) -> Product:
     )
 
 
-def cover_of(slug: str, kind: Kind, tags: Sequence[str], own: OwnCover | None = None) -> Cover:
+def cover_of(slug: str, kind: Kind, tags: Sequence[str], own_cover: OwnCover | None = None) -> Cover:
     """The product's own cover, or its placeholder cover if it has no own cover."""
     drawn = placeholder.describe(slug, kind, tags)
-    if own is not None:
-        color, media = own.color or drawn.color, own.media
-        return Cover(url=media.url, srcset=own.sizes, color=color, focus="center", placeholder=False, alt=media.alt)
+    if own_cover is not None:
+        color, media = own_cover.color or drawn.color, own_cover.media
+        return Cover(
+            url=media.url, srcset=own_cover.sizes, color=color, focus="center", placeholder=False, alt=media.alt
+        )
     url = f"{PREFIX}/products/{slug}/cover.svg?v={drawn.version}"
     return Cover(url=url, srcset=[], color=drawn.color, focus=drawn.focus, placeholder=True, alt="")
 
@@ -238,7 +240,7 @@ def _latest(release: NewestRelease, sizes: Mapping[str, dict[Platform, int]]) ->
 def _record(
     row: _ProductRow,
     newest: Sequence[NewestRelease],
-    latest: LatestRelease | None,
+    latest_latest_release: LatestRelease | None,
     media: list[Media],
     cover: OwnCover | None,
 ) -> ProductRecord:
@@ -254,7 +256,7 @@ def _record(
         org=row.org_slug,
         publisher=ProductPublisher(slug=row.org_slug, name=row.org_name, verified=False),
         cover=cover_of(row.slug, row.kind, tags, cover),
-        latest=latest,
+        latest=latest_latest_release,
         access=row.access,
         is_free=row.access == "free",
         media_count=sum(each.kind in IN_GALLERY for each in media),

@@ -328,11 +328,15 @@ def _picture(drawn: bytes) -> Content:
 
 
 async def _release(
-    transaction: Transaction, owned: OwnedProduct, product: DemoProduct, release: DemoRelease, packed: list[bytes]
+    transaction: Transaction,
+    owned_product: OwnedProduct,
+    product: DemoProduct,
+    release: DemoRelease,
+    packed: list[bytes],
 ) -> list[str]:
     """Publish the release; return the ids of its artifacts."""
     drafted = NewRelease(release.version, release.channel, release.notes.strip())
-    release_id = await lifecycle.draft(transaction, owned, drafted)
+    release_id = await lifecycle.draft(transaction, owned_product, drafted)
     artifact_ids = [
         await artifacts.put_ready(
             transaction,

@@ -69,7 +69,7 @@ def wait_preference(prefer: str | None, size: int) -> WaitPreference:
 
 
 async def wait_until_ended(
-    reader: Reader, job_id: str, within_s: float, stopping: asyncio.Event | None = None
+    reader: Reader, job_id: str, within_s: float, stop_event: asyncio.Event | None = None
 ) -> Job | None:
     """Wait until the job has ended, the time has expired, or the server stops. Return the job, or None if the job was
     removed."""
@@ -78,7 +78,7 @@ async def wait_until_ended(
     while True:
         job_found = await queries.job(reader, job_id)
         left_s = until_s - clock.monotonic_s()
-        is_stopping = stopping is not None and stopping.is_set()
+        is_stopping = stop_event is not None and stop_event.is_set()
         if job_found is None or job_found.has_ended or left_s <= 0 or is_stopping:
             return job_found
         await asyncio.sleep(min(pause_s, left_s))
@@ -91,7 +91,7 @@ MAX_STREAM_S = 300.0
 """The maximum duration of a stream. Clients reconnect to continue; the first event has the current state."""
 
 
-async def status_events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncGenerator[bytes]:
+async def status_events(reader: Reader, job: Job, stop_event: asyncio.Event | None) -> AsyncGenerator[bytes]:
     """Yield a `status` event with the JobStatus at once and after each change, and a `done` event when the job has
     ended. The stream ends after `done`, after five minutes, or when the server stops. Periodic comments keep the
     connection open."""
@@ -106,7 +106,7 @@ async def status_events(reader: Reader, job: Job, stopping: asyncio.Event | None
             yield _event("done", job_found)
             return
         now_s = clock.monotonic_s()
-        if now_s - began_s > MAX_STREAM_S or (stopping is not None and stopping.is_set()):
+        if now_s - began_s > MAX_STREAM_S or (stop_event is not None and stop_event.is_set()):
             return
         if now_s - sent_s > KEEP_ALIVE_S:
             sent_s = now_s
@@ -180,15 +180,15 @@ class JobRequests:
             raise InsufficientScope(f"this requires the scope {WRITE_RELEASES} in the organisation")
         return payload, admitted.size, admitted.org_id
 
-    async def await_job(self, call: StoreRequest[Nothing, NewJob], first: Response) -> Response:
+    async def await_job(self, call: StoreRequest[Nothing, NewJob], response: Response) -> Response:
         """Wait for the job, after the transaction that added the job was committed."""
         pending = msgspec.convert(call.prepared, _PendingWait)
         if pending.preference.wait_s <= 0:
-            return first
+            return response
         job_found = await wait_until_ended(
             call.context.database, pending.job_id, pending.preference.wait_s, call.stopping
         )
-        return first if job_found is None else _job_response(call.context, job_found, pending.preference)
+        return response if job_found is None else _job_response(call.context, job_found, pending.preference)
 
 
 def _job_response(store: Store, job: Job, preference: WaitPreference) -> Response:

@@ -137,13 +137,13 @@ class JobAttempt:
             if is_cancelled:
                 self.reason = "cancelled"
 
-    async def watch(self, work: "asyncio.Task[Outcome]", stopping: asyncio.Event) -> None:
+    async def watch(self, work: "asyncio.Task[Outcome]", stop_event: asyncio.Event) -> None:
         """Wait for the end of the work, and extend the lease meanwhile. Cancel the work if its time is over. Also
         cancel the work if it does not end soon after the job was cancelled or lost, or the worker was stopped."""
         settings = self.store.settings
         late_s = clock.monotonic_s() + settings.job_seconds
         leave_s = float("inf")
-        stop = asyncio.ensure_future(stopping.wait())
+        stop = asyncio.ensure_future(stop_event.wait())
         try:
             while not work.done():
                 within_s = min(
@@ -172,7 +172,7 @@ class JobAttempt:
         await asyncio.wait({work}, timeout=CANCEL_S)
 
 
-async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob, stopping: asyncio.Event) -> bool:
+async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob, stop_event: asyncio.Event) -> bool:
     """Make one attempt at the job and store its outcome; return whether this process can be reused.
 
     Raises:
@@ -185,7 +185,7 @@ async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob,
         return True
     async with scratch(Path(store.settings.data), job.id, job.attempts) as folder:
         work = asyncio.create_task(_run(store, types[job.type], attempt, folder))
-        await attempt.watch(work, stopping)
+        await attempt.watch(work, stop_event)
         outcome = None if attempt.was_left_behind else _outcome(work)
         if isinstance(outcome, Outcome):
             outcome = await _commit(store, attempt, outcome)
@@ -293,17 +293,17 @@ async def _give_back(store: Store, transaction: Transaction, job: LeasedJob) -> 
     await store.jobs.defer(transaction)
 
 
-async def _fail(store: Store, job: LeasedJob, refused: Refused) -> None:
-    await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refused)))
+async def _fail(store: Store, job: LeasedJob, refusal: Refused) -> None:
+    await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refusal)))
 
 
-def _problem(store: Store, job: LeasedJob, refused: Refused) -> str:
-    return problem_of(store, job.id, refused)
+def _problem(store: Store, job: LeasedJob, refusal: Refused) -> str:
+    return problem_of(store, job.id, refusal)
 
 
-def problem_of(store: Store, job_id: str, refused: Refused) -> str:
+def problem_of(store: Store, job_id: str, refusal: Refused) -> str:
     """The `error` of the job: problem details, as JSON."""
-    body = problem(refused, store.problems_root, f"{store.base_url}/jobs/{job_id}").body
+    body = problem(refusal, store.problems_root, f"{store.base_url}/jobs/{job_id}").body
     return body.decode() if isinstance(body, bytes) else ""
 
 

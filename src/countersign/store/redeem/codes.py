@@ -237,12 +237,12 @@ async def _own_products(database: Database, org_id: str, names: list[str]) -> li
     return product_ids
 
 
-async def encode_codes(prepared: PreparedBatch) -> AsyncIterator[bytes]:
+async def encode_codes(prepared_batch: PreparedBatch) -> AsyncIterator[bytes]:
     """The formatted codes of a batch, one a line, in chunks of several thousand lines."""
-    for start in range(0, prepared.count, CHUNK_CODES):
-        stop = min(start + CHUNK_CODES, prepared.count)
+    for start in range(0, prepared_batch.count, CHUNK_CODES):
+        stop = min(start + CHUNK_CODES, prepared_batch.count)
         is_quick = stop - start <= QUICK_CODES
-        derive = partial(_lines, prepared.seed, start, stop)
+        derive = partial(_lines, prepared_batch.seed, start, stop)
         yield derive() if is_quick else await asyncio.to_thread(derive)
 
 

@@ -77,31 +77,31 @@ async def find_code(store: Store, owner: str, address: str, typed: str) -> Redee
     return found
 
 
-async def redeem(transaction: Transaction, owner: str, typed: str, found: RedeemCode) -> Redemption:
+async def redeem(transaction: Transaction, owner: str, typed: str, redeem_code: RedeemCode) -> Redemption:
     """Redeem the code that `find_code` found for the owner. Repeating the call returns the same result. A code that
     would grant nothing new is not used up. A code that was revoked or used up after it was found grants nothing.
 
     Raises:
         CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: the code cannot be redeemed, and nothing changes.
     """
-    if found.is_redeemed:
-        return Redemption(_result(found, already_owned=False), is_repeated=True)
+    if redeem_code.is_redeemed:
+        return Redemption(_result(redeem_code, already_owned=False), is_repeated=True)
     now = clock.now()
-    _require_usable(found, now)
+    _require_usable(redeem_code, now)
     code_hash = codes.digest(typed)
-    granted = await library.grant(transaction, owner, found.products, f"batch:{found.batch_id}", now)
+    granted = await library.grant(transaction, owner, redeem_code.products, f"batch:{redeem_code.batch_id}", now)
     if not granted:
         # The products are owned by other means, or by this code in a concurrent call that committed first.
         again = await _found_again(transaction, code_hash, owner)
         if not again.is_redeemed:
             _require_usable(again, now)
-        return Redemption(_result(found, already_owned=not again.is_redeemed), again.is_redeemed)
+        return Redemption(_result(redeem_code, already_owned=not again.is_redeemed), again.is_redeemed)
     if not await transaction.run(codes.INSERT_REDEMPTION, code_hash, owner, now):
-        return Redemption(_result(found, already_owned=False), is_repeated=True)
-    if not await transaction.run(codes.USE_CODE, code_hash, found.max_uses):
+        return Redemption(_result(redeem_code, already_owned=False), is_repeated=True)
+    if not await transaction.run(codes.USE_CODE, code_hash, redeem_code.max_uses):
         _require_usable(await _found_again(transaction, code_hash, owner), now)
         raise CodeAlreadyRedeemed("every use of this code is taken")
-    return Redemption(_result(found, already_owned=False), is_repeated=False)
+    return Redemption(_result(redeem_code, already_owned=False), is_repeated=False)
 
 
 async def _found_again(transaction: Transaction, code_hash: bytes, owner: str) -> RedeemCode:

@@ -86,9 +86,9 @@ def _key(header: str) -> bytes:
     return header.strip().strip('"').lower().encode()
 
 
-def _issued(prepared: PreparedBatch, as_csv: bool) -> Response:
-    body = _csv(prepared) if as_csv else _document(prepared)
-    return Response(201, body, CSV if as_csv else "application/json", (("Batch-Id", prepared.batch_id),))
+def _issued(prepared_batch: PreparedBatch, as_csv: bool) -> Response:
+    body = _csv(prepared_batch) if as_csv else _document(prepared_batch)
+    return Response(201, body, CSV if as_csv else "application/json", (("Batch-Id", prepared_batch.batch_id),))
 
 
 async def replay_codes(call: StoreRequest[CodesQuery, NewBatch], replayed: Response) -> Response:
@@ -103,16 +103,16 @@ async def replay_codes(call: StoreRequest[CodesQuery, NewBatch], replayed: Respo
     return answer
 
 
-async def _csv(prepared: PreparedBatch) -> AsyncIterator[bytes]:
+async def _csv(prepared_batch: PreparedBatch) -> AsyncIterator[bytes]:
     yield CSV_HEAD
-    async for lines in codes.encode_codes(prepared):
+    async for lines in codes.encode_codes(prepared_batch):
         yield lines
 
 
-async def _document(prepared: PreparedBatch) -> AsyncIterator[bytes]:
-    yield b'{"batch_id":"%b","codes":[' % prepared.batch_id.encode()
+async def _document(prepared_batch: PreparedBatch) -> AsyncIterator[bytes]:
+    yield b'{"batch_id":"%b","codes":[' % prepared_batch.batch_id.encode()
     separator = b'"'
-    async for lines in codes.encode_codes(prepared):
+    async for lines in codes.encode_codes(prepared_batch):
         yield separator + lines.rstrip().replace(b"\n", b'","') + b'"'
         separator = b',"'
     yield b"]}"

@@ -245,16 +245,18 @@ def _stop_reason(survey: _Survey) -> str:
     )
 
 
-async def _report(store: Store, current: CollectionReport) -> None:
+async def _report(store: Store, current_report: CollectionReport) -> None:
     """Store the report for `doctor` and the metrics, and log changes that the operator should know."""
     before = await report(store.database)
     async with store.database.transaction() as transaction:
-        await transaction.run(SET_REPORT, *current)
-    if current.stopped and (before is None or before.stopped != current.stopped):
-        _log().error("the collector is stopped: due files are not removed", reason=current.stopped)
-    if current.unknown and (before is None or before.unknown != current.unknown):
+        await transaction.run(SET_REPORT, *current_report)
+    if current_report.stopped and (before is None or before.stopped != current_report.stopped):
+        _log().error("the collector is stopped: due files are not removed", reason=current_report.stopped)
+    if current_report.unknown and (before is None or before.unknown != current_report.unknown):
         _log().warning(
-            "stored files are unknown to the database and are kept", files=current.unknown, bytes=current.unknown_bytes
+            "stored files are unknown to the database and are kept",
+            files=current_report.unknown,
+            bytes=current_report.unknown_bytes,
         )
 
 

@@ -170,12 +170,12 @@ async def _current_content(reader: Reader, product: ChannelProduct, channel: str
     return msgspec.json.encode((newest[1], build), order="deterministic").decode()
 
 
-async def _is_outdated(store: Store, product: ChannelProduct, stored: StoredStatement) -> bool:
+async def _is_outdated(store: Store, product: ChannelProduct, stored_statement: StoredStatement) -> bool:
     """Whether half of the statement's validity is over, or the signing key was rotated."""
-    if stored.expires_at < clock.later(clock.now(), seconds=store.settings.statement_ttl_s / 2):
+    if stored_statement.expires_at < clock.later(clock.now(), seconds=store.settings.statement_ttl_s / 2):
         return True
     key = await signing_keys.ensure_key(store, product.org_id)
-    return msgspec.json.decode(stored.envelope, type=Envelope).signatures[0].keyid != key.public.keyid
+    return msgspec.json.decode(stored_statement.envelope, type=Envelope).signatures[0].keyid != key.public.keyid
 
 
 async def _issue_statement(store: Store, product: ChannelProduct, channel: str) -> StoredStatement:

@@ -181,13 +181,13 @@ class DataSets:
     """Opens data sets and leaves recently used ones open. The folder of an open data set is locked, so that no
     process removes it."""
 
-    def __init__(self, store: Store, parts: SandboxDependencies) -> None:
+    def __init__(self, store: Store, dependencies: SandboxDependencies) -> None:
         self._store = store
-        self._parts = parts
+        self._parts = dependencies
         self._data = Path(store.settings.data)
         self._open: dict[str, DataSet] = {}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._workers = Workers(parts.workers, self._data)
+        self._workers = Workers(dependencies.workers, self._data)
         # Use a separate thread pool, because creating the first data set takes seconds.
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="sandbox")
         self._stack = AsyncExitStack()

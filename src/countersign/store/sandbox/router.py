@@ -45,14 +45,19 @@ class SandboxRouter:
     """The service as an ASGI application: the application itself, and the sandbox."""
 
     def __init__(
-        self, app: App[Store], store: Store, parts: SandboxDependencies, limiter: RateLimiter, proxies: Container[str]
+        self,
+        app: App[Store],
+        store: Store,
+        dependencies: SandboxDependencies,
+        limiter: RateLimiter,
+        proxies: Container[str],
     ):
         self.routes: tuple[Route[Store], ...] = app.routes
         self._app = app
         self._store = store
         self._limiter = limiter
         self._proxies = proxies
-        self.data_sets = DataSets(store, parts)
+        self.data_sets = DataSets(store, dependencies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one HTTP request (ASGI 3)."""
@@ -148,17 +153,17 @@ class SandboxRouter:
             )
         return "k" + key.id.removeprefix(api_keys.PREFIX)[:40]
 
-    async def _refuse(self, refused: Refused, exchange: Exchange) -> None:
+    async def _refuse(self, refusal: Refused, exchange: Exchange) -> None:
         """Send the error, and count the request towards the quota of the address, so that keys cannot be guessed
         without limit."""
         if exchange.started:
-            raise ConnectionAbortedError(refused.code)
-        if not isinstance(refused, RateLimited):
+            raise ConnectionAbortedError(refusal.code)
+        if not isinstance(refusal, RateLimited):
             try:
                 exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             except RateLimited as limited:
-                refused = limited
-        await exchange.answer(problem(refused, self._store.root_url, exchange.target))
+                refusal = limited
+        await exchange.answer(problem(refusal, self._store.root_url, exchange.target))
 
 
 def _presented_key(headers: Headers) -> tuple[bytes, str | None]:

@@ -333,17 +333,17 @@ def _runs(taken: patch.Patch) -> Iterator[tuple[int, int]]:
         at += gap + length
 
 
-def _columns(packed: patch.CompressedStream, rows: int, columns: int, limit: int) -> "list[array[int]]":
+def _columns(stream: patch.CompressedStream, rows: int, columns: int, limit: int) -> "list[array[int]]":
     """Read a table of numbers stored by column.
 
     Raises:
         Malformed: the stream has a wrong number of values.
     """
-    if rows * columns > packed.size:
+    if rows * columns > stream.size:
         raise Malformed("a table has fewer numbers than announced")
-    if packed.size > min(rows * columns * MAX_NUMBER_BYTES, patch.LIST_BYTES):
+    if stream.size > min(rows * columns * MAX_NUMBER_BYTES, patch.LIST_BYTES):
         raise Malformed("there are more numbers than announced, or than any delta needs")
-    reader = VarintReader(Stream(packed, bytes).take(packed.size))
+    reader = VarintReader(Stream(stream, bytes).take(stream.size))
     found = [array("Q", (reader.number(limit) for _ in range(rows))) for _ in range(columns)]
     if not reader.is_at_end:
         raise Malformed("there are more numbers than announced")

@@ -140,7 +140,9 @@ class DeltaVerificationFailed(Exception):
     """The finished delta does not restore the new files: a bug or changed input."""
 
 
-def make(old: BuildFiles, new: BuildFiles, group_bytes: int = GROUP_BYTES) -> Iterator[DeltaBlob]:
+def make(
+    old_build_files: BuildFiles, new_build_files: BuildFiles, group_bytes: int = GROUP_BYTES
+) -> Iterator[DeltaBlob]:
     """Make deltas for the files of the new build that are not in the old one and have a similar old file. Each delta is
     applied once and its output compared with the manifest.
 
@@ -149,10 +151,12 @@ def make(old: BuildFiles, new: BuildFiles, group_bytes: int = GROUP_BYTES) -> It
     Raises:
         DeltaVerificationFailed: a delta does not restore the new files.
     """
-    for group in groups(old.files, new.files, group_bytes):
-        olds = [MemoryPiece(old.read(old.files[position])) for position in group.old]
-        made = _make_group(olds, [new.read(new.files[position]) for position in group.new], group, group_bytes)
-        wanted = [new.files[position] for position in group.new]
+    for group in groups(old_build_files.files, new_build_files.files, group_bytes):
+        olds = [MemoryPiece(old_build_files.read(old_build_files.files[position])) for position in group.old]
+        made = _make_group(
+            olds, [new_build_files.read(new_build_files.files[position]) for position in group.new], group, group_bytes
+        )
+        wanted = [new_build_files.files[position] for position in group.new]
         if _digests(made.blob, olds, wanted) != [file.sha256 for file in wanted]:
             raise DeltaVerificationFailed("the delta does not restore the new files")
         yield made

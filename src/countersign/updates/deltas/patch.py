@@ -159,22 +159,22 @@ def _filter(method: int, size: int) -> dict[str, int]:
 class Stream:
     """Reads a compressed stream sequentially, and decompresses no more than requested."""
 
-    def __init__(self, packed: CompressedStream, prefix: Callable[[], bytes]) -> None:
+    def __init__(self, stream: CompressedStream, prefix: Callable[[], bytes]) -> None:
         """`prefix` returns the reference as one piece, for the method that needs it.
 
         Raises:
             Malformed: the method is unknown.
         """
-        self._left = packed.size
-        self._body = packed.body
+        self._left = stream.size
+        self._body = stream.body
         self._held = bytearray()
         self._read = 0
         self._decompressor: Decompressor | None = None
-        if packed.method == RAW:
-            if len(packed.body) != packed.size:
+        if stream.method == RAW:
+            if len(stream.body) != stream.size:
                 raise Malformed("a stream is not as long as announced")
         else:
-            self._decompressor = _decompressor(packed.method, packed.size, prefix)
+            self._decompressor = _decompressor(stream.method, stream.size, prefix)
 
     @property
     def left(self) -> int:

@@ -47,13 +47,18 @@ class FileBuilder:
     """Builds the files of one manifest."""
 
     def __init__(
-        self, workspace: Workspace, manifest: Manifest, local: LocalFiles, remote: Remote, progress: ProgressCallback
+        self,
+        workspace: Workspace,
+        manifest: Manifest,
+        local_files: LocalFiles,
+        remote: Remote,
+        progress: ProgressCallback,
     ) -> None:
-        self._workspace, self._manifest, self._local, self._remote = workspace, manifest, local, remote
+        self._workspace, self._manifest, self._local, self._remote = workspace, manifest, local_files, remote
         self._progress = progress
         self.stats = BuildStats()
         self._chunk_locations: dict[str, tuple[Path, int]] = {
-            name: (workspace.target / location.path, location.offset) for name, location in local.chunks.items()
+            name: (workspace.target / location.path, location.offset) for name, location in local_files.chunks.items()
         }
 
     def build(self, plan: UpdatePlan, places: ChunkPlaces) -> None:

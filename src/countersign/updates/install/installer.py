@@ -98,23 +98,27 @@ class _FolderScan(NamedTuple):
     found: Integrity
 
 
-def _require_same_product(workspace: Workspace, release: VerifiedRelease, installed: Installation | None) -> None:
-    if installed is None:
+def _require_same_product(workspace: Workspace, release: VerifiedRelease, installation: Installation | None) -> None:
+    if installation is None:
         return
-    there, wanted = installed.manifest, release.manifest
+    there, wanted = installation.manifest, release.manifest
     if (there.org, there.product_id) != (wanted.org, wanted.product_id):
         raise WorkspaceRefused(f"{workspace.target} contains {there.org}/{there.product}, a different product")
 
 
-def _is_up_to_date(release: VerifiedRelease, installed: Installation | None, found: Integrity) -> bool:
-    return installed is not None and installed.manifest_sha256 == release.manifest_sha256 and not found.corruptions
+def _is_up_to_date(release: VerifiedRelease, installation: Installation | None, integrity: Integrity) -> bool:
+    return (
+        installation is not None
+        and installation.manifest_sha256 == release.manifest_sha256
+        and not integrity.corruptions
+    )
 
 
-def _update_counter(workspace: Workspace, release: VerifiedRelease, installed: Installation | None) -> None:
+def _update_counter(workspace: Workspace, release: VerifiedRelease, installation: Installation | None) -> None:
     """Store the statement's counter if it is higher than the stored one."""
-    if installed is None or installed.state.counter >= release.counter:
+    if installation is None or installation.state.counter >= release.counter:
         return
-    state.replace(workspace.target, _state(release, installed.state.id, installed.state.stamps))
+    state.replace(workspace.target, _state(release, installation.state.id, installation.state.stamps))
 
 
 def _install(

@@ -49,7 +49,7 @@ class Integrity:
     corruptions: list[Corruption]
 
 
-def check(root: Path, tree: Tree, installed: Installation | None, wanted: Manifest, *, verify: bool) -> Integrity:
+def check(root: Path, tree: Tree, installation: Installation | None, wanted: Manifest, *, verify: bool) -> Integrity:
     """Compare the folder with the manifest of the installed build. If no build is installed, compare with `wanted`.
 
     A file is read if `verify` is set, or if its size or mtime differs from its stamp. Several files are read
@@ -58,17 +58,19 @@ def check(root: Path, tree: Tree, installed: Installation | None, wanted: Manife
     Raises:
         OSError: a file cannot be read.
     """
-    manifest = wanted if installed is None else installed.manifest
-    comparison = _IntegrityCheck(root, tree, manifest, {} if installed is None or verify else installed.state.stamps)
+    manifest = wanted if installation is None else installation.manifest
+    comparison = _IntegrityCheck(
+        root, tree, manifest, {} if installation is None or verify else installation.state.stamps
+    )
     with ThreadPoolExecutor(READERS) as readers:
         # A task for each of many small files would take longer than reading them.
         read = readers.map(comparison.read_all, batches := _batches(manifest.files))
         for file, corruptions in zip(chain(*batches), chain.from_iterable(read), strict=True):
-            comparison.record(file, corruptions, is_expected=installed is not None)
-    if installed is not None:
+            comparison.record(file, corruptions, is_expected=installation is not None)
+    if installation is not None:
         comparison.check_links()
-    known = None if installed is None else installed.manifest
-    digest = "" if installed is None else installed.manifest_sha256
+    known = None if installation is None else installation.manifest
+    digest = "" if installation is None else installation.manifest_sha256
     return Integrity(LocalFiles(comparison.files, comparison.chunks, known, digest), comparison.corruptions)
 
 

@@ -77,31 +77,31 @@ ASIDE_SUFFIX = ".kept"
 """The suffix for a file of the user if the new build needs its path."""
 
 
-def user_paths(tree: Tree, old: Manifest | None, whole: Collection[str]) -> Iterator[str]:
+def user_paths(tree: Tree, old_manifest: Manifest | None, whole: Collection[str]) -> Iterator[str]:
     """Yield the paths that do not belong to the old manifest: files, links and entries of other kinds.
 
     Without an old manifest, these are all paths except the `whole` ones, which are intact files of the new manifest.
     """
     known = set(whole)
-    if old is not None:
-        known = {file.path for file in old.files} | {link.path for link in old.links}
+    if old_manifest is not None:
+        known = {file.path for file in old_manifest.files} | {link.path for link in old_manifest.links}
     yield from (path for path in (*tree.files, *tree.links, *tree.others) if path not in known)
 
 
-def user_folders(tree: Tree, old: Manifest | None) -> Iterator[str]:
+def user_folders(tree: Tree, old_manifest: Manifest | None) -> Iterator[str]:
     """Yield the folders that do not belong to the old manifest."""
     known = set[str]()
-    if old is not None:
-        paths = [file.path for file in old.files] + [link.path for link in old.links]
-        known = {*old.folders, *(above for path in paths for above in _parents(path))}
+    if old_manifest is not None:
+        paths = [file.path for file in old_manifest.files] + [link.path for link in old_manifest.links]
+        known = {*old_manifest.folders, *(above for path in paths for above in _parents(path))}
     yield from (path for path in tree.folders if path not in known)
 
 
-def destinations(paths: Iterator[str], new: Manifest, *, are_folders: bool = False) -> Mapping[str, str]:
+def destinations(paths: Iterator[str], new_manifest: Manifest, *, are_folders: bool = False) -> Mapping[str, str]:
     """Map each path to its path in the new installation: the same path, or a path with a suffix if the build needs the
     original path."""
-    solid = {file.path for file in new.files} | {link.path for link in new.links}
-    folders = {*new.folders, *(above for path in (*solid, *new.folders) for above in _parents(path))}
+    solid = {file.path for file in new_manifest.files} | {link.path for link in new_manifest.links}
+    folders = {*new_manifest.folders, *(above for path in (*solid, *new_manifest.folders) for above in _parents(path))}
     blocking = solid if are_folders else solid | folders
     found: dict[str, str] = {}
     for path in paths:

@@ -141,13 +141,13 @@ def declined() -> Response:
     return html.message_page("Declined", "The agent was declined. You can close this page.", links=(_CONNECTED,))
 
 
-def another_account(refused: WrongAccount, email: str, target: str) -> Response:
+def another_account(wrong_account: WrongAccount, email: str, target: str) -> Response:
     """The page for a person whom the agent did not name, with a link to sign in as another person and return to
     `target`."""
     asked = "You are signed in as {email}, but the agent asked for another account."
     text = f"{html.translate(asked, email=email)}\nIf you did not start this, close this page."
     links = (("Sign in with another account", sign_in_pages.with_return_to("/auth/signin", target)),)
-    return html.message_page(refused.title, text, refused.status, links=links)
+    return html.message_page(wrong_account.title, text, wrong_account.status, links=links)
 
 
 class ClaimLinkUnknown(NotFound):

@@ -351,9 +351,9 @@ def _assertion_answer(store: Store, registration: Registration, email: str | Non
     )
 
 
-def _claim_answer(store: Store, waiting: PendingClaim) -> Registered:
+def _claim_answer(store: Store, pending_claim: PendingClaim) -> Registered:
     """Return the response for an agent that a person must confirm."""
-    registration = waiting.registration
+    registration = pending_claim.registration
     ends, post = _claim_ends(registration), _words(registration.scopes)
     return Registered(
         registration.id,
@@ -362,10 +362,10 @@ def _claim_answer(store: Store, waiting: PendingClaim) -> Registered:
         registration.kind,
         scopes=ScopesByClaim(post_claim=post),
         post_claim_scopes=post,
-        claim_token=waiting.claim_token,
+        claim_token=pending_claim.claim_token,
         claim_token_expires=ends,
         claim_url=f"{store.base_url}/auth/me",
-        claim=waiting.attempt.ceremony(store, waiting.claim_token, ends, registration.interval_s),
+        claim=pending_claim.attempt.ceremony(store, pending_claim.claim_token, ends, registration.interval_s),
     )
 
 

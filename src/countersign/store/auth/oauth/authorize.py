@@ -101,71 +101,79 @@ class AuthorizationRequest(NamedTuple):
     resource: str
 
 
-def own_target(sent: AuthorizeQuery) -> str:
+def own_target(query: AuthorizeQuery) -> str:
     """The path and query of this request."""
     names = AuthorizeQuery.__struct_fields__
-    return f"{PATH}?" + urlencode({name: value for name in names if (value := getattr(sent, name))})
+    return f"{PATH}?" + urlencode({name: value for name in names if (value := getattr(query, name))})
 
 
-async def resolve_redirect(store: Store, sent: AuthorizeQuery) -> tuple[Client, RedirectTarget]:
+async def resolve_redirect(store: Store, query: AuthorizeQuery) -> tuple[Client, RedirectTarget]:
     """Return the client of a request, and the target of the redirect.
 
     Raises:
         UntrustedRedirect: the client is unknown, or the address is not registered for it.
     """
-    client = await queries.client(store.database, sent.client_id)
+    client = await queries.client(store.database, query.client_id)
     if client is None or not clients.is_enabled(store, client):
         raise UntrustedRedirect(NO_CLIENT)
     # A dynamic client must use a registered address exactly: it cannot vary the port even of a loopback address.
-    is_exact = sent.redirect_uri in client.redirect_uris
-    if not is_exact and (client.is_dynamic or not clients.is_registered_uri(sent.redirect_uri, client.redirect_uris)):
+    is_exact = query.redirect_uri in client.redirect_uris
+    if not is_exact and (
+        client.is_dynamic or not clients.is_registered_uri(query.redirect_uri, client.redirect_uris)
+    ):
         raise UntrustedRedirect("The redirect_uri is not one that is registered for this client.")
-    if len(sent.state) > MAX_STATE_LENGTH:
+    if len(query.state) > MAX_STATE_LENGTH:
         raise UntrustedRedirect(f"The state is longer than {MAX_STATE_LENGTH} characters.")
-    in_fragment = sent.response_type == "token"
+    in_fragment = query.response_type == "token"
     # The loopback addresses of a dynamic client are not trusted either. Any local program may listen at the address,
     # and any web page could use a redirect of this service to make the browser call the program with any path.
     return client, RedirectTarget(
-        store.root_url, sent.redirect_uri, sent.state, in_fragment, is_trusted=not client.is_dynamic
+        store.root_url,
+        query.redirect_uri,
+        query.state,
+        in_fragment,
+        is_trusted=not client.is_dynamic,
     )
 
 
-def check_request(store: Store, sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> AuthorizationRequest:
+def check_request(
+    store: Store, query: AuthorizeQuery, client: Client, redirect: RedirectTarget
+) -> AuthorizationRequest:
     """Validate the request.
 
     Raises:
         AuthorizationError: the request is not valid.
     """
-    challenge = _challenge(sent, client, redirect)
-    if sent.resource and not token_endpoint.is_own_resource(store, sent.resource):
+    challenge = _challenge(query, client, redirect)
+    if query.resource and not token_endpoint.is_own_resource(store, query.resource):
         raise AuthorizationError(redirect, "invalid_target", "the token was asked for another service")
-    return AuthorizationRequest(client, redirect, _scopes(sent, client, redirect), challenge, sent.resource)
+    return AuthorizationRequest(client, redirect, _scopes(query, client, redirect), challenge, query.resource)
 
 
-def _challenge(sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> str | None:
+def _challenge(query: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> str | None:
     """Return the PKCE challenge of a request for a code. Only S256 is accepted, because `plain` does not protect a
     request that an attacker observes."""
-    if sent.response_type == "token":
+    if query.response_type == "token":
         if not client.is_implicit:
             raise AuthorizationError(
                 redirect, "unauthorized_client", "this client may not use response_type=token; use code"
             )
         return None
-    if sent.response_type != "code":
-        error = "unsupported_response_type" if sent.response_type else "invalid_request"
+    if query.response_type != "code":
+        error = "unsupported_response_type" if query.response_type else "invalid_request"
         raise AuthorizationError(redirect, error, "response_type must be code")
-    if sent.code_challenge_method != "S256" or _CHALLENGE.fullmatch(sent.code_challenge) is None:
+    if query.code_challenge_method != "S256" or _CHALLENGE.fullmatch(query.code_challenge) is None:
         raise AuthorizationError(
             redirect, "invalid_request", "PKCE is required: code_challenge with code_challenge_method=S256"
         )
-    return sent.code_challenge
+    return query.code_challenge
 
 
-def _scopes(sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> frozenset[str]:
+def _scopes(query: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> frozenset[str]:
     """Return the requested scopes that the client may have. If the request names no scopes, return all scopes that the
     client may have."""
     available = client.scopes & scopes.DELEGABLE
-    allowed = (frozenset(sent.scope.split()) or available) & available
+    allowed = (frozenset(query.scope.split()) or available) & available
     if not allowed:
         raise AuthorizationError(
             redirect, "invalid_scope", f"this client may ask for: {scopes.words(available) or 'nothing'}"
@@ -205,13 +213,13 @@ class ConsentOffer(NamedTuple):
 
 
 def consent_page(
-    store: Store, offer: ConsentOffer, sent: AuthorizeQuery, signed_in: SignedInPerson, *, has_changed: bool = False
+    store: Store, offer: ConsentOffer, query: AuthorizeQuery, signed_in: SignedInPerson, *, has_changed: bool = False
 ) -> Response:
     """The page on which a person allows or denies a client. `has_changed` is true if the page has changed since the
     person saw it."""
     client, redirect = offer.request.client, offer.request.redirect
     site = clients.lowercase_origin(redirect.redirect_uri)
-    kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
+    kept = {name: getattr(query, name) for name in AuthorizeQuery.__struct_fields__}
     kept["csrf"] = sessions.form_token(store, signed_in.session)
     kept["shown"] = sessions.form_token(store, signed_in.session, *offer.shown)
     fields = "".join(html.hidden_field(name, value) for name, value in kept.items() if value)
@@ -252,18 +260,18 @@ def _lacking(lacking: frozenset[str]) -> str:
     return f"<p>{html.translate(text)}</p>{in_words(lacking)}"
 
 
-def error_page(refused: AuthorizationError) -> Response:
+def error_page(error: AuthorizationError) -> Response:
     """The page for a request that fails before the person can allow it, with a link to the client."""
-    site = clients.lowercase_origin(refused.redirect.redirect_uri)
+    site = clients.lowercase_origin(error.redirect.redirect_uri)
     host = escape(urlsplit(site).netloc)
     t, title, unverified = html.translate, "This link does not work", ""
     refusal = t("The request of <strong>{host}</strong> cannot be carried out, and nothing was allowed.", host=host)
-    reason = f"<p>{refusal}</p><p>{escape(refused.error)}: {escape(refused.description)}.</p>"
-    if isinstance(refused, PermissionsMissing):
+    reason = f"<p>{refusal}</p><p>{escape(error.error)}: {escape(error.description)}.</p>"
+    if isinstance(error, PermissionsMissing):
         title = "Nothing was allowed"
         none = t("Your account has none of the permissions that <strong>{host}</strong> asked for.", host=host)
         reason = f"<p>{none}</p>"
-    if not refused.redirect.is_trusted:
+    if not error.redirect.is_trusted:
         warning = t(
             "The client registered itself (<strong>not verified</strong>). Return only if you came from "
             "<strong>{site}</strong>.",
@@ -271,7 +279,7 @@ def error_page(refused: AuthorizationError) -> Response:
         )
         unverified = f"<p>{warning}</p>"
     back = t("Return to {host}", host=host)
-    link = f'<p><a rel="noreferrer" href="{escape(refused.redirect.address(refused.members))}">{back}</a></p>'
+    link = f'<p><a rel="noreferrer" href="{escape(error.redirect.address(error.members))}">{back}</a></p>'
     return html.page(title, reason + unverified + link, 400)
 
 
@@ -305,18 +313,18 @@ def connected_agents_page(store: Store, listed: Iterable[ConnectedAgent], email:
     return html.page("Connected agents", shown + html.link_list((("Start page", "/"),)))
 
 
-def _line(each: ConnectedAgent, form_token: str) -> str:
-    values = {"what": escape(each.what), "since": html.time_element(each.since)}
+def _line(connected_agent: ConnectedAgent, form_token: str) -> str:
+    values = {"what": escape(connected_agent.what), "since": html.time_element(connected_agent.since)}
     facts = html.translate("{what}, since {since}, not used yet", **values)
-    if each.used_at:
-        values["used"] = html.time_element(each.used_at)
+    if connected_agent.used_at:
+        values["used"] = html.time_element(connected_agent.used_at)
         facts = html.translate("{what}, since {since}, last used {used}", **values)
-    name = escape(each.name)
+    name = escape(connected_agent.name)
     label, button = html.translate("Disconnect {name}", name=name), html.translate("Disconnect")
     return (
         f'<li><h2>{name}</h2><p class="facts">{facts}</p>'
-        f"<p>{html.translate('It can:')}</p>{in_words(each.scopes)}"
-        f'<form method="post">{html.hidden_field("csrf", form_token)}{html.hidden_field("id", each.id)}'
+        f"<p>{html.translate('It can:')}</p>{in_words(connected_agent.scopes)}"
+        f'<form method="post">{html.hidden_field("csrf", form_token)}{html.hidden_field("id", connected_agent.id)}'
         f'<button class="other" aria-label="{label}">{button}</button></form></li>'
     )
 
@@ -348,18 +356,18 @@ def _refusal(refused: UntrustedRedirect | AuthorizationError) -> Response:
 async def _authorize(
     store: Store,
     call: StoreRequest[AuthorizeQuery, Nothing] | StoreRequest[Nothing, AuthorizeForm],
-    sent: AuthorizeQuery,
+    query: AuthorizeQuery,
     *,
     decision: AuthorizeForm | None,
 ) -> Response:
     """Handle a request, with or without the person's decision. The person signs in before any response is sent to the
     client (RFC 9700 §4.11.2)."""
     await store.versions()
-    client, redirect = await resolve_redirect(store, sent)
-    signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, own_target(sent))
+    client, redirect = await resolve_redirect(store, query)
+    signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, own_target(query))
     if isinstance(signed_in, Response):
         return signed_in
-    request = check_request(store, sent, client, redirect)
+    request = check_request(store, query, client, redirect)
     available = await tokens.scopes_of_person(store.database, signed_in.person.id)
     granted = request.scopes & available
     if not granted:
@@ -371,12 +379,12 @@ async def _authorize(
         if decision.decision != "allow":
             raise AuthorizationError(redirect, "access_denied", "the person did not allow it", is_automatic=True)
         if not sessions.is_form_token_valid(store, signed_in.session, decision.shown, *offer.shown):
-            return consent_page(store, offer, sent, signed_in, has_changed=True)
+            return consent_page(store, offer, query, signed_in, has_changed=True)
     async with store.database.transaction() as transaction:
         consent = await _find_or_add_consent(transaction, request, granted, signed_in, is_given=decision is not None)
         if consent is not None:
             return await _redirect_with_grant(store, transaction, request, granted, signed_in, consent)
-    return consent_page(store, offer, sent, signed_in)
+    return consent_page(store, offer, query, signed_in)
 
 
 async def _find_or_add_consent(

@@ -80,20 +80,22 @@ class UnauthorizedClient(Refused):
     resolution = "Use the authorization_code grant; other grants need a client of an organisation."
 
 
-def has_client_credentials(sent: Credentials, headers: Headers) -> bool:
+def has_client_credentials(credentials: Credentials, headers: Headers) -> bool:
     """Whether the request has credentials of a client. A bearer token does not count."""
     kind = (headers.get("authorization") or "").partition(" ")[0].lower()
-    return kind not in ("", "bearer") or sent.client_secret is not None or sent.client_assertion is not None
+    return (
+        kind not in ("", "bearer") or credentials.client_secret is not None or credentials.client_assertion is not None
+    )
 
 
-async def authenticate_client(store: Store, sent: Credentials, headers: Headers) -> Client:
+async def authenticate_client(store: Store, credentials: Credentials, headers: Headers) -> Client:
     """Authenticate the client of the request.
 
     Raises:
         InvalidRequest: the request authenticates the client in two ways (RFC 6749 §2.3).
         InvalidClient: the client is missing or unknown, or its secret is wrong.
     """
-    client_id, secret = _credentials(sent, headers)
+    client_id, secret = _credentials(credentials, headers)
     client = await queries.client(store.database, client_id)
     stored = client.secret_hash if client else _NO_SECRET
     if not secrets.matches(secret, stored) or client is None or not clients.is_enabled(store, client):
@@ -101,30 +103,30 @@ async def authenticate_client(store: Store, sent: Credentials, headers: Headers)
     return client
 
 
-async def authenticate_for_grant(store: Store, sent: TokenRequest, headers: Headers) -> Client:
+async def authenticate_for_grant(store: Store, token_request: TokenRequest, headers: Headers) -> Client:
     """Authenticate the client of a request at the token endpoint, and check that it may use the grant.
 
     Raises:
         InvalidRequest, InvalidClient: the same conditions as in `authenticate_client`.
         UnauthorizedClient: the client registered itself, and the grant is not the authorization code.
     """
-    client = await authenticate_client(store, sent, headers)
-    if client.is_dynamic and sent.grant_type != clients.DYNAMIC_GRANT:
+    client = await authenticate_client(store, token_request, headers)
+    if client.is_dynamic and token_request.grant_type != clients.DYNAMIC_GRANT:
         raise UnauthorizedClient("clients that registered themselves can only use the authorization_code grant")
     return client
 
 
-def _credentials(sent: Credentials, headers: Headers) -> tuple[str, str]:
+def _credentials(credentials: Credentials, headers: Headers) -> tuple[str, str]:
     authorization = headers.get("authorization")
-    methods = (authorization, sent.client_secret, sent.client_assertion)
+    methods = (authorization, credentials.client_secret, credentials.client_assertion)
     if sum(method is not None for method in methods) > 1:
         raise InvalidRequest("authenticate either by HTTP Basic or in the body", resolution="Send one of them.")
     if authorization is None:
-        if not sent.client_id or not sent.client_secret:
+        if not credentials.client_id or not credentials.client_secret:
             raise _invalid_client("send client_id and client_secret, by HTTP Basic or in the body")
-        return sent.client_id, sent.client_secret
+        return credentials.client_id, credentials.client_secret
     client_id, secret = _basic_credentials(authorization)
-    if sent.client_id not in (None, client_id):
+    if credentials.client_id not in (None, client_id):
         raise InvalidRequest("client_id differs from the authenticated client", resolution="Send the same client_id.")
     return client_id, secret
 

@@ -206,9 +206,16 @@ async def builds_of_release(reader: Reader, release_id: str) -> dict[str, str]:
     return dict([(platform, digest) for platform, digest in await reader.fetch(BUILDS_OF_RELEASE, release_id)])
 
 
-async def earlier_builds(reader: Reader, new: ReadyArtifact, platform: str, limit: int) -> list[str]:
+async def earlier_builds(reader: Reader, new_ready_artifact: ReadyArtifact, platform: str, limit: int) -> list[str]:
     """Return the artifacts from which clients most likely update to the new artifact, newest first."""
-    rows = await reader.fetch(EARLIER_BUILDS, new.product_id, platform, new.release_id, new.channel, limit)
+    rows = await reader.fetch(
+        EARLIER_BUILDS,
+        new_ready_artifact.product_id,
+        platform,
+        new_ready_artifact.release_id,
+        new_ready_artifact.channel,
+        limit,
+    )
     return [artifact_id for (artifact_id,) in rows]
 
 
@@ -235,21 +242,21 @@ async def chunk_locations(database: Database, org_id: str, names: Sequence[str])
     return locations
 
 
-async def add_build(transaction: Transaction, new: Build) -> bool:
+async def add_build(transaction: Transaction, new_build: Build) -> bool:
     """Insert the build. Return False if the artifact already has a build."""
-    return bool(await transaction.run(ADD_BUILD, *new, clock.now()))
+    return bool(await transaction.run(ADD_BUILD, *new_build, clock.now()))
 
 
-async def drop_build(transaction: Transaction, dropped: Build, chunk_ids: Iterable[str]) -> bool:
+async def drop_build(transaction: Transaction, build: Build, chunk_ids: Iterable[str]) -> bool:
     """Delete a build, and decrement the use count of its chunks. Return False if the build was already removed or
     replaced."""
-    if not await transaction.run(TAKE_BUILD, dropped.artifact_id, dropped.envelope_sha256):
+    if not await transaction.run(TAKE_BUILD, build.artifact_id, build.envelope_sha256):
         return False
-    await transaction.run(DROP_DELTAS, dropped.artifact_id)
-    await transaction.run(DROP_PAIRS, dropped.artifact_id)
-    await transaction.run(DROP_BUILD, dropped.artifact_id, dropped.envelope_sha256)
+    await transaction.run(DROP_DELTAS, build.artifact_id)
+    await transaction.run(DROP_PAIRS, build.artifact_id)
+    await transaction.run(DROP_BUILD, build.artifact_id, build.envelope_sha256)
     now = clock.now()
-    await transaction.run_many(RELEASE_CHUNK, [(dropped.org_id, name, now) for name in sorted(chunk_ids)])
+    await transaction.run_many(RELEASE_CHUNK, [(build.org_id, name, now) for name in sorted(chunk_ids)])
     return True
 
 

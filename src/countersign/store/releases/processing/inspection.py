@@ -210,10 +210,10 @@ class Verification:
             self._report(Corruption("manifest", refused.detail, PROCESS_AGAIN))
             return None
 
-    async def check_chunks(self, build: Build, described: Manifest) -> None:
+    async def check_chunks(self, build: Build, manifest: Manifest) -> None:
         """Check every stored chunk of the build, pack by pack."""
         self.result.checked.append("chunks")
-        names = [chunk.id for chunk in described.chunks]
+        names = [chunk.id for chunk in manifest.chunks]
         located = await builds.chunk_locations(self._store.database, build.org_id, names)
         for missing in sorted(set(names) - {each.id for each in located}):
             self._report(Corruption("chunk", f"the chunk {missing} is not stored", PROCESS_AGAIN))
@@ -236,16 +236,16 @@ class Verification:
             detail = f"the chunk {each.id} is damaged in the pack {digest}"
             self._report(Corruption("chunk", detail, PROCESS_AGAIN, offset=each.start, length=each.length))
 
-    async def check_archive(self, path: Path, described: Manifest | None) -> None:
+    async def check_archive(self, path: Path, manifest: Manifest | None) -> None:
         """Check the archive against the rules of safe reading and against the manifest."""
         self.result.checked.append("archive")
-        recorded = {} if described is None else {file.path: file.sha256 for file in described.files}
+        recorded = {} if manifest is None else {file.path: file.sha256 for file in manifest.files}
         try:
             async with sandboxed_process.read_artifact(
                 self._store.settings, path, self._artifact.filename, chunks=False, plain=True
             ) as reading:
                 while not isinstance(record := await reading.next(), EndOfArtifact):
-                    if isinstance(record, EntryRecord) and record.kind == "file" and described is not None:
+                    if isinstance(record, EntryRecord) and record.kind == "file" and manifest is not None:
                         self._compare(record, recorded.get(record.path))
         except (ArchiveRefused, ArchiveUnknown) as refused:
             self._report(Corruption("archive", refused.detail, PACK_AGAIN))

@@ -111,12 +111,12 @@ class Ingest:
             self._contents.rows.update({row.id: row for row in pack.rows})
         return self._contents
 
-    async def _take(self, reading: ArtifactReader, record: IngestRecord) -> None:
+    async def _take(self, artifact_reader: ArtifactReader, record: IngestRecord) -> None:
         match record:
             case EntryRecord():
                 self._contents.entries.append(record)
             case ChunkQuery():
-                await reading.answer(await self._new_chunks([name.hex() for name in record.ids]))
+                await artifact_reader.answer(await self._new_chunks([name.hex() for name in record.ids]))
             case ChunkFrames():
                 report_progress = [(name.hex(), size, length) for name, size, length in record.chunks]
                 await self._packing.add(report_progress, record.frames)
@@ -163,7 +163,7 @@ async def _store_build(
     work: JobContext[ProcessPayload],
     artifact: ReadyArtifact,
     contents: ArtifactContents,
-    before: Build | None,
+    before_build: Build | None,
 ) -> Outcome:
     # Use threads, because a large manifest takes seconds, and the event loop must renew leases of jobs meanwhile.
     described, payload = await asyncio.to_thread(_make_manifest, artifact, contents, limits_of(store.settings))
@@ -186,7 +186,7 @@ async def _store_build(
         contents.blocks.block_size,
         b"".join(contents.blocks.blocks),
     )
-    replaced = None if before is None else (before, await _previous_chunks(store, before, contents))
+    replaced = None if before_build is None else (before_build, await _previous_chunks(store, before_build, contents))
     stored = [(envelope_sha256, len(signed)), *((pack.sha256, pack.size) for pack in contents.packs)]
     reservations = await blobs.reserve(store.database, store.blobs, stored)
 
@@ -202,11 +202,11 @@ async def _store_build(
     return Outcome(summary, commit)
 
 
-async def _previous_chunks(store: Store, before: Build, contents: ArtifactContents) -> list[str]:
+async def _previous_chunks(store: Store, before_build: Build, contents: ArtifactContents) -> list[str]:
     """Return the chunks that the previous build uses. If its manifest is lost, return the chunks that were just read
     from the same artifact."""
     try:
-        return await builds.chunk_names(store, before)
+        return await builds.chunk_names(store, before_build)
     except (NotFound, SignatureRefused):
         return list(contents.rows)
 
