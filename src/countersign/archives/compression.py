@@ -74,8 +74,8 @@ BY_MAGIC: dict[bytes, Start] = {b"\x1f\x8b\x08": _GzipEngine, b"\xfd7zXZ\x00": _
 class DecompressedStream:
     """The unpacked bytes of a compressed stream."""
 
-    def __init__(self, packed: ReadPiece, magic: bytes, limits: Limits, budget: Budget | None) -> None:
-        self._packed = packed
+    def __init__(self, read_compressed: ReadPiece, magic: bytes, limits: Limits, budget: Budget | None) -> None:
+        self._packed = read_compressed
         self._magic = magic
         self._engine = BY_MAGIC[magic]()
         self._limits = limits

@@ -53,7 +53,7 @@ def perform(extract_order: ExtractOrder) -> ExtractResult:
     confinement.confine(folder=Path(), memory_bytes=extract_order.memory_bytes, cpu_s=extract_order.limits.seconds + 1)
     try:
         with open(0, "rb", closefd=False) as source:
-            done = extract(
+            report = extract(
                 source, Path(TREE), extract_order.limits, name=extract_order.name, durable=extract_order.durable
             )
     except ArchiveRefused as error:
@@ -68,7 +68,7 @@ def perform(extract_order: ExtractOrder) -> ExtractResult:
         return ExtractResult("full", detail=error.detail)
     except OSError as error:
         return ExtractResult("failed", detail=error.strerror or str(error))
-    return ExtractResult("done", done.files, done.folders, done.links, done.size)
+    return ExtractResult("done", report.files, report.folders, report.links, report.size)
 
 
 if __name__ == "__main__":
@@ -137,7 +137,7 @@ def _run_process(source: BinaryIO, holder: Path, order: ExtractOrder) -> Extract
     source.seek(0)
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [
                 sys.executable,
                 "-P",
@@ -154,14 +154,14 @@ def _run_process(source: BinaryIO, holder: Path, order: ExtractOrder) -> Extract
         )
     except subprocess.TimeoutExpired as error:
         raise ArchiveRefused("too-slow", f"reading takes longer than {order.limits.seconds} seconds") from error
-    if done.returncode == -signal.SIGXCPU:
+    if process.returncode == -signal.SIGXCPU:
         raise ArchiveRefused("too-slow", f"reading takes longer than {order.limits.seconds} seconds")
     with contextlib.suppress(msgspec.DecodeError):
-        return msgspec.json.decode(done.stdout, type=ExtractResult)
-    last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-    if last and last[0].startswith("MemoryError"):
+        return msgspec.json.decode(process.stdout, type=ExtractResult)
+    last_line = process.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+    if last_line and last_line[0].startswith("MemoryError"):
         return ExtractResult("refused", rule="memory", detail="reading it needs more memory than is allowed")
-    raise ReaderFailed(f"it ended with {done.returncode}: {''.join(last)[:300]}")
+    raise ReaderFailed(f"it ended with {process.returncode}: {''.join(last_line)[:300]}")
 
 
 def _result(result: ExtractResult) -> ExtractionCounts:

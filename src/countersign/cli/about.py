@@ -28,8 +28,8 @@ def version() -> None:
         "sqlite": sqlite_connection.LIBRARY,
         "system": f"{sys.platform} {platform.machine()}",
     }
-    shown = {**value, "schemas": ", ".join(f"{schema} {name}" for schema, name in schemas.items())}
-    output.answer(value, "\n".join(f"{name}: {text}" for name, text in shown.items()))
+    shown_values = {**value, "schemas": ", ".join(f"{schema} {name}" for schema, name in schemas.items())}
+    output.answer(value, "\n".join(f"{name}: {text}" for name, text in shown_values.items()))
 
 
 @click.command()
@@ -45,7 +45,7 @@ def completion(shell: str) -> None:
 
     from countersign.cli.main import commands
 
-    found = get_completion_class(shell)
-    if found is None:
+    completion_class = get_completion_class(shell)
+    if completion_class is None:
         raise LookupError(f"click completes nothing in {shell}")
-    click.echo(found(commands, {}, "countersign", "_COUNTERSIGN_COMPLETE").source())
+    click.echo(completion_class(commands, {}, "countersign", "_COUNTERSIGN_COMPLETE").source())

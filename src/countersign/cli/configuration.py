@@ -30,14 +30,14 @@ CLIENT_VARIABLES = (
 )
 
 
-def load(**given: object) -> settings.Settings:
+def load(**options: object) -> settings.Settings:
     """Load the settings of this process. Arguments from the command line take precedence, unless they are None.
 
     Raises:
         Failure: a setting cannot be used.
     """
     try:
-        return settings.load(os.environ, **given)
+        return settings.load(os.environ, **options)
     except settings.BadSetting as error:
         raise _setting_failure(error) from error
 
@@ -60,22 +60,22 @@ def config(data: str | None) -> None:
     names are the names of the variables in lower case, without COUNTERSIGN_.
     """
     try:
-        explained = settings.explain(os.environ, data=data)
+        setting_values = settings.explain(os.environ, data=data)
     except settings.BadSetting as error:
         raise _setting_failure(error) from error
-    explained += [_explained(variable) for variable in CLIENT_VARIABLES]
+    setting_values += [_explained(variable) for variable in CLIENT_VARIABLES]
     if output.wants_json():
-        output.answer({"settings": [_as_json(each) for each in explained]})
+        output.answer({"settings": [_as_json(each) for each in setting_values]})
         return
-    for each in explained:
+    for each in setting_values:
         click.echo(output.clean(_as_text(each)))
 
 
 def _explained(variable: ClientVariable) -> settings.SettingValue:
     value = os.environ.get(variable.name, "")
-    shown = HIDDEN if value and variable.is_secret else value or variable.default
+    shown_value = HIDDEN if value and variable.is_secret else value or variable.default
     source = "environment" if value else "default"
-    return settings.SettingValue(variable.name, shown, source, variable.default, "", variable.meaning)
+    return settings.SettingValue(variable.name, shown_value, source, variable.default, "", variable.meaning)
 
 
 def _as_json(setting: settings.SettingValue) -> dict[str, str]:

@@ -58,9 +58,9 @@ def _is_cut(url_parts: SplitResult) -> bool:
 
 def _is_host(host: str) -> bool:
     if host.startswith("["):
-        name, bracket, after = host.partition("]")
-        is_named = bool(name and bracket) and after[:1] in ("", ":")
-        port = after[1:]
+        name, bracket, rest_of_host = host.partition("]")
+        is_named = bool(name and bracket) and rest_of_host[:1] in ("", ":")
+        port = rest_of_host[1:]
     else:
         _, _, port = host.partition(":")
         is_named = True

@@ -142,9 +142,9 @@ def is_volume_full(path: Path) -> bool:
     return False
 
 
-def disk_full(place: str, error: BaseException | None = None, *, resolution: str | None = None) -> StorageFull:
-    """Return the refusal of a write to `place`, with the system's reason unless the reason is a full volume."""
+def disk_full(path_text: str, error: BaseException | None = None, *, resolution: str | None = None) -> StorageFull:
+    """Return the refusal of a write to `path_text`, with the system's reason unless the reason is a full volume."""
     reason = ""
     if isinstance(error, OSError) and error.errno in ERRNOS and error.errno != errno.ENOSPC:
         reason = f" ({(error.strerror or os.strerror(error.errno)).lower()})"
-    return StorageFull(f"The disk is full: no space is left for {place}{reason}.", resolution=resolution)
+    return StorageFull(f"The disk is full: no space is left for {path_text}{reason}.", resolution=resolution)

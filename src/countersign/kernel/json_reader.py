@@ -131,11 +131,11 @@ def _refuse_duplicates(raw: bytes | str, members: int) -> None:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> None:
-    seen: set[str] = set()
+    seen_keys: set[str] = set()
     for name, _ in pairs:
-        if name in seen:
+        if name in seen_keys:
             raise DuplicateKey(f'duplicate key "{_printable(name)}"')
-        seen.add(name)
+        seen_keys.add(name)
 
 
 def _printable(name: str) -> str:

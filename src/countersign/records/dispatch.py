@@ -61,7 +61,7 @@ class Dispatch:
         """Run a command of the view (see `require_command`). If the command needs approval, store it as a plan.
 
         `key` is the Idempotency-Key as sent. With a key, a writing command runs once, and a repeated call receives the
-        response of the first call. Read commands ignore the key. A waiting command ends when `stopping` is set.
+        response of the first call. Read commands ignore the key. A waiting command ends when `stop_event` is set.
 
         Raises:
             BadInput: the input is refused, and nothing was written.

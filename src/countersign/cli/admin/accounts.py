@@ -39,8 +39,11 @@ def create_org(slug: str, name: str, data: str | None) -> None:
             return await organisations.create_organisation(transaction, slug, name)
 
     failure = f"cannot create the organisation {slug}"
-    made = store.run(data, failure, work, new=lambda: organisations.require_valid(slug, name))
-    output.answer({"id": made.id, "slug": made.slug, "name": made.name}, f"Created the organisation {made.slug}.")
+    organisation = store.run(data, failure, work, validate_new=lambda: organisations.require_valid(slug, name))
+    output.answer(
+        {"id": organisation.id, "slug": organisation.slug, "name": organisation.name},
+        f"Created the organisation {organisation.slug}.",
+    )
 
 
 @click.group()
@@ -68,14 +71,14 @@ def create_person(
         async with opened_store.database.transaction() as transaction:
             made = await people.create_person(transaction, email, password)
             if slug is not None:
-                found = await _require_organisation(transaction, slug, failure)
-                await people.set_role(transaction, found.id, made.email, role or "viewer")
+                organisation = await _require_organisation(transaction, slug, failure)
+                await people.set_role(transaction, organisation.id, made.email, role or "viewer")
             return made
 
     made = store.run(data, failure, work)
-    held = f" with the role {role or 'viewer'} in {slug}" if slug else ""
+    role_text = f" with the role {role or 'viewer'} in {slug}" if slug else ""
     value = {"id": made.id, "email": made.email, "org": slug, "role": (role or "viewer") if slug else None}
-    output.answer(value, f"Created {made.email}{held}.")
+    output.answer(value, f"Created {made.email}{role_text}.")
 
 
 def _read_password() -> str:
@@ -85,11 +88,11 @@ def _read_password() -> str:
 
 
 async def _require_organisation(reader: Reader, slug: str, failure: str) -> queries.Organisation:
-    found = await queries.organisation_with_slug(reader, slug)
-    if found is None:
+    organisation = await queries.organisation_with_slug(reader, slug)
+    if organisation is None:
         remedy = f'Create it with: countersign org create {slug} --name "…"'
         raise Failure(failure, why=f"there is no organisation {slug}", remedy=remedy, exit_code=Exit.NOT_FOUND)
-    return found
+    return organisation
 
 
 @click.group()
@@ -118,18 +121,20 @@ def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ..
 
     async def work(opened_store: Store) -> tuple[queries.Client, str]:
         async with opened_store.database.transaction() as transaction:
-            found = await _require_organisation(transaction, slug, failure)
-            wanted = scope.split()
-            return await clients.create_client(transaction, found.id, name, wanted, returns_to=redirect_uris)
+            organisation = await _require_organisation(transaction, slug, failure)
+            requested_scopes = scope.split()
+            return await clients.create_client(
+                transaction, organisation.id, name, requested_scopes, returns_to=redirect_uris
+            )
 
     made, secret = store.run(data, failure, work)
-    granted = scopes.words(made.scopes)
+    scope_text = scopes.words(made.scopes)
     value = {
         "client_id": made.id,
         "client_secret": secret,
         "org": slug,
         "name": name,
-        "scope": granted,
+        "scope": scope_text,
         "redirect_uris": list(made.redirect_uris),
     }
     output.answer(value, f"client_id: {made.id}\nclient_secret: {secret}")
@@ -151,12 +156,12 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
     failure = f"cannot issue a token of {email}"
 
     async def work(opened_store: Store) -> tuple[str, str, int, str]:
-        found = await queries.person_with_email(opened_store.database, sessions.normal_email(email))
-        if found is None:
+        person = await queries.person_with_email(opened_store.database, sessions.normal_email(email))
+        if person is None:
             remedy = f"Create the person with: countersign person create {email}"
             raise Failure(failure, why="there is no such person", remedy=remedy, exit_code=Exit.NOT_FOUND)
-        granted = tokens.granted_scopes(scope, await tokens.scopes_of_person(opened_store.database, found.id))
-        issued = tokens.issue(opened_store, found.id, tokens.FIRST_PARTY, granted)
+        granted = tokens.granted_scopes(scope, await tokens.scopes_of_person(opened_store.database, person.id))
+        issued = tokens.issue(opened_store, person.id, tokens.FIRST_PARTY, granted)
         return issued, scopes.words(granted), opened_store.settings.token_ttl_s, opened_store.root_url
 
     issued, granted, lasts_s, issuer = store.run(data, failure, work)
@@ -220,8 +225,8 @@ def add_issuer(
                 domains=domains,
             )
 
-    made = store.run(data, f"cannot trust {issuer}", work)
-    output.answer(_issuer_value(made), f"{made.issuer} is trusted as {made.name}.")
+    issuer_row = store.run(data, f"cannot trust {issuer}", work)
+    output.answer(_issuer_value(issuer_row), f"{issuer_row.issuer} is trusted as {issuer_row.name}.")
 
 
 @issuers.command("list")
@@ -250,8 +255,11 @@ def remove_issuer(issuer: str, data: str | None) -> None:
             await trusted_issuers.remove(transaction, issuer)
             return await registrations.revoke_issuer(transaction, issuer)
 
-    ended = store.run(data, f"cannot remove {issuer}", work)
-    output.answer({"issuer": issuer, "agents_ended": ended}, f"{issuer} is no longer trusted; agents ended: {ended}.")
+    ended_sessions = store.run(data, f"cannot remove {issuer}", work)
+    output.answer(
+        {"issuer": issuer, "agents_ended": ended_sessions},
+        f"{issuer} is no longer trusted; agents ended: {ended_sessions}.",
+    )
 
 
 def _issuer_value(issuer: Issuer) -> dict[str, object]:

@@ -67,12 +67,12 @@ def progress_reporter() -> Callable[[str, int], None]:
     REPORT_EVERY_S."""
     reported_s = clock.monotonic_s()
 
-    def report(what: str, done: int) -> None:
+    def report(label: str, done_bytes: int) -> None:
         nonlocal reported_s
         now_s = clock.monotonic_s()
         if now_s - reported_s >= REPORT_EVERY_S:
             reported_s = now_s
-            output.note(f"{what}: {progress.size(done)}")
+            output.note(f"{label}: {progress.size(done_bytes)}")
 
     return report
 
@@ -142,8 +142,8 @@ def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
     _note_places(record_store.run_coroutine(overview(settings), CANNOT_ADOPT))
     _confirm(yes, "Make these places one installation?", CANNOT_ADOPT)
     with lock.acquire(Path(settings.data), CANNOT_ADOPT):
-        own = record_store.run_coroutine(_adopt(settings, is_new=new_id), CANNOT_ADOPT)
-    output.answer({"id": own}, f"The places belong to the installation {own}.")
+        own_id = record_store.run_coroutine(_adopt(settings, is_new=new_id), CANNOT_ADOPT)
+    output.answer({"id": own_id}, f"The places belong to the installation {own_id}.")
 
 
 @installation.command("collect")
@@ -163,8 +163,8 @@ def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
 
     done, report = store.run(data, CANNOT_COLLECT, work)
     value: dict[str, object] = {"removed": done.blobs, "uploads": done.uploads + done.staged, "stopped": done.stopped}
-    words = f"Removed {done.blobs} files, and the leftovers of {done.uploads + done.staged} uploads."
-    output.answer(value | {"report": report and report._asdict()}, words)
+    summary = f"Removed {done.blobs} files, and the leftovers of {done.uploads + done.staged} uploads."
+    output.answer(value | {"report": report and report._asdict()}, summary)
     for note in report.notes if report else ():
         output.note(note)
     if done.stopped:
@@ -178,8 +178,8 @@ async def require_one_installation(settings: Settings) -> None:
         InstallationMismatch: they belong to different installations.
         Moved, Unavailable, ValueError: a database, the data directory or the blob store cannot be read.
     """
-    async with _open_places(settings) as found:
-        for each in found:
+    async with _open_places(settings) as places:
+        for each in places:
             await installation_id.examine(each)
 
 
@@ -187,14 +187,14 @@ async def require_one_installation(settings: Settings) -> None:
 async def _open_places(settings: Settings) -> AsyncGenerator[list[InstallationPlaces]]:
     """Yield the places of both services. A service whose tables do not exist has no database among its places."""
     async with AsyncExitStack() as stack:
-        own = await stack.enter_async_context(store.TABLES.open_existing(settings))
-        other = await stack.enter_async_context(record_store.TABLES.open_existing(settings))
+        store_database = await stack.enter_async_context(store.TABLES.open_existing(settings))
+        records_database = await stack.enter_async_context(record_store.TABLES.open_existing(settings))
         yield [
             replace(
-                lifespan.installation_places(settings, own, lifespan.open_blob_store(settings)),
-                sibling=await _database_id(other),
+                lifespan.installation_places(settings, store_database, lifespan.open_blob_store(settings)),
+                sibling=await _database_id(records_database),
             ),
-            replace(app.places_of(settings, other), sibling=await _database_id(own)),
+            replace(app.places_of(settings, records_database), sibling=await _database_id(store_database)),
         ]
 
 
@@ -210,20 +210,24 @@ async def overview(settings: Settings) -> InstallationOverview:
         Moved, Unavailable, ValueError, SchemaMismatch: a database cannot be read.
     """
     folder = Path(settings.data)
-    own = await asyncio.to_thread(installation_id.directory_id, folder)
-    async with _open_places(settings) as found:
-        listed = [
-            InstallationPlace(each.database_name, await _database_id(each.database)) for each in found if each.database
+    folder_id = await asyncio.to_thread(installation_id.directory_id, folder)
+    async with _open_places(settings) as places:
+        place_rows = [
+            InstallationPlace(each.database_name, await _database_id(each.database)) for each in places if each.database
         ]
-        listed.append(InstallationPlace(f"the data directory {folder}", own.id if own and own.is_settled else None))
-        listed.append(await _blob_store_place(settings))
-        report, notes = await _collector_report(found[0])
-        for each in found:
+        place_rows.append(
+            InstallationPlace(
+                f"the data directory {folder}", folder_id.id if folder_id and folder_id.is_settled else None
+            )
+        )
+        place_rows.append(await _blob_store_place(settings))
+        report, notes = await _collector_report(places[0])
+        for each in places:
             try:
                 await installation_id.examine(each)
             except InstallationMismatch as refused:
-                return InstallationOverview(listed, refused.detail, refused.remedy, report, notes)
-        return InstallationOverview(listed, "", "", report, notes)
+                return InstallationOverview(place_rows, refused.detail, refused.remedy, report, notes)
+        return InstallationOverview(place_rows, "", "", report, notes)
 
 
 async def _collector_report(places: InstallationPlaces) -> tuple[CollectionReport | None, list[str]]:
@@ -295,17 +299,17 @@ def _confirm(yes: bool, question: str, failure: str) -> None:
 
 async def _adopt(settings: Settings, *, is_new: bool) -> str:
     async with _open_places(settings) as places:
-        found = [each for each in places if each.database is not None]
-        if not found:
+        existing_places = [each for each in places if each.database is not None]
+        if not existing_places:
             raise store.missing_database(settings, CANNOT_ADOPT, "Make one first: countersign db upgrade")
-        for each in found:
+        for each in existing_places:
             await _require_upgraded(each)
-        known = [own for each in found if (own := await _database_id(each.database))]
-        own = known[0] if known and not is_new else ids.new_uuid()
-        at = clock.now()
-        for each in found:
-            await installation_id.adopt(each, own, at)
-        return own
+        known_ids = [own_id for each in existing_places if (own_id := await _database_id(each.database))]
+        own_id = known_ids[0] if known_ids and not is_new else ids.new_uuid()
+        adopted_at = clock.now()
+        for each in existing_places:
+            await installation_id.adopt(each, own_id, adopted_at)
+        return own_id
 
 
 async def _require_upgraded(places: InstallationPlaces) -> None:

@@ -60,14 +60,14 @@ def create_user(
 
     async def work(service: app.RecordsService) -> tuple[str, str, str]:
         async with service.records.database.transaction() as transaction:
-            nobody = Caller("person", "", "", "", View({}))
-            run = Run(service.engine, nobody, transaction, Actor("", request_id="command line"), transaction)
+            caller = Caller("person", "", "", "", View({}))
+            run = Run(service.engine, caller, transaction, Actor("", request_id="command line"), transaction)
             user_id = await people.add(run, username, name, email, roles, None)
             secret = await setup.invite(transaction, user_id)
         is_guessed = record_store.configured_url(service.records.settings) is None
         return user_id, setup.address(service.records, secret), service.records.root_url if is_guessed else ""
 
-    user_id, link, guessed = record_store.run(data, f"cannot create the person {username}", work, new=new)
+    user_id, link, guessed = record_store.run(data, f"cannot create the person {username}", work, validate_new=new)
     output.answer({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)
     if guessed:
         output.note(f"The link names {guessed}: serve the records there, or first set COUNTERSIGN_RECORDS_URL.")
@@ -90,7 +90,10 @@ def list_modules(data: str | None) -> None:
         names = ("name", "label", "installed", "declared", "is_on")
         output.answer({"modules": [dict(zip(names, row, strict=True)) for row in rows]})
         return
-    words = [(name, had or "-", has or "-", "on" if on else "off", label) for name, label, had, has, on in rows]
+    words = [
+        (name, old_version or "-", new_version or "-", "on" if is_on else "off", label)
+        for name, label, old_version, new_version, is_on in rows
+    ]
     output.table(("module", "in the database", "declared", "switched", "label"), words)
 
 
@@ -215,5 +218,5 @@ async def _verify_audit(settings: Settings) -> ChainReport:
 
 
 def _fault_line(fault: ChainDefect) -> str:
-    found = f" (id {fault.id})" if fault.id else ""
-    return f"lane {fault.lane}, number {fault.number}{found}: {AUDIT_MEANINGS[fault.what]}"
+    id_text = f" (id {fault.id})" if fault.id else ""
+    return f"lane {fault.lane}, number {fault.number}{id_text}: {AUDIT_MEANINGS[fault.what]}"

@@ -49,9 +49,9 @@ class ResetOwner(NamedTuple):
 
     def ids(self, folder: Path) -> Mapping[str, set[str]]:
         """Return the ids, keyed by the name of the directory, database or blob store that has them."""
-        own = {self.directory} if self.directory else set[str]()
+        own_ids = {self.directory} if self.directory else set[str]()
         blobs = {self.marker.id} if self.marker else set[str]()
-        return {str(folder): own, "the database": self.databases, "the blob store": blobs}
+        return {str(folder): own_ids, "the database": self.databases, "the blob store": blobs}
 
 
 async def read_owner(folder: Path, schemas: Schemas | None, store: BlobStore | None) -> ResetOwner:
@@ -64,13 +64,13 @@ async def read_owner(folder: Path, schemas: Schemas | None, store: BlobStore | N
     """
     directory = await asyncio.to_thread(_directory_id, folder)
     if schemas is None:
-        found = await asyncio.to_thread(_sqlite_ids, folder)
+        sqlite_ids = await asyncio.to_thread(_sqlite_ids, folder)
     else:
-        found = schemas.ids
+        sqlite_ids = schemas.ids
     marker = _decode_marker(await store.marker()) if store else None
-    if not found and (dropped := await asyncio.to_thread(_dropped_database, folder)):
-        found = {dropped.id: dropped.collected_at}
-    return ResetOwner(directory, set(found), max(found.values(), default=0), marker)
+    if not sqlite_ids and (dropped_id := await asyncio.to_thread(_dropped_database, folder)):
+        sqlite_ids = {dropped_id.id: dropped_id.collected_at}
+    return ResetOwner(directory, set(sqlite_ids), max(sqlite_ids.values(), default=0), marker)
 
 
 def require_consistent(owner: ResetOwner, folder: Path) -> None:
@@ -79,10 +79,12 @@ def require_consistent(owner: ResetOwner, folder: Path) -> None:
     Raises:
         Failure: two of them have different ids.
     """
-    named = [(place, own) for place, ids in owner.ids(folder).items() for own in sorted(ids)]
-    for place, own in named[1:]:
-        if own != named[0][1]:
-            reason = f"{named[0][0]} belongs to the installation {named[0][1]}, but {place} belongs to {own}"
+    id_by_place = [(place, own_id) for place, ids in owner.ids(folder).items() for own_id in sorted(ids)]
+    for place, own_id in id_by_place[1:]:
+        if own_id != id_by_place[0][1]:
+            reason = (
+                f"{id_by_place[0][0]} belongs to the installation {id_by_place[0][1]}, but {place} belongs to {own_id}"
+            )
             raise Failure(FAILURE, why=reason, remedy=_REMEDY, exit_code=Exit.CONFLICT)
 
 
@@ -113,10 +115,10 @@ def require_bucket(owner: ResetOwner, *, has_files: bool) -> None:
             reason = "the bucket has files but no readable installation id"
             raise Failure(FAILURE, why=reason, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
         return
-    own = owner.marker.id
+    own_id = owner.marker.id
     for place, ids in (("database", owner.databases), ("data directory", {owner.directory})):
-        if own not in ids:
-            reason = f"the bucket belongs to the installation {own}, and the {place} does not have this id"
+        if own_id not in ids:
+            reason = f"the bucket belongs to the installation {own_id}, and the {place} does not have this id"
             raise Failure(FAILURE, why=reason, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
     require_latest(owner)
 
@@ -131,19 +133,19 @@ def bucket_name(blobs_url: str) -> str:
     return f"{address.bucket}/{address.prefix}".rstrip("/")
 
 
-def require_bucket_name(named: str | None, blobs_url: str | None) -> None:
+def require_bucket_name(given_name: str | None, blobs_url: str | None) -> None:
     """Check that `--blobs`, if given, names the configured bucket.
 
     Raises:
         Failure: `--blobs` names a different bucket, or no bucket is configured.
     """
-    if named is None:
+    if given_name is None:
         return
     remedy = "Leave --blobs out, or correct COUNTERSIGN_BLOBS_URL."
     if not blobs_url:
         raise Failure(FAILURE, why="--blobs is given, but no bucket is configured", remedy=remedy, exit_code=Exit.USAGE)
-    if named.removeprefix("s3://").rstrip("/") != bucket_name(blobs_url):
-        reason = f"--blobs names {named}, but the configured bucket is {bucket_name(blobs_url)}"
+    if given_name.removeprefix("s3://").rstrip("/") != bucket_name(blobs_url):
+        reason = f"--blobs names {given_name}, but the configured bucket is {bucket_name(blobs_url)}"
         raise Failure(FAILURE, why=reason, remedy=remedy, exit_code=Exit.USAGE)
 
 
@@ -153,8 +155,8 @@ def note_drop(folder: Path, owner: ResetOwner) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    for own in owner.databases:
-        disk.write_atomically(folder / PROGRESS, msgspec.json.encode(Marker(own, owner.collected_at)), is_new=False)
+    for own_id in owner.databases:
+        disk.write_atomically(folder / PROGRESS, msgspec.json.encode(Marker(own_id, owner.collected_at)), is_new=False)
 
 
 def _directory_id(folder: Path) -> str | None:
@@ -180,7 +182,7 @@ def _decode_marker(content: bytes | None) -> Marker | None:
 
 
 def _sqlite_ids(folder: Path) -> dict[str, int]:
-    found: dict[str, int] = {}
+    time_by_id: dict[str, int] = {}
     for schema in installation.SCHEMAS:
         path = folder / file_name(schema)
         if not path.is_file():
@@ -191,6 +193,6 @@ def _sqlite_ids(folder: Path) -> dict[str, int]:
         except sqlite3.Error:
             # A database that is damaged, or was made by a version without ids, identifies no installation.
             continue
-        for own, at in rows:
-            found[own] = max(at, found.get(own, 0))
-    return found
+        for own_id, created_at in rows:
+            time_by_id[own_id] = max(created_at, time_by_id.get(own_id, 0))
+    return time_by_id

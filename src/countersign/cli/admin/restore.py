@@ -109,8 +109,8 @@ def _parse_time(text: str | None) -> Instant | None:
         raise click.UsageError(f"--at {text}: write it like 2026-11-20T22:13:00Z") from error
 
 
-async def _select_archive(file: str, at: Instant | None) -> Path:
-    """Return the path of the archive: the file itself, or the newest backup in the folder that is not after `at`.
+async def _select_archive(file: str, instant: Instant | None) -> Path:
+    """Return the path of the archive: the file itself, or the newest backup in the folder that is not after `instant`.
 
     Raises:
         NoBackup: the folder has no backup that is old enough.
@@ -118,11 +118,11 @@ async def _select_archive(file: str, at: Instant | None) -> Path:
     """
     path = Path(file)
     if await asyncio.to_thread(path.is_dir):
-        found = backup_folder.read_folder(path)
-        for each in found.skipped:
+        backups = backup_folder.read_folder(path)
+        for each in backups.skipped:
             output.note(f"Skipped {each.name}: its name is not a time in the past.")
-        return backup_folder.newest(found, at).path
-    if at is not None:
+        return backup_folder.newest(backups, instant).path
+    if instant is not None:
         raise click.UsageError("--at selects a backup of a folder, and FILE is not a folder")
     if file != STDIN and not await asyncio.to_thread(path.exists):
         raise Failure(FAILURE, why=f"there is no file {file}", remedy="Correct its name.", exit_code=Exit.NOT_FOUND)
@@ -142,34 +142,34 @@ async def _restore(path: Path, secret: str, options: RestoreOptions) -> Manifest
         raise Failure(FAILURE, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
 
 
-async def _restore_from(read: Callable[[int], bytes], secret: str, options: RestoreOptions) -> Manifest:
+async def _restore_from(read_bytes: Callable[[int], bytes], secret: str, options: RestoreOptions) -> Manifest:
     with atomic_files.new_folder(options.folder) as folder:
-        reading = ArchiveReader(await asyncio.to_thread(AgeDecryptor, read, secret), installation.SCHEMAS)
+        reading = ArchiveReader(await asyncio.to_thread(AgeDecryptor, read_bytes, secret), installation.SCHEMAS)
         require_engine(reading, is_postgres=bool(options.settings.database_url))
         is_placed = False
         # A restored copy must not be mistaken for the original installation, which may still be served.
-        own = ids.new_uuid()
+        new_id = ids.new_uuid()
         try:
-            async with _blobs(options.settings) as kept, _target(options.settings, folder.path, reading) as target:
+            async with _blobs(options.settings) as blobs, _target(options.settings, folder.path, reading) as target:
                 under_way = Restore(
-                    folder.path, target, kept.store, kept.sealed, progress=installation.progress_reporter()
+                    folder.path, target, blobs.store, blobs.sealed, progress=installation.progress_reporter()
                 )
                 manifest = await under_way.read(reading)
                 master = _master_key(folder.path, options.settings)
-                await target.finish(manifest, _finishing_steps(master, options, own))
-                if kept.store is not None:
-                    await installation_id.claim(kept.store, own, lifespan.blob_store_name(options.settings))
-                installation_id.write_directory(folder.path, own, reading.about.schemas)
+                await target.finish(manifest, _finishing_steps(master, options, new_id))
+                if blobs.store is not None:
+                    await installation_id.claim(blobs.store, new_id, lifespan.blob_store_name(options.settings))
+                installation_id.write_directory(folder.path, new_id, reading.about.schemas)
                 if options.settings.master_key or options.settings.master_key_file:
                     (folder.path / KEY).unlink()
                 # Flush everything at once, because that takes less time than flushing each file.
                 await asyncio.to_thread(os.sync)
                 # The key is written before PostgreSQL commits the rows: their secrets are encrypted with it.
-                folder.finish(last=KEY)
+                folder.finish(last_name=KEY)
                 is_placed = True
                 # From here on the commit may have happened even if it reports an error. So keep the blobs, because
                 # committed rows may refer to them.
-                kept.sealed.clear()
+                blobs.sealed.clear()
         except Refused as error:
             if is_placed:
                 raise _uncertain_commit(options, error) from error
@@ -192,27 +192,27 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
     Raises:
         Failure: the settings name master keys, but not all of the keys in the backup.
     """
-    own = masterkey.load_master_key(None, folder / KEY, None)
+    own_key = masterkey.load_master_key(None, folder / KEY, None)
     if settings.master_key or settings.master_key_file:
-        given = masterkey.master_key(settings)
-        missing = [key.id for key in own.keys if given.named(key.id) != key]
+        configured_key = masterkey.master_key(settings)
+        missing = [key.id for key in own_key.keys if configured_key.named(key.id) != key]
         if missing:
             reason = f"the configured master keys do not include these keys of the backup: {', '.join(missing)}"
             remedy = "Unset COUNTERSIGN_MASTER_KEY and _FILE: the backup contains its keys."
             raise Failure(FAILURE, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
-    return own
+    return own_key
 
 
-def _finishing_steps(master: MasterKey, options: RestoreOptions, own: str) -> dict[str, SchemaCompletion]:
+def _finishing_steps(master: MasterKey, options: RestoreOptions, new_id: str) -> dict[str, SchemaCompletion]:
     async def end_store(transaction: Transaction) -> None:
-        await installation_id.replace(transaction, own)
+        await installation_id.replace(transaction, new_id)
         await uploads.forget_all_parts(transaction)
         await pause_sending(transaction)
         if not options.keeps_sessions:
             await app.end_all_access(transaction, master)
 
     async def end_records(transaction: Transaction) -> None:
-        await installation_id.replace(transaction, own)
+        await installation_id.replace(transaction, new_id)
         await pause_sending(transaction)
         if not options.keeps_sessions:
             await revoke.end_every(transaction)
@@ -259,10 +259,10 @@ async def _blobs(settings: Settings) -> AsyncGenerator[BlobDestination]:
     if marker is not None:
         remedy = "Set COUNTERSIGN_BLOBS_URL to another prefix, or remove the object installation.json from this one."
         raise NotEmpty(f"{name} belongs to the installation {marker.id}", resolution=remedy)
-    sealed: list[str] = []
+    sealed_blobs: list[str] = []
     try:
-        yield BlobDestination(store, sealed)
+        yield BlobDestination(store, sealed_blobs)
     except BaseException:
-        for sha256 in sealed:
+        for sha256 in sealed_blobs:
             await store.delete(sha256)
         raise

@@ -53,12 +53,12 @@ def _run(data: str | None, org: str | None, failure: str, work: Work[ResultT]) -
     """
 
     async def of_org(opened_store: Store) -> ResultT:
-        found = await queries.organisation_with_slug(opened_store.database, org or "")
-        if found is None:
+        organisation = await queries.organisation_with_slug(opened_store.database, org or "")
+        if organisation is None:
             remedy = "Pass --org with the slug of an organisation."
             raise Failure(failure, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)
         return await work(
-            WebhookScope(store_events.outbox_of(opened_store), found.id, get_args(store_events.EventType))
+            WebhookScope(store_events.outbox_of(opened_store), organisation.id, get_args(store_events.EventType))
         )
 
     async def of_records(service: app.RecordsService) -> ResultT:
@@ -98,8 +98,8 @@ def add_webhook(url: str, types: tuple[str, ...], org: str | None, data: str | N
         async with scope.outbox.database.transaction() as transaction:
             return await receivers.add(transaction, scope.outbox, scope.owner, url, types)
 
-    made, secret = _run(data, org, CANNOT_ADD, work)
-    output.answer({**_receiver_value(made), "secret": secret}, f"{made.id}\n{secret}")
+    webhook, secret = _run(data, org, CANNOT_ADD, work)
+    output.answer({**_receiver_value(webhook), "secret": secret}, f"{webhook.id}\n{secret}")
     output.note("Give the secret to the receiver: it is not shown again.")
 
 
@@ -214,22 +214,22 @@ def list_deliveries(
         receiver = await receivers.one(scope.outbox.database, scope.owner, webhook_id)
         return await outbox.list_deliveries(scope.outbox.database, receiver.id, outbox.AFTER_EVERY_ID, state, last)
 
-    found = _run(data, org, "cannot list the deliveries", work)
-    shown = [
+    deliveries = _run(data, org, "cannot list the deliveries", work)
+    delivery_rows = [
         {
             **each._asdict(),
             "at": clock.rfc3339_or_none(each.at),
             "due_at": clock.rfc3339_or_none(each.due_at if each.state == "waiting" else None),
             "ended_at": clock.rfc3339_or_none(each.ended_at),
         }
-        for each in found
+        for each in deliveries
     ]
     lines = [
         f"{each.event_id}  {clock.rfc3339(each.at)}  {each.type}  {each.subject}  {each.state}"
         f"  attempts: {each.attempts}  last: {each.answer or each.fault or '-'}"
-        for each in found
+        for each in deliveries
     ]
-    output.answer({"deliveries": shown}, "\n".join(lines) or "There is no delivery.")
+    output.answer({"deliveries": delivery_rows}, "\n".join(lines) or "There is no delivery.")
 
 
 @webhooks.command("replay")
@@ -252,12 +252,12 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
             await outbox.replay(transaction, receiver.id, event_id or "")
             return Replayed(1, None)
 
-    begun = _run(data, org, "cannot replay", work)
-    through = clock.rfc3339_or_none(begun.through)
-    words = f"Deliveries to send again: {begun.deliveries}."
-    output.answer({"deliveries": begun.deliveries, "next_since": through}, words)
-    if through is not None:
-        output.note(f"There are more events: continue with --since {through}.")
+    replay_result = _run(data, org, "cannot replay", work)
+    through_text = clock.rfc3339_or_none(replay_result.through)
+    summary = f"Deliveries to send again: {replay_result.deliveries}."
+    output.answer({"deliveries": replay_result.deliveries, "next_since": through_text}, summary)
+    if through_text is not None:
+        output.note(f"There are more events: continue with --since {through_text}.")
 
 
 @webhooks.command("resume")
@@ -268,16 +268,16 @@ def resume(data: str | None) -> None:
 
     settings = configuration.load(data=data)
     resumed = record_store.run_coroutine(_resume(settings), CANNOT_RESUME)
-    said = f"Sending is resumed: {', '.join(resumed)}." if resumed else "Nothing was paused."
-    output.answer({"resumed": resumed}, said)
+    summary = f"Sending is resumed: {', '.join(resumed)}." if resumed else "Nothing was paused."
+    output.answer({"resumed": resumed}, summary)
 
 
 async def _resume(settings: Settings) -> list[str]:
     """Resume the webhooks and e-mails of both services. Return the services in which they were paused."""
-    async with keys.open_databases(settings) as parts:
-        await keys.require_upgraded(settings, parts, CANNOT_RESUME)
+    async with keys.open_databases(settings) as databases:
+        await keys.require_upgraded(settings, databases, CANNOT_RESUME)
         resumed: list[str] = []
-        for part in parts:
+        for part in databases:
             async with part.database.transaction() as transaction:
                 if await outbox.resume(transaction):
                     resumed.append(part.tables.schema)

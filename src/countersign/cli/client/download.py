@@ -45,8 +45,10 @@ def select_artifact(server: Server, request: ArtifactRequest) -> tuple[api_model
     Raises:
         Failure: no file matches, several files match, or the server refuses a request or cannot be reached.
     """
-    found = require_owned_by(server, request.product, request.failure)
-    releases = server.get(f"/products/{segment(found.slug)}/releases", list[api_models.Release], request.failure)
+    catalog_product = require_owned_by(server, request.product, request.failure)
+    releases = server.get(
+        f"/products/{segment(catalog_product.slug)}/releases", list[api_models.Release], request.failure
+    )
     release = select_release(releases, request)
     if release.status is not None:
         output.note(f"{request.product} {release.version} is {release.status}.")
@@ -65,8 +67,8 @@ def select_release(releases: Sequence[api_models.Release], request: ArtifactRequ
         return meant[0]
     on_channel = f" on the channel {channel}" if channel else ""
     reason = f"it has no release {request.version}" if request.version else "nothing is published"
-    known = ", ".join(f"{each.version} ({each.channel})" for each in releases[:10])
-    remedy = f"It has: {known}. Pass --version or --channel." if known else "It has no release yet."
+    known_versions = ", ".join(f"{each.version} ({each.channel})" for each in releases[:10])
+    remedy = f"It has: {known_versions}. Pass --version or --channel." if known_versions else "It has no release yet."
     raise Failure(request.failure, why=reason + on_channel, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
@@ -84,29 +86,37 @@ def select_file(artifacts: Sequence[api_models.Artifact], request: ArtifactReque
     Raises:
         Failure: no file matches, or several files match.
     """
-    ready = [each for each in artifacts if each.status == "ready" and each.sha256]
-    fitting = _matching(ready, request)
+    ready_artifacts = [each for each in artifacts if each.status == "ready" and each.sha256]
+    fitting = _matching(ready_artifacts, request)
     if len(fitting) == 1:
         return fitting[0]
-    known = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready)
+    known_files = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready_artifacts)
     reason = "several files fit" if fitting else "no file of the release fits"
-    remedy = f"{_selection_hint(ready, request)}; the release has: {known}." if known else "The release has no files."
+    remedy = (
+        f"{_selection_hint(ready_artifacts, request)}; the release has: {known_files}."
+        if known_files
+        else "The release has no files."
+    )
     exit_code = Exit.USAGE if fitting else Exit.NOT_FOUND
     raise Failure(request.failure, why=reason, remedy=remedy, exit_code=exit_code)
 
 
-def _selection_hint(ready: list[api_models.Artifact], request: ArtifactRequest) -> str:
+def _selection_hint(ready_artifacts: list[api_models.Artifact], request: ArtifactRequest) -> str:
     """Return a sentence that names the options to select one of the files with."""
-    has_platforms = any(each.platform for each in ready)
+    has_platforms = any(each.platform for each in ready_artifacts)
     return "Leave out --platform" if request.platform and not has_platforms else "Pass --platform or --file"
 
 
-def _matching(ready: list[api_models.Artifact], request: ArtifactRequest) -> list[api_models.Artifact]:
-    named = [each for each in ready if request.file in (None, each.filename)]
+def _matching(ready_artifacts: list[api_models.Artifact], request: ArtifactRequest) -> list[api_models.Artifact]:
+    named_artifacts = [each for each in ready_artifacts if request.file in (None, each.filename)]
     if request.platform is not None:
-        return [each for each in named if each.platform == request.platform]
-    here = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
-    return named if len(named) == 1 else [each for each in named if each.platform == here] or named
+        return [each for each in named_artifacts if each.platform == request.platform]
+    own_platform = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+    return (
+        named_artifacts
+        if len(named_artifacts) == 1
+        else [each for each in named_artifacts if each.platform == own_platform] or named_artifacts
+    )
 
 
 @click.command()
@@ -172,9 +182,9 @@ def _is_downloaded(path: Path, artifact: api_models.Artifact, request: ArtifactR
     if not path.exists():
         return False
     with path.open("rb") as file:
-        same = hashlib.file_digest(file, "sha256").hexdigest() == artifact.sha256
-    if same or force:
-        return same
+        is_same = hashlib.file_digest(file, "sha256").hexdigest() == artifact.sha256
+    if is_same or force:
+        return is_same
     remedy = "Pass --force to replace it, or choose another path with -o."
     raise Failure(request.failure, why=f"{path} exists with other bytes", remedy=remedy, exit_code=Exit.CONFLICT)
 
@@ -251,24 +261,24 @@ class Download:
         if position:
             headers = {"Range": f"bytes={position}-", "If-Range": f'"{self._artifact.sha256}"'}
         response = self._server.stream(self._url, headers, self._failure)
-        begins = (response.getheader("Content-Range") or "").startswith(f"bytes {position}-")
-        if response.status == 416 or (response.status == 206 and not begins):
+        is_partial = (response.getheader("Content-Range") or "").startswith(f"bytes {position}-")
+        if response.status == 416 or (response.status == 206 and not is_partial):
             response.close()
             reason = f"the server has other bytes than the {self._artifact.size} that were announced"
             raise Failure(self._failure, why=reason, remedy=f"Remove {self._part}, try again.", exit_code=Exit.CHECKSUM)
         return response
 
     def _copy(self, response: Response, file: IO[bytes], update: Callable[[bytes], None], meter: Meter) -> None:
-        done = file.tell()
+        received_bytes = file.tell()
         while piece := read(response, PIECE_BYTES):
-            done += len(piece)
-            if done > self._artifact.size:
+            received_bytes += len(piece)
+            if received_bytes > self._artifact.size:
                 reason = f"the server sends more than the {self._artifact.size} bytes that were announced"
                 raise Failure(self._failure, why=reason, remedy="Try again.", exit_code=Exit.CHECKSUM)
             file.write(piece)
             update(piece)
-            meter.at(done)
-        if done < self._artifact.size:
+            meter.at(received_bytes)
+        if received_bytes < self._artifact.size:
             raise Unreachable("the connection ended in the middle of the file")
 
 

@@ -29,13 +29,15 @@ def request_token(server: Server, email: str, scopes: str) -> str:
     """
     server.use_no_token()
     failure = "cannot sign in"
-    asked = {"method": "service_auth", "email": email, "scope": scopes}
-    registered = connection.decode(server.post("/auth/register", asked, failure), api_models.Registration, failure)
-    claim = registered.claim
+    registration_body = {"method": "service_auth", "email": email, "scope": scopes}
+    registration = connection.decode(
+        server.post("/auth/register", registration_body, failure), api_models.Registration, failure
+    )
+    claim = registration.claim
     output.note(f"Open {claim.verification_uri}")
     output.note(f"sign in there as {email}, and type the code {claim.user_code}")
     output.note(f"Waiting for {-(-claim.expires_in // 60)} minutes; Ctrl-C ends it.")
-    assertion = _poll_assertion(server, registered.claim_token, claim.interval, claim.expires_in)
+    assertion = _poll_assertion(server, registration.claim_token, claim.interval, claim.expires_in)
     body = {"grant_type": JWT_BEARER, "assertion": assertion}
     return connection.decode(server.post("/auth/token", body, failure), api_models.Token, failure).access_token
 
@@ -53,9 +55,9 @@ def _poll_assertion(server: Server, claim_token: str, interval_s: int, patience_
             continue
         if not reply.is_success:
             raise _claim_refusal(server, reply)
-        standing = connection.decode(reply, api_models.ClaimStatus, "cannot sign in")
-        if standing.status == "claimed":
-            return standing.identity_assertion
+        claim_status = connection.decode(reply, api_models.ClaimStatus, "cannot sign in")
+        if claim_status.status == "claimed":
+            return claim_status.identity_assertion
     remedy = "Run the command again, and confirm in the browser while it waits."
     raise Failure("cannot sign in", why="the confirmation did not come in time", remedy=remedy, exit_code=Exit.REFUSED)
 

@@ -45,15 +45,15 @@ class DeltaSource:
         self._current_urls: list[str] = []
         self._from = ""
 
-    def places(self, *, begins: bool) -> ChunkPlaces:
-        """Return the locations of the chunks. With `begins`, the store counts the request as the start of a download.
+    def places(self, *, is_start: bool) -> ChunkPlaces:
+        """Return the locations of the chunks. With `is_start`, the store counts the request as the start of a download.
 
         Raises:
             Failure: the server refuses the request or cannot be reached.
         """
-        found = self._places({BEGINS_HEADER: "1"} if begins else {})
-        self._original_urls = self._current_urls = _urls(found, None)
-        return found
+        chunk_places = self._places({BEGINS_HEADER: "1"} if is_start else {})
+        self._original_urls = self._current_urls = _urls(chunk_places, None)
+        return chunk_places
 
     def offer(self, version: str) -> DeltaOffer | None:
         """Return the deltas from `version`, or None if the store no longer offers them.
@@ -61,10 +61,10 @@ class DeltaSource:
         Raises:
             Failure: the server refuses the request or cannot be reached.
         """
-        found = self._offer(version)
+        delta_offer = self._offer(version)
         self._from = version
-        self._original_urls = self._current_urls = [*self._original_urls, *_urls(None, found)]
-        return found
+        self._original_urls = self._current_urls = [*self._original_urls, *_urls(None, delta_offer)]
+        return delta_offer
 
     def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
         """Yield the bytes of the range; after a broken connection, request the remaining bytes again.
@@ -72,18 +72,18 @@ class DeltaSource:
         Raises:
             Failure: the server refuses the request, or ATTEMPTS attempts in a row brought no byte.
         """
-        done = failures = 0
-        while done < length:
-            before = done
+        received_bytes = failures = 0
+        while received_bytes < length:
+            received_before = received_bytes
             try:
-                with self._ask(url, offset + done, offset + length) as response:
-                    while piece := read(response, min(PIECE_BYTES, length - done)):
-                        done += len(piece)
+                with self._ask(url, offset + received_bytes, offset + length) as response:
+                    while piece := read(response, min(PIECE_BYTES, length - received_bytes)):
+                        received_bytes += len(piece)
                         yield piece
-                if done < length:
+                if received_bytes < length:
                     raise Unreachable("the connection was closed before all bytes had arrived")
             except Unreachable as error:
-                failures = 1 if done > before else failures + 1
+                failures = 1 if received_bytes > received_before else failures + 1
                 if failures == ATTEMPTS:
                     raise self._server.unreachable(self._failure, str(error)) from error
                 connection.wait(connection.pause_s(failures))
@@ -102,8 +102,8 @@ class DeltaSource:
     def _stream(self, url: str, start: int, end: int) -> Response:
         headers = {"Range": f"bytes={start}-{end - 1}"}
         response = self._server.stream(self._server.reached(url), headers, self._failure)
-        begins = (response.getheader("Content-Range") or "").startswith(f"bytes {start}-")
-        if response.status == 206 and begins:
+        is_partial = (response.getheader("Content-Range") or "").startswith(f"bytes {start}-")
+        if response.status == 206 and is_partial:
             return response
         if response.status == 200 and start == 0:
             return response
@@ -112,8 +112,8 @@ class DeltaSource:
         raise Failure(self._failure, why=reason, remedy="Try again.", exit_code=Exit.CHECKSUM)
 
     def _current(self, url: str) -> str:
-        place = self._original_urls.index(url) if url in self._original_urls else -1
-        return self._current_urls[place] if 0 <= place < len(self._current_urls) else url
+        url_index = self._original_urls.index(url) if url in self._original_urls else -1
+        return self._current_urls[url_index] if 0 <= url_index < len(self._current_urls) else url
 
     def _places(self, headers: dict[str, str] | None = None) -> ChunkPlaces:
         return self._server.get(f"{self._path}/chunks{self._query()}", ChunkPlaces, self._failure, headers)
@@ -127,9 +127,9 @@ class DeltaSource:
                 return None
             raise
 
-    def _query(self, more: dict[str, str] | None = None) -> str:
-        given = {**(more or {}), **({"platform": self._platform} if self._platform else {})}
-        return f"?{urlencode(given)}" if given else ""
+    def _query(self, extra_query: dict[str, str] | None = None) -> str:
+        query = {**(extra_query or {}), **({"platform": self._platform} if self._platform else {})}
+        return f"?{urlencode(query)}" if query else ""
 
 
 def _urls(places: ChunkPlaces | None, offer: DeltaOffer | None) -> list[str]:
@@ -168,9 +168,9 @@ def pull(
     """
     wanted = PullRequest(product, channel, version, platform, folder)
     server = connection.selected_server()
-    found = require_owned_by(server, product, wanted.failure)
+    catalog_product = require_owned_by(server, product, wanted.failure)
     with _failures(wanted, server):
-        release = release_trust.trusted_release(server, found, wanted)
+        release = release_trust.trusted_release(server, catalog_product, wanted)
         report = _install(server, release, wanted, verify=verify, dry_run=dry_run)
     output.answer(_result_value(release, report, folder), _result_text(release, report, wanted, dry_run=dry_run))
 
@@ -181,8 +181,8 @@ def _install(
     manifest = release.manifest
     supply = DeltaSource(server, manifest.product, manifest.version, manifest.platform or "", request.failure)
     with ExitStack() as stack:
-        shown = _PullDisplay(stack, f"{request.product} {manifest.version}", manifest.size, is_dry=dry_run)
-        way = PullOptions(verify=verify, dry_run=dry_run, announce=shown.announce, progress=shown.add)
+        display = _PullDisplay(stack, f"{request.product} {manifest.version}", manifest.size, is_dry=dry_run)
+        way = PullOptions(verify=verify, dry_run=dry_run, announce=display.announce, progress=display.add)
         return installer.pull(request.folder, release, supply, way)
 
 
@@ -280,11 +280,11 @@ def _confirm_unpin(org: str, server: Server, keyid: str, failure: str) -> None:
 
 def _result_value(release: VerifiedRelease, report: PullReport, folder: Path) -> Value:
     manifest, plan = release.manifest, report.plan
-    planned: Value = {}
+    plan_value: Value = {}
     if plan is not None:
-        planned = {"fetch_bytes": plan.fetch_bytes, "write_bytes": plan.write_bytes, "artifact": plan.artifact}
-        planned |= {"kept": len(plan.kept), "copied": len(plan.copied), "deltas": len(plan.deltas)}
-        planned |= {"assembled": len(plan.assembled)}
+        plan_value = {"fetch_bytes": plan.fetch_bytes, "write_bytes": plan.write_bytes, "artifact": plan.artifact}
+        plan_value |= {"kept": len(plan.kept), "copied": len(plan.copied), "deltas": len(plan.deltas)}
+        plan_value |= {"assembled": len(plan.assembled)}
     return {
         "product": manifest.product,
         "version": manifest.version,
@@ -293,7 +293,7 @@ def _result_value(release: VerifiedRelease, report: PullReport, folder: Path) ->
         "platform": manifest.platform or "",
         "path": str(folder),
         "changed": report.is_changed,
-        "plan": planned,
+        "plan": plan_value,
         "fetched_bytes": report.stats.fetched_bytes,
         "wounds": msgspec.to_builtins(report.corruptions),
         "aside": report.aside,
@@ -318,5 +318,5 @@ def _result_text(release: VerifiedRelease, report: PullReport, request: PullRequ
         return "\n".join([*lines, f"{request.folder} is {name} already"])
     came = f", it was {report.former}" if report.former not in (None, "", release.manifest.version) else ""
     came += ", repaired" if report.corruptions else ""
-    downloaded = progress.size(report.stats.fetched_bytes)
-    return "\n".join([*lines, f"{request.folder} is {name}{came}; downloaded {downloaded}"])
+    downloaded_text = progress.size(report.stats.fetched_bytes)
+    return "\n".join([*lines, f"{request.folder} is {name}{came}; downloaded {downloaded_text}"])

@@ -34,10 +34,13 @@ def require_not_lower(channels: Sequence[api_models.Channel], channel: str, vers
     """
     from countersign.store.catalog.versions import is_lower
 
-    current = next((each.version for each in channels if each.channel == channel), None)
-    if current is None or not is_lower(version, current):
+    current_version = next((each.version for each in channels if each.channel == channel), None)
+    if current_version is None or not is_lower(version, current_version):
         return
-    reason = f"the channel {channel} is at {current}, and {version} is lower: publishing it would move the channel back"
+    reason = (
+        f"the channel {channel} is at {current_version}, and {version} is lower: publishing it would move the "
+        "channel back"
+    )
     remedy = "Publish a higher version, or pass --older to move the channel back."
     raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
@@ -62,8 +65,8 @@ def publish(product: ProductName, version: str, *, older: bool) -> None:
         reply = server.post(f"{path}/releases/{segment(version)}/publish", None, failure)
     release = connection.decode(reply, api_models.Release, failure)
     value = {"product": product.slug, "version": release.version, "channel": release.channel}
-    words = f"{product} {release.version} is public on the channel {release.channel}."
-    output.answer({**value, "published_at": release.published_at}, words)
+    summary = f"{product} {release.version} is public on the channel {release.channel}."
+    output.answer({**value, "published_at": release.published_at}, summary)
 
 
 @dataclass(slots=True)
@@ -145,7 +148,7 @@ def push(
         with _open_content(path, to, archive) as (file, name):
             content = read_content(file, filename or name)
             artifact = _deliver(to, content)
-        built = _build(to, artifact, content) if builds else None
+        build_result = _build(to, artifact, content) if builds else None
     except OSError as error:
         raise _file_failure(to, error) from error
     except KeyboardInterrupt as error:
@@ -154,7 +157,7 @@ def push(
     if publishes:
         to.server.post(f"{to.address}/publish", None, f"cannot publish {product} {version}")
         to.status = "published"
-    _show_result(to, artifact, content, built, to.status)
+    _show_result(to, artifact, content, build_result, to.status)
 
 
 def _show_result(
@@ -178,9 +181,9 @@ def _show_result(
     if output.wants_json():
         return
     if build_result is not None:
-        stored = f"{progress.size(build_result.stored)} stored" if build_result.stored else "nothing new to store"
+        stored_text = f"{progress.size(build_result.stored)} stored" if build_result.stored else "nothing new to store"
         files = "1 file" if build_result.files == 1 else f"{build_result.files} files"
-        output.note(f"Build of {files}, {progress.size(build_result.size)}, {stored}.")
+        output.note(f"Build of {files}, {progress.size(build_result.size)}, {stored_text}.")
     if status == "draft":
         output.note(f"When the release is complete: countersign publish {target.product} {target.version}")
 
@@ -210,9 +213,9 @@ def _open_content(path: Path, target: PushTarget, archive: Format | None) -> Gen
         return
     form: Format = archive or ("zip" if target.platform == "windows" else "tar.gz")
     name = "-".join(filter(None, (target.product.slug, target.version, target.platform))) + f".{form}"
-    with tempfile.TemporaryFile(prefix="countersign-") as packed:
-        pack(path, packed, form)
-        yield packed, name
+    with tempfile.TemporaryFile(prefix="countersign-") as packed_file:
+        pack(path, packed_file, form)
+        yield packed_file, name
 
 
 def _deliver(target: PushTarget, content: Content) -> api_models.Artifact:
@@ -222,11 +225,11 @@ def _deliver(target: PushTarget, content: Content) -> api_models.Artifact:
     if found is not None:
         return found
     memory = UploadCache(target.server.root, f"{target.product}\0{target.version}", target.platform, content)
-    sending, gaps = _start_upload(target, content, memory)
+    upload_session, gaps = _start_upload(target, content, memory)
     missing = sum(stop - start for start, stop in gaps)
     try:
         with progress.meter(content.filename, content.size, content.size - missing) as meter:
-            artifact = sending.run(gaps, meter)
+            artifact = upload_session.run(gaps, meter)
     except Failure as failure:
         if failure.exit_code not in (Exit.NOT_FOUND, Exit.CONFLICT, Exit.CHECKSUM):
             raise
@@ -300,18 +303,18 @@ def _artifact_in_release(
         Failure: the release is no longer a draft and does not have this file, or it has a different file with the same
             name, or the file for a different platform.
     """
-    found = {each.filename: each for each in release.artifacts if each.status == "ready"}.get(content.filename)
+    artifact = {each.filename: each for each in release.artifacts if each.status == "ready"}.get(content.filename)
     target.status = release.status or "published"
-    if found is not None and found.sha256 == content.sha256:
-        _require_platform(target, found)
-        return found
+    if artifact is not None and artifact.sha256 == content.sha256:
+        _require_platform(target, artifact)
+        return artifact
     if target.status != "draft":
         reason = f"{target.version} is {target.status} already: its files can no longer change"
         remedy = "Push the files under a new version."
         raise Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT, problem="release_published")
-    if found is None:
+    if artifact is None:
         return None
-    reason = f"the release has a different file named {found.filename}, with sha256 {found.sha256}"
+    reason = f"the release has a different file named {artifact.filename}, with sha256 {artifact.sha256}"
     remedy = "Push under another version or with another --filename."
     raise Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
@@ -324,8 +327,10 @@ def _require_platform(target: PushTarget, artifact: api_models.Artifact) -> None
     """
     if artifact.platform == target.platform:
         return
-    there, here = (f"for {each}" if each else "for any platform" for each in (artifact.platform, target.platform))
-    reason = f"the release has the file {artifact.filename} {there}, and this push is {here}"
+    artifact_platform, push_platform = (
+        f"for {each}" if each else "for any platform" for each in (artifact.platform, target.platform)
+    )
+    reason = f"the release has the file {artifact.filename} {artifact_platform}, and this push is {push_platform}"
     say = f"Pass --platform {artifact.platform}" if artifact.platform else "Leave out --platform"
     remedy = f"{say}; or push under another --filename, or another version."
     raise Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
@@ -338,8 +343,8 @@ def _release(target: PushTarget) -> api_models.Release | None:
     from countersign.store.catalog.versions import without_zeros
 
     product, twin = f"/products/{segment(target.product.slug)}", ""
-    for place in ("drafts", "releases"):
-        for each in target.server.get(f"{product}/{place}", list[api_models.Release], target.failure):
+    for collection in ("drafts", "releases"):
+        for each in target.server.get(f"{product}/{collection}", list[api_models.Release], target.failure):
             if each.version == target.version:
                 return each
             if without_zeros(each.version) == without_zeros(target.version):
@@ -369,9 +374,9 @@ def _start_upload(
     """Return the upload and its missing byte ranges. An upload that the server still has is continued."""
     remembered = memory.recall()
     if remembered is not None:
-        sending = UploadSession(target.server, remembered.upload_url, content, target.failure)
+        upload_session = UploadSession(target.server, remembered.upload_url, content, target.failure)
         try:
-            return sending, sending.missing()
+            return upload_session, upload_session.missing()
         except Failure as failure:
             if failure.exit_code not in (Exit.NOT_FOUND, Exit.CONFLICT):
                 raise

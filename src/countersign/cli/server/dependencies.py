@@ -112,9 +112,9 @@ async def check_database(settings: Settings, service: str) -> Finding:
     If migrations are pending, also check that the database may be upgraded.
     """
     name = f"{service} database"
-    where = "PostgreSQL" if settings.database_url else str(Path(settings.data) / f"{service}.sqlite")
+    database_name = "PostgreSQL" if settings.database_url else str(Path(settings.data) / f"{service}.sqlite")
     try:
-        return await _check_tables(settings, service, Finding(name, "ok", where))
+        return await _check_tables(settings, service, Finding(name, "ok", database_name))
     except MasterKeyRefused as refused:
         return Finding(name, "warn", "its encrypted values were not checked", refused.remedy)
     except Refused as refused:
@@ -128,13 +128,13 @@ async def check_database(settings: Settings, service: str) -> Finding:
 
 
 async def _check_tables(settings: Settings, service: str, finding: Finding) -> Finding:
-    kept = databases.SERVICES[service]
+    service_databases = databases.SERVICES[service]
     rights = None
     if settings.database_url:
         (rights,) = await privileges_at(settings.database_url, (service,))
         rights.require_write()
-    is_there = await kept.tables.exist(settings)
-    pending = await kept.pending(settings)
+    is_there = await service_databases.tables.exist(settings)
+    pending = await service_databases.pending(settings)
     if rights and pending:
         rights.require_upgrade()
     if not is_there:
@@ -145,13 +145,13 @@ async def _check_tables(settings: Settings, service: str, finding: Finding) -> F
         finding.detail += f": {len(pending)} pending migrations, the first is {pending[0].partition(': ')[2]}"
         finding.remedy = "The next start applies them; or run: countersign db upgrade"
         return finding
-    await kept.tables.require_writable(settings)
+    await service_databases.tables.require_writable(settings)
     if _has_key(settings):
-        await kept.tables.require_keys(settings, _key(settings))
+        await service_databases.tables.require_keys(settings, _key(settings))
         finding.detail += ": readable, writable, up to date, decrypted with the master key"
     else:
         finding.detail += ": readable, writable, up to date"
-    return await _check_restorable(settings, kept.tables, finding)
+    return await _check_restorable(settings, service_databases.tables, finding)
 
 
 async def _check_restorable(settings: Settings, tables: Tables, finding: Finding) -> Finding:
@@ -191,11 +191,11 @@ async def check_installation(settings: Settings) -> Finding:
         return Finding(name, "warn", "not checked", f"Repair the database first: {str(error) or 'it cannot be read'}")
     if found.conflict:
         return Finding(name, "fail", found.conflict, found.remedy)
-    own = next((each.id for each in found.places if each.id), None)
+    own_id = next((each.id for each in found.places if each.id), None)
     if found.notes:
         remedy = "`countersign installation show` lists the places; docs/how-to/installation.md explains what to do."
         return Finding(name, "warn", "; ".join(found.notes), remedy)
-    return Finding(name, "ok", own or "its id will be made at the first start")
+    return Finding(name, "ok", own_id or "its id will be made at the first start")
 
 
 async def check_counters(settings: Settings) -> Finding:
@@ -212,15 +212,15 @@ async def check_counters(settings: Settings) -> Finding:
     warned: list[str] = []
     with TemporaryDirectory() as folder:
         try:
-            asked = ValkeyCounters(
+            counters = ValkeyCounters(
                 settings.counters_url, SharedMemoryCounters(Path(folder), COUNTER_SLOTS), warned.append
             )
         except ValueError as error:
             return Finding(name, "fail", str(error), "Correct COUNTERSIGN_COUNTERS_URL.")
         try:
-            await asked.peek(f"doctor-{ids.new_uuid()}", 1, 1)
+            await counters.peek(f"doctor-{ids.new_uuid()}", 1, 1)
         finally:
-            await asked.close()
+            await counters.close()
     if warned:
         remedy = "Correct COUNTERSIGN_COUNTERS_URL, or repair that server; until then each node counts alone."
         return Finding(name, "fail", warned[0], remedy)
@@ -250,8 +250,10 @@ async def check_deliveries(settings: Settings) -> Finding:
         found = {name: await each.tables.paused_since(settings) for name, each in databases.SERVICES.items()}
     except (Refused, SchemaMismatch, ValueError):
         return Finding(name, "warn", "not checked, because a database check failed", "Correct the databases first.")
-    held = [f"{service} since {clock.rfc3339(at)}" for service, at in found.items() if at is not None]
-    if held:
+    paused_services = [
+        f"{service} since {clock.rfc3339(since)}" for service, since in found.items() if since is not None
+    ]
+    if paused_services:
         remedy = f"This is a restored backup: check its webhooks, then run `{outbox.RESUME_COMMAND}`."
-        return Finding(name, "warn", f"webhooks and e-mails are paused: {', '.join(held)}", remedy)
+        return Finding(name, "warn", f"webhooks and e-mails are paused: {', '.join(paused_services)}", remedy)
     return Finding(name, "ok", "webhooks and e-mails are sent")

@@ -71,8 +71,10 @@ async def prepare(store: Store, is_demo: bool) -> str:
         )
     link = await people.create_setup_link(store)
     if link is not None:
-        words = "No account exists yet. Create the first organisation and its owner with this link, once, within a day:"
-        return f"  {words}\n    {link}"
+        message = (
+            "No account exists yet. Create the first organisation and its owner with this link, once, within a day:"
+        )
+        return f"  {message}\n    {link}"
     sign_in = f"  Sign in: {store.root_url}/auth/signin"
     if not is_demo:
         return sign_in

@@ -72,10 +72,10 @@ async def _open_store(settings: Settings, root_url: str, is_loopback: bool) -> A
 
     A spare process for reading artifacts is kept ready, except for data sets of the sandbox, whose workers are
     short-lived."""
-    few = replace(settings, database_pool=min(MAX_CONNECTIONS, settings.database_pool))
+    store_settings = replace(settings, database_pool=min(MAX_CONNECTIONS, settings.database_pool))
     ready = nullcontext() if settings.storage_mib else sandboxed_process.spare_process(sandboxed_process.PROGRAM)
-    async with app.open_store(few, root_url, is_loopback=is_loopback) as opened, ready:
-        yield opened
+    async with app.open_store(store_settings, root_url, is_loopback=is_loopback) as store, ready:
+        yield store
 
 
 if __name__ == "__main__":

@@ -47,9 +47,9 @@ class DiskQuota:
             StorageFull: less than the reserve is free.
         """
         volume = os.statvfs(folder)
-        free = volume.f_bavail * volume.f_frsize
-        if free < self._reserve_bytes:
-            text = f"The volume of the blobs has {free} bytes free, and {self._reserve_bytes} are reserved."
+        free_bytes = volume.f_bavail * volume.f_frsize
+        if free_bytes < self._reserve_bytes:
+            text = f"The volume of the blobs has {free_bytes} bytes free, and {self._reserve_bytes} are reserved."
             raise StorageFull(text)
 
     @contextmanager
@@ -93,11 +93,11 @@ def _used_bytes(folder: Path) -> int:
         _UnstableFolder: the files could not be counted.
     """
     total = 0
-    waiting = [str(folder)]
-    while waiting:
-        files_bytes, folders = _scan(waiting.pop())
+    pending_folders = [str(folder)]
+    while pending_folders:
+        files_bytes, folders = _scan(pending_folders.pop())
         total += files_bytes
-        waiting += sorted(folders)
+        pending_folders += sorted(folders)
     return total
 
 
@@ -199,20 +199,20 @@ def write_atomically(path: Path, content: bytes, *, is_new: bool) -> bool:
     Raises:
         OSError: the file cannot be written.
     """
-    fresh = path.with_name(f".{path.name}-{ids.new_uuid()}")
+    temporary_path = path.with_name(f".{path.name}-{ids.new_uuid()}")
     try:
-        held = Descriptor(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        held = Descriptor(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         write_all(held, memoryview(content))
         os.fsync(held.fd)
         if is_new:
-            os.link(fresh, path)
+            os.link(temporary_path, path)
         else:
-            fresh.replace(path)
+            temporary_path.replace(path)
         sync_folder(path.parent)
     except FileExistsError:
         return False
     finally:
-        fresh.unlink(missing_ok=True)
+        temporary_path.unlink(missing_ok=True)
     return True
 
 

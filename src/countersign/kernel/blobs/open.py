@@ -88,15 +88,17 @@ def read_address(url: str) -> BucketAddress:
             "The address of the blobs contains credentials or a port: set AWS_ACCESS_KEY_ID and "
             f"AWS_SECRET_ACCESS_KEY in the environment, and name a host as endpoint. {_REMEDY}"
         )
-    given = dict(parse_qsl(url_parts.query, keep_blank_values=True))
-    if unknown := sorted(given.keys() - _KNOWN):
-        raise ValueError(f"The address of the blobs has the unknown parameter {unknown[0]!r}. {_REMEDY}")
-    endpoint, allow = given.get("endpoint"), given.get("allow_http", "false")
+    parameters = dict(parse_qsl(url_parts.query, keep_blank_values=True))
+    if unknown_names := sorted(parameters.keys() - _KNOWN):
+        raise ValueError(f"The address of the blobs has the unknown parameter {unknown_names[0]!r}. {_REMEDY}")
+    endpoint, allow = parameters.get("endpoint"), parameters.get("allow_http", "false")
     if allow not in ("true", "false"):
         raise ValueError(f"allow_http is true or false. {_REMEDY}")
     if endpoint is not None:
         _check_endpoint(endpoint, allow_http=allow == "true")
-    return BucketAddress(url_parts.netloc, url_parts.path.strip("/"), endpoint, given.get("region"), allow == "true")
+    return BucketAddress(
+        url_parts.netloc, url_parts.path.strip("/"), endpoint, parameters.get("region"), allow == "true"
+    )
 
 
 def _check_endpoint(endpoint: str, *, allow_http: bool) -> None:

@@ -59,13 +59,13 @@ class ProcrastinateEngine:
         Raises:
             Unavailable: PostgreSQL cannot be reached.
         """
-        known = _migrations()
-        if await database.fetch_one(_HAS_LEDGER) is not None and not await _missing_migrations(database, known):
+        migrations = _migrations()
+        if await database.fetch_one(_HAS_LEDGER) is not None and not await _missing_migrations(database, migrations):
             return
-        while await self._apply_next_migration(database, known):
+        while await self._apply_next_migration(database, migrations):
             continue
 
-    async def _apply_next_migration(self, database: Database, known: list[str]) -> bool:
+    async def _apply_next_migration(self, database: Database, migrations: list[str]) -> bool:
         """Apply one migration; returns whether there may be another."""
         async with database.transaction() as transaction:
             await transaction.run("SET LOCAL lock_timeout = 0")
@@ -73,10 +73,10 @@ class ProcrastinateEngine:
             await transaction.run("SET LOCAL client_min_messages = warning")
             # Acquire the lock before the check, so that the check sees the tables that other processes have created.
             await transaction.run(_LEDGER)
-            missing = await _missing_migrations(transaction, known)
-            if missing == known:
+            missing = await _missing_migrations(transaction, migrations)
+            if missing == migrations:
                 await transaction.run(_text("schema.sql"))
-                await transaction.run_many(_APPLY, [(name, clock.now()) for name in known])
+                await transaction.run_many(_APPLY, [(name, clock.now()) for name in migrations])
                 return False
             # Apply one migration in each transaction, since a value added to an enum cannot be used before the commit.
             if missing:
@@ -165,9 +165,9 @@ class ProcrastinateEngine:
             await pause(stop_event, LOOK_EVERY_S)
 
 
-async def _missing_migrations(reader: Reader, known: list[str]) -> list[str]:
-    applied = {row[0] for row in await reader.fetch(_APPLIED)}
-    return [name for name in known if name not in applied]
+async def _missing_migrations(reader: Reader, migrations: list[str]) -> list[str]:
+    applied_names = {row[0] for row in await reader.fetch(_APPLIED)}
+    return [name for name in migrations if name not in applied_names]
 
 
 def _migrations() -> list[str]:

@@ -89,7 +89,7 @@ def with_plans(caller: Caller, dialect: Dialect) -> Caller:
     tokens = caller.view.models.get("agent_token")
     if caller.is_agent and (tokens is None or not tokens.is_readable):
         own[view.model.fields["agent_token"]] = caller.credential_id
-    return replace(caller, view=replace(caller.view, models=models, own=own))
+    return replace(caller, view=replace(caller.view, models=models, own_id=own))
 
 
 _READERS = """

@@ -113,7 +113,7 @@ async def require_no_escalation(
     run: Run, model: Declared, record_id: str, before_values: Values, after_values: Values, command: str
 ) -> None:
     """Require that the caller has all rights that the written record gives, and that user names are distinguishable.
-    For a new record, `before` and `record_id` are empty.
+    For a new record, `before_values` and `record_id` are empty.
 
     Raises:
         BadInput: the record gives more rights than the caller has; modules or settings name the title of a role; or a
@@ -147,7 +147,8 @@ async def end_unsafe_links(run: Run, model: Declared, record_id: str, after_valu
 
 
 async def require_username(run: Run, user_id: str, before_values: Values, after_values: Values) -> None:
-    """Require that a new user name cannot be confused with another. For a new person, `user_id` and `before` are empty.
+    """Require that a new user name cannot be confused with another. For a new person, `user_id` and `before_values` are
+    empty.
 
     Raises:
         BadInput: the name can be confused with another, or another person has it, ignoring case.

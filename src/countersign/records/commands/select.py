@@ -287,7 +287,7 @@ Columns = Callable[[queries.Scope], Sequence[str]]
 def page(record_reader: RecordReader, rows: Rows, query: Query, columns: Columns | None = None) -> SelectStatement:
     """Return the statement for the visible records of a query in its order (API document, Filter semantics).
 
-    The columns in `more` follow the columns of `reading`.
+    `columns` are selected after the columns of `record_reader`.
 
     Raises:
         BadInput: a condition or an order key names a field that the caller does not read in clear, or does not fit the

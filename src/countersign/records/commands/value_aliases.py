@@ -85,8 +85,9 @@ async def link_computed(
     """Add aliases for the written computed fields whose sources have aliases. Without them, a caller could write a
     guess into a source, and an unchanged token of the computed field would confirm the guess.
 
-    `before` are the previous aliases of the record. A domain that had an alias for a computed field gets one again:
-    even after a change by another caller, the recomputed value may contain text that a caller of the domain wrote.
+    `before_aliases` are the previous aliases of the record. A domain that had an alias for a computed field gets one
+    again: even after a change by another caller, the recomputed value may contain text that a caller of the domain
+    wrote.
     """
     computed = [
         (name, field, field.personal)

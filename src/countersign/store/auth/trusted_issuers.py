@@ -165,7 +165,7 @@ async def remove(transaction: Transaction, issuer: str) -> None:
 
 def _checked_url(what: str, url: str, store: Store) -> str:
     try:
-        safe_http_client.address(url, private=store.settings.private_issuers)
+        safe_http_client.address(url, allows_private=store.settings.private_issuers)
     except ValueError as error:
         raise InvalidRequest(f"{what}: {error}", resolution="") from error
     return url
@@ -209,7 +209,7 @@ def new_jwks_cache(settings: Settings) -> JwksCache:
 
     async def fetch(address: str) -> Document:
         try:
-            return await safe_http_client.get_json(address, private=settings.private_issuers)
+            return await safe_http_client.get_json(address, allows_private=settings.private_issuers)
         except safe_http_client.Unreachable as error:
             raise CannotFetchKeySet(str(error)) from error
 

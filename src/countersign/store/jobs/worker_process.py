@@ -30,7 +30,7 @@ SWEEP_EVERY = 6
 
 
 async def work(store: Store, types: Sequence[AnyJobType], stop_event: asyncio.Event) -> bool:
-    """Run jobs of these types until `stopping` is set. Return False if a job was abandoned. In this case the process
+    """Run jobs of these types until `stop_event` is set. Return False if a job was abandoned. In this case the process
     must end, because threads of the job may still run.
 
     Raises:

@@ -28,8 +28,11 @@ ProgressCallback: TypeAlias = Callable[[int], None]
 class Remote(Protocol):
     """The store's endpoints that an installation uses. Errors of the transport pass through to the caller of `pull`."""
 
-    def places(self, *, begins: bool) -> ChunkPlaces:
-        """Return the locations of the build's chunks. `begins` marks the first request of an installation or update."""
+    def places(self, *, is_start: bool) -> ChunkPlaces:
+        """Return the locations of the build's chunks.
+
+        `is_start` marks the first request of an installation or update.
+        """
         ...
 
     def offer(self, version: str) -> DeltaOffer | None:

@@ -125,7 +125,7 @@ def _install(
     workspace: Workspace, release: VerifiedRelease, scanned: _FolderScan, remote: Remote, options: PullOptions
 ) -> PullReport:
     manifest = release.manifest
-    places = remote.places(begins=_is_new_operation(workspace, release, scanned, options))
+    places = remote.places(is_start=_is_new_operation(workspace, release, scanned, options))
     offer = None
     if scanned.installed is not None and _is_other_build(release, scanned):
         offer = remote.offer(scanned.installed.manifest.version)
