@@ -34,16 +34,16 @@ class InvitationPage:
 
     async def send(self, call: RecordsRequest) -> Response:
         """Set the password. If it is refused, show the form again with the reason. The link stays valid."""
-        given = _members(call.body)
-        token, records = given.get("token", ""), self._engine.records
+        form_members = _members(call.body)
+        token, records = form_members.get("token", ""), self._engine.records
         try:
             link = await invitations.find_link(records.database, token)
         except invitations.InvitationUsed as refused:
             return await self._spent(refused)
-        username = given.get("username") if link.user_id is None else None
+        username = form_members.get("username") if link.user_id is None else None
         try:
             note = chain.audit_recorder(self._engine.chain, call.request_id)
-            await invitations.redeem_setup(records, token, given.get("password", ""), username, note)
+            await invitations.redeem_setup(records, token, form_members.get("password", ""), username, note)
         except invitations.InvitationUsed as refused:
             return await self._spent(refused)
         except Unavailable:

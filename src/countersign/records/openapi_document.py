@@ -47,15 +47,15 @@ def openapi_document(
     for name, view in sorted(caller.view.models.items()):
         for each in sorted(view.commands):
             needs_approval = approvals.ask_for(f"{name}.{each}")
-            words = describe(
+            description = describe(
                 view,
                 each,
                 builtin_commands.get(name, {}),
                 needs_approval=needs_approval,
-                proposed=approvals.fields(view),
+                proposed_fields=approvals.fields(view),
             )
             asks = caller.is_agent and (needs_approval or (each == "update" and bool(approvals.fields(view))))
-            paths[f"/api/{name}/{each}"] = {"post": _operation(view, each, words, asks=asks)}
+            paths[f"/api/{name}/{each}"] = {"post": _operation(view, each, description, asks=asks)}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Countersign records", "version": __version__},
@@ -83,7 +83,7 @@ def openapi_document(
     }
 
 
-def _operation(view: ModelView, name: str, words: str, *, asks: bool) -> dict[str, Any]:
+def _operation(view: ModelView, name: str, summary: str, *, asks: bool) -> dict[str, Any]:
     envelope = {
         "type": "object",
         "properties": {
@@ -102,7 +102,7 @@ def _operation(view: ModelView, name: str, words: str, *, asks: bool) -> dict[st
         answers[status] = {"$ref": f"#/components/responses/{response}"}
     return {
         "operationId": f"{view.model.name}__{name}",
-        "summary": words,
+        "summary": summary,
         "tags": [view.model.name],
         **({"parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}]} if is_keyed else {}),
         "requestBody": {
@@ -113,5 +113,5 @@ def _operation(view: ModelView, name: str, words: str, *, asks: bool) -> dict[st
     }
 
 
-def _json_content(words: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": words, "content": {"application/json": {"schema": schema}}}
+def _json_content(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}

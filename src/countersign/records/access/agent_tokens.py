@@ -247,10 +247,10 @@ def _check_unmask(request: Sequence[str], view: View) -> None:
         raise TokenRefused(f"unmask must name {MAX_UNMASKED} fields at most")
     for each in request:
         model, _, name = each.partition(".")
-        seen = view.models.get(model)
-        if seen is None or not seen.sees_in_clear(name):
+        visible_fields = view.models.get(model)
+        if visible_fields is None or not visible_fields.sees_in_clear(name):
             raise TokenRefused(f"unknown field {_shortened(each)}")
-        if not seen.model.fields[name].personal:
+        if not visible_fields.model.fields[name].personal:
             raise TokenRefused(f"{each} is never masked: leave it out of unmask")
 
 

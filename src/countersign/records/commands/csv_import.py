@@ -56,27 +56,27 @@ async def check_restored(run: Run, view: ModelView, body: Body) -> PreparedComma
     model = view.model
     record_id = _id(body.get("id"))
     values = {name: value for name, value in body.items() if name != "id"}
-    given = await unmask_input.read_fields(run, view, values, inputs=frozenset(values))
-    if await _exists(run, model, record_id, given):
+    field_inputs = await unmask_input.read_fields(run, view, values, inputs=frozenset(values))
+    if await _exists(run, model, record_id, field_inputs):
         return None
     for name, field in model.fields.items():
-        if _needs_default(model, name, given):
-            given |= _default(run, model, field)
-        if field.required and _is_empty(name, given):
+        if _needs_default(model, name, field_inputs):
+            field_inputs |= _default(run, model, field)
+        if field.required and _is_empty(name, field_inputs):
             raise BadInput(f"{model.name}.{name} is required")
-    return PreparedCommand(model.name, "import", record_id, given=given)
+    return PreparedCommand(model.name, "import", record_id, given=field_inputs)
 
 
-def _is_empty(name: str, given: Mapping[str, FieldInput]) -> bool:
-    return name not in given or given[name].stored is None
+def _is_empty(name: str, field_inputs: Mapping[str, FieldInput]) -> bool:
+    return name not in field_inputs or field_inputs[name].stored is None
 
 
-def _needs_default(model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
+def _needs_default(model: Declared, name: str, field_inputs: Mapping[str, FieldInput]) -> bool:
     """Return whether the field gets its default: it has no column, or it is the state field of the workflow and is
     empty."""
     if model.workflow is not None and model.workflow.field == name:
-        return _is_empty(name, given)
-    return name not in given
+        return _is_empty(name, field_inputs)
+    return name not in field_inputs
 
 
 def _default(run: Run, model: Declared, field: Field) -> dict[str, FieldInput]:
@@ -94,7 +94,7 @@ def _id(value: object) -> str | None:
     return text
 
 
-async def _exists(run: Run, model: Declared, record_id: str | None, given: Mapping[str, FieldInput]) -> bool:
+async def _exists(run: Run, model: Declared, record_id: str | None, field_inputs: Mapping[str, FieldInput]) -> bool:
     """Return whether the record exists already. It does if a record with this id or with one of the row's unique values
     has the same values, or if an equal grant or user role exists.
 
@@ -102,32 +102,34 @@ async def _exists(run: Run, model: Declared, record_id: str | None, given: Mappi
         BadInput: a record with this id has other values.
     """
     if record_id is not None:
-        found = await _record(run, model, record_id)
-        if found is not None and not _is_equal(found, given):
+        record = await _record(run, model, record_id)
+        if record is not None and not _is_equal(record, field_inputs):
             raise BadInput(f"the {model.name} record with this id has other values")
-        if found is not None:
+        if record is not None:
             return True
-    for name in given:
-        if model.fields[name].unique and await _exists_with_unique(run, model, name, given):
+    for name in field_inputs:
+        if model.fields[name].unique and await _exists_with_unique(run, model, name, field_inputs):
             return True
-    return model.name in RULING and await _is_granted(run, model, given)
+    return model.name in RULING and await _is_granted(run, model, field_inputs)
 
 
-async def _exists_with_unique(run: Run, model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
+async def _exists_with_unique(run: Run, model: Declared, name: str, field_inputs: Mapping[str, FieldInput]) -> bool:
     """Return whether the record that has the unique value also has all other given values."""
-    row = await run.transaction.fetch_one(f'SELECT id FROM "{model.name}" WHERE "{name}" = $1', given[name].stored)
-    found = None if row is None else await _record(run, model, str(row[0]))
-    return found is not None and _is_equal(found, given)
+    row = await run.transaction.fetch_one(
+        f'SELECT id FROM "{model.name}" WHERE "{name}" = $1', field_inputs[name].stored
+    )
+    record = None if row is None else await _record(run, model, str(row[0]))
+    return record is not None and _is_equal(record, field_inputs)
 
 
-async def _is_granted(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> bool:
+async def _is_granted(run: Run, model: Declared, field_inputs: Mapping[str, FieldInput]) -> bool:
     """Return whether an equal record exists. This is checked for models that define rights, where a duplicate would
     have no effect."""
-    names = sorted(name for name, field in model.fields.items() if name in given and field.personal is None)
+    names = sorted(name for name, field in model.fields.items() if name in field_inputs and field.personal is None)
     tests: list[str] = []
     values: list[Stored] = []
     for name in names:
-        value = given[name].stored
+        value = field_inputs[name].stored
         if value is not None:
             values.append(value)
         tests.append(f'"{name}" IS NULL' if value is None else f'"{name}" = ${len(values)}')
@@ -141,8 +143,8 @@ async def _record(run: Run, model: Declared, record_id: str) -> StoredRecord | N
     return None if row is None else record_of(model, row)
 
 
-def _is_equal(record: StoredRecord, given: Mapping[str, FieldInput]) -> bool:
-    return all(record.values[name] == each.stored for name, each in given.items())
+def _is_equal(record: StoredRecord, field_inputs: Mapping[str, FieldInput]) -> bool:
+    return all(record.values[name] == each.stored for name, each in field_inputs.items())
 
 
 async def apply_restored(run: Run, prepared_command: PreparedCommand) -> str:
@@ -161,17 +163,17 @@ async def apply_restored(run: Run, prepared_command: PreparedCommand) -> str:
     return record_id
 
 
-async def continue_numbers(run: Run, model: Declared, inserted: Iterable[PreparedCommand]) -> None:
+async def continue_numbers(run: Run, model: Declared, inserted_commands: Iterable[PreparedCommand]) -> None:
     """Advance the number sequences that the effects of a module use. New numbers then follow the restored numbers. For
     example, the number 2026-000012 in a unique read-only text of `invoice` advances the sequence invoice-2026 (see
     `Work.next_number`)."""
-    last: dict[str, int] = {}
-    for text in (text for each in inserted for text in _numbers(model, each)):
+    last_by_series: dict[str, int] = {}
+    for text in (text for each in inserted_commands for text in _numbers(model, each)):
         match = _NUMBER.fullmatch(text)
         if match is not None:
             series = f"{model.name}-{match[1]}"
-            last[series] = max(last.get(series, 0), int(match[2]))
-    for series, number in sorted(last.items()):
+            last_by_series[series] = max(last_by_series.get(series, 0), int(match[2]))
+    for series, number in sorted(last_by_series.items()):
         await run.transaction.run(_ADVANCE_SEQUENCE, series, number + 1)
 
 
@@ -248,16 +250,16 @@ async def import_csv(run: Run, model: str, body: Body) -> ImportResult:
         BadInput: a key is unknown, the text is not CSV with known fields in its first row, or there are too many rows.
     """
     view = run.view_of(model)
-    found = await read_table(run, view, body)
-    done = _empty_result(found)
+    table = await read_table(run, view, body)
+    result = _empty_result(table)
     try:
         async with run.writing() as inside:
-            done, _ = await check_rows(inside, view, found, creates=True)
-            if done.dry_run or done.errors:
+            result, _ = await check_rows(inside, view, table, creates=True)
+            if result.dry_run or result.errors:
                 raise _RolledBack
     except _RolledBack:
-        done.created, done.ids = 0, []
-    return done
+        result.created, result.ids = 0, []
+    return result
 
 
 def _empty_result(table: ImportTable) -> ImportResult:
@@ -375,9 +377,9 @@ async def _records_named_in_cells(
 ) -> tuple[dict[str, Mapping[str, str]], dict[str, Mapping[str, int]]]:
     """Return `ids` and `ambiguous` of the table (see `ImportTable`)."""
     ids, ambiguous = dict[str, Mapping[str, str]](), dict[str, Mapping[str, int]]()
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         if isinstance(column.field, Ref):
-            cells = {_stripped(row[place]) for row in rows if place < len(row)}
+            cells = {_stripped(row[index]) for row in rows if index < len(row)}
             name = column.field.name
             ids[name], ambiguous[name] = await csv_format.match_names(run, column.field, cells)
     return ids, ambiguous

@@ -21,12 +21,12 @@ async def masked_records(run: Run, record_reader: RecordReader, rows: Sequence[R
     run between batches of long texts."""
     if not record_reader.has_long_texts or len(rows) == 1:
         return await _masked_records(run, record_reader, rows)
-    found: list[Record] = []
+    records: list[Record] = []
     for batch in _batches(record_reader, rows):
-        if found:
+        if records:
             await asyncio.sleep(0)
-        found += await _masked_records(run, record_reader, batch)
-    return found
+        records += await _masked_records(run, record_reader, batch)
+    return records
 
 
 def _batches(record_reader: RecordReader, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
@@ -51,13 +51,13 @@ async def _masked_records(run: Run, record_reader: RecordReader, rows: Sequence[
 
 
 async def _literals(run: Run, record_reader: RecordReader, values: list[list[Any]]) -> None:
-    texts = [text for place in record_reader.texts for each in values if (text := each[place]) is not None]
+    texts = [text for text_index in record_reader.texts for each in values if (text := each[text_index]) is not None]
     tokens = await literals(run, texts)
     if tokens:
         for each in values:
-            for place in record_reader.texts:
-                if each[place] is not None:
-                    each[place] = placeholder_tokens.replace_tokens(run.engine.grammar, each[place], tokens)
+            for text_index in record_reader.texts:
+                if each[text_index] is not None:
+                    each[text_index] = placeholder_tokens.replace_tokens(run.engine.grammar, each[text_index], tokens)
 
 
 async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:
@@ -66,20 +66,22 @@ async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:
     grammar = run.engine.grammar
     if not run.caller.view.is_masked or not grammar.might_hold_token("\n".join(texts)):
         return {}
-    found = {token.text for text in texts for token in grammar.tokens(text)}
-    return await literal_tokens(run, sorted(found)) if found else {}
+    token_texts = {token.text for text in texts for token in grammar.tokens(text)}
+    return await literal_tokens(run, sorted(token_texts)) if token_texts else {}
 
 
 async def literal_tokens(run: Run, texts: Sequence[str]) -> dict[str, str]:
     """Map texts that look like tokens to the LITERAL tokens that the caller sees instead."""
-    known: dict[str, int] = {}
+    alias_by_text: dict[str, int] = {}
     for start in range(0, len(texts), _LITERALS_AT_ONCE):
-        wanted = texts[start : start + _LITERALS_AT_ONCE]
-        places = ", ".join(f"${number}" for number in range(1, len(wanted) + 1))
-        known |= dict(await run.reader.fetch(_LITERALS.format(places=places), *wanted))
+        text_batch = texts[start : start + _LITERALS_AT_ONCE]
+        places = ", ".join(f"${number}" for number in range(1, len(text_batch) + 1))
+        alias_by_text |= dict(await run.reader.fetch(_LITERALS.format(places=places), *text_batch))
     masks = run.masks
-    numbers = masks.tokens([known[text] for text in texts if text in known]) if masks is not None else []
-    tokens = dict(zip([text for text in texts if text in known], numbers, strict=True))
+    numbers = (
+        masks.tokens([alias_by_text[text] for text in texts if text in alias_by_text]) if masks is not None else []
+    )
+    tokens = dict(zip([text for text in texts if text in alias_by_text], numbers, strict=True))
     # A text that was stored before its label was registered has no id. It gets an invisible character, so that it does
     # not look like a token.
     return {

@@ -33,16 +33,16 @@ async def known_titles(reader: Reader, registry: Registry) -> frozenset[str]:
     """Return the titles of roles that modules, restricted fields and approval settings name. A role with such a title
     gives more rights than its grants."""
     fields = (each for model in registry.models.values() for each in model.fields.values())
-    restricted = {role for each in fields for role in each.restricted}
+    restricted_roles = {role for each in fields for role in each.restricted}
     groups: set[str] = set()
     for (text,) in await reader.fetch(_APPROVALS):
         try:
-            found = msgspec.json.decode(text, type=_Approval)
+            approval = msgspec.json.decode(text, type=_Approval)
         except msgspec.DecodeError:
             # An unreadable setting requires approval but names no role.
             continue
-        groups |= {found.group} if found.group else set()
-    return frozenset({ADMINISTRATOR, *registry.roles, *restricted, *groups})
+        groups |= {approval.group} if approval.group else set()
+    return frozenset({ADMINISTRATOR, *registry.roles, *restricted_roles, *groups})
 
 
 def has_grant(caller: Caller, commands: Commands, grant: Grant) -> bool:
@@ -55,16 +55,16 @@ def has_grant(caller: Caller, commands: Commands, grant: Grant) -> bool:
     if view is None or not all(each.field == "id" or view.sees_in_clear(each.field) for each in grant.rows):
         return False
     rows = [bind_caller(each, caller.user_id) for each in grant.rows]
-    given = commands[grant.model] if grant.commands == "*" else grant.commands
-    return all(_has_command(view, each, rows) for each in given) and _has_fields(view, grant)
+    command_names = commands[grant.model] if grant.commands == "*" else grant.commands
+    return all(_has_command(view, each, rows) for each in command_names) and _has_fields(view, grant)
 
 
 def _has_command(view: ModelView, command: str, rows: Sequence[Where]) -> bool:
     """Return whether the view allows the command on every record that these conditions match."""
     if command not in view.commands:
         return False
-    own = view.rows.get(command, ())
-    return own is None or any(all(each in rows for each in alternative) for alternative in own)
+    command_rows = view.rows.get(command, ())
+    return command_rows is None or any(all(each in rows for each in alternative) for alternative in command_rows)
 
 
 def _has_fields(view: ModelView, grant: Grant) -> bool:
@@ -121,8 +121,8 @@ async def require_no_escalation(
     """
     if model.name == "role":
         await _require_title(run, before_values.get("title"), str(after_values["title"]), command)
-        more = frozenset(_rights(after_values)) - frozenset(_rights(before_values))
-        is_own = run.caller.is_administrator or more <= run.caller.view.rights
+        added_rights = frozenset(_rights(after_values)) - frozenset(_rights(before_values))
+        is_own = run.caller.is_administrator or added_rights <= run.caller.view.rights
     elif model.name == "grant":
         grant = grants.read_grant(run.engine.registry, tuple(after_values.get(each) for each in grants.COLUMNS))
         # The check of the model `grant` refuses an unreadable grant.
@@ -167,15 +167,15 @@ def _rights(role: Values) -> tuple[str, ...]:
     return grants.split_list(None if rights is None else str(rights))
 
 
-async def _require_title(run: Run, before_stored: Stored, after: str, command: str) -> None:
+async def _require_title(run: Run, before_stored: Stored, stored_after: str, command: str) -> None:
     """Refuse to change the title of a role, or to give it a title, if modules, restricted fields or settings name the
     title. Only an administrator may create a role with such a title."""
-    if before_stored == after:
+    if before_stored == stored_after:
         return
-    known = await known_titles(run.transaction, run.engine.registry)
+    titles = await known_titles(run.transaction, run.engine.registry)
     if before_stored is None and run.caller.is_administrator:
         return
-    if {before_stored, after} & known:
+    if {before_stored, stored_after} & titles:
         raise BadInput(
             f"{command} is refused: modules or settings know a role by this title; make another role beside it"
         )

@@ -81,9 +81,9 @@ class Engine:
         the same id.
         """
         key = (id(view), caller.domain.id if caller.domain is not None else "")
-        found = self.readers.get(key)
-        if found is not None and found[0] is view:
-            return found[1]
+        record_reader = self.readers.get(key)
+        if record_reader is not None and record_reader[0] is view:
+            return record_reader[1]
         if len(self.readers) >= MAX_READERS:
             self.readers.clear()
         bits = self.records.bits.get(view.model.name, {})
