@@ -66,12 +66,12 @@ def positions(ranges: Iterable[tuple[int, int]], limit: int) -> list[int]:
     Raises:
         ValueError: the ranges are not in order, or extend beyond `limit`.
     """
-    found: list[int] = []
+    positions_found: list[int] = []
     for start, end in ranges:
-        if not (found[-1] if found else -1) < start < end <= limit:
+        if not (positions_found[-1] if positions_found else -1) < start < end <= limit:
             raise ValueError("the ranges are not in order, or are out of bounds")
-        found += range(start, end)
-    return found
+        positions_found += range(start, end)
+    return positions_found
 
 
 def plan(
@@ -93,22 +93,22 @@ def plan(
     usable = _usable_deltas(offer, local_files, manifest_sha256)
     deltas = _choose_deltas([each for each in usable if each.memory <= memory_bytes], missing, costs)
     delta_files = _delta_outputs(deltas, manifest)
-    assembled = [index for index in missing if index not in delta_files]
+    assembled_files = [index for index in missing if index not in delta_files]
     downloads = sum(delta.size for delta in deltas)
-    fetch = downloads + costs.total_bytes(assembled)
+    fetch = downloads + costs.total_bytes(assembled_files)
     artifact = bool(missing) and places.artifact_size < fetch
     if artifact:
-        deltas, assembled, fetch = [], missing, places.artifact_size
+        deltas, assembled_files, fetch = [], missing, places.artifact_size
         downloads, delta_files = _unpacking_bytes(manifest, places), set[int]()
-    written = delta_files.union(assembled, (index for index, _ in sources.copied))
+    written_files = delta_files.union(assembled_files, (index for index, _ in sources.copied))
     return UpdatePlan(
         kept=sources.kept,
         copied=sources.copied,
         deltas=deltas,
-        assembled=assembled,
+        assembled=assembled_files,
         artifact=artifact,
         fetch_bytes=fetch,
-        write_bytes=sum(manifest.files[index].size for index in written) + downloads,
+        write_bytes=sum(manifest.files[index].size for index in written_files) + downloads,
     )
 
 
@@ -135,16 +135,16 @@ class _FileSources(NamedTuple):
 
 def _sort_files(manifest: Manifest, local_files: LocalFiles) -> _FileSources:
     """Sort the files into installed files, files whose content exists at another path, and missing files."""
-    found = _FileSources([], [], [])
+    sources = _FileSources([], [], [])
     by_digest = {digest: path for path, (digest, _) in sorted(local_files.files.items(), reverse=True)}
     for index, file in enumerate(manifest.files):
         if local_files.files.get(file.path) == (file.sha256, file.mode):
-            found.kept.append(index)
+            sources.kept.append(index)
         elif file.sha256 in by_digest:
-            found.copied.append((index, by_digest[file.sha256]))
+            sources.copied.append((index, by_digest[file.sha256]))
         else:
-            found.missing.append(index)
-    return found
+            sources.missing.append(index)
+    return sources
 
 
 class _Costs:
@@ -180,24 +180,24 @@ def _usable_deltas(offer: DeltaOffer | None, local_files: LocalFiles, manifest_s
 
 def _choose_deltas(deltas: Sequence[Delta], missing: Sequence[int], costs: _Costs) -> list[Delta]:
     """Choose each delta that is smaller than the chunks that only its files need."""
-    needed = {index: costs.missing_chunks(index) for index in missing}
-    uses = _count_uses(needed, needed)
-    chosen: list[Delta] = []
+    chunks_by_file = {index: costs.missing_chunks(index) for index in missing}
+    uses = _count_uses(chunks_by_file, chunks_by_file)
+    chosen_deltas: list[Delta] = []
     for delta in deltas:
-        built = [index for index in _files_built(delta, costs.manifest, costs.local) if index in needed]
-        own_uses = _count_uses(needed, built)
+        built_files = [index for index in _files_built(delta, costs.manifest, costs.local) if index in chunks_by_file]
+        own_uses = _count_uses(chunks_by_file, built_files)
         # Other files also need the chunks that are in both counts.
         other_uses = uses - own_uses
         if delta.size < costs.stored_bytes(own_uses.keys() - other_uses.keys()):
-            chosen.append(delta)
+            chosen_deltas.append(delta)
             uses = other_uses
-            needed = {index: names for index, names in needed.items() if index not in built}
-    return chosen
+            chunks_by_file = {index: names for index, names in chunks_by_file.items() if index not in built_files}
+    return chosen_deltas
 
 
-def _count_uses(needed: Mapping[int, set[str]], indexes: Iterable[int]) -> Counter[str]:
+def _count_uses(chunks_by_file: Mapping[int, set[str]], indexes: Iterable[int]) -> Counter[str]:
     """Return the number of these files that need each chunk."""
-    return Counter(name for index in indexes for name in needed[index])
+    return Counter(name for index in indexes for name in chunks_by_file[index])
 
 
 def _files_built(delta: Delta, manifest: Manifest, local_files: LocalFiles) -> list[int]:

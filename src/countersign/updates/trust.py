@@ -89,15 +89,21 @@ def _verify_rotation(org: str, key: PublicKey, envelope: Envelope) -> PublicKey:
 
 
 def verify_channel(
-    org: str, channel: str, channel_state: ChannelState, *, pinned_key: PublicKey | None, seen: int, now: Instant
+    org: str,
+    channel: str,
+    channel_state: ChannelState,
+    *,
+    pinned_key: PublicKey | None,
+    seen_counter: int,
+    now: Instant,
 ) -> tuple[ChannelStatement, PublicKey]:
     """Verify the channel's statement. Return it with the current signing key, which the caller pins.
 
-    `seen` is the highest counter that was verified before for this product and channel, or 0 if there was none.
+    `seen_counter` is the highest counter that was verified before for this product and channel, or 0 if there was none.
 
     Raises:
         KeyChanged, SignatureRefused: the signature is invalid, or the organisation or channel differs.
-        RolledBack: the counter of the statement is below `seen`.
+        RolledBack: the counter of the statement is below `seen_counter`.
         StaleStatement: the statement has expired.
     """
     key = follow_rotations(org, pinned_key, channel_state.root, channel_state.rotations)
@@ -108,8 +114,8 @@ def verify_channel(
         raise SignatureRefused("the signed statement is malformed") from error
     if (statement.org, statement.channel) != (org, channel):
         raise SignatureRefused("the statement belongs to another organisation or channel")
-    if statement.counter < seen:
-        raise RolledBack(f"the channel's statement has counter {statement.counter}, below the last seen {seen}")
+    if statement.counter < seen_counter:
+        raise RolledBack(f"the channel's statement has counter {statement.counter}, below the last seen {seen_counter}")
     if expires_at(statement) <= now:
         raise StaleStatement(f"the channel's statement expired at {statement.expires_at}")
     return statement, key

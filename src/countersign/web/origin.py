@@ -67,7 +67,7 @@ def cookie(headers: Headers, name: str) -> str | None:
     # not be well-formed (RFC 6265 §5.4). Only spaces and tabs are stripped: if other white space were stripped too, a
     # subdomain could set a cookie that passes for the __Host- cookie of this site.
     for pair in (headers.get("cookie") or "").split(";"):
-        found, _, value = pair.strip(" \t").partition("=")
-        if found == name:
+        cookie_name, _, value = pair.strip(" \t").partition("=")
+        if cookie_name == name:
             return value or None
     return None

@@ -54,9 +54,12 @@ class _PageRequest:
         """Return the response of the API to this visitor. If it is too long, return an empty response with the status
         of the error."""
         value, bearer = await self._bearer()
-        sent = (("Accept", "application/json"), *((("Authorization", f"Bearer {bearer}"),) if bearer else ()))
+        request_headers = (
+            ("Accept", "application/json"),
+            *((("Authorization", f"Bearer {bearer}"),) if bearer else ()),
+        )
         try:
-            reply = await api_client.call_api(self._site.service, self._scope, "GET", target, headers=sent)
+            reply = await api_client.call_api(self._site.service, self._scope, "GET", target, headers=request_headers)
         except ResponseTooLong as refused:
             return ApiResponse(refused.status, (), b"")
         if reply.status == 401 and bearer:
@@ -162,10 +165,10 @@ class Site:
         if path == SESSION_PATH:
             await exchange.answer(await self._session(exchange.headers, scope))
             return True
-        found = self._assets.response(path, exchange.headers) if path.startswith(f"/{FOLDER}/") else None
-        if found is not None:
-            await exchange.answer(found)
-        return found is not None
+        asset_response = self._assets.response(path, exchange.headers) if path.startswith(f"/{FOLDER}/") else None
+        if asset_response is not None:
+            await exchange.answer(asset_response)
+        return asset_response is not None
 
     async def _session(self, headers: Headers, scope: Scope) -> Response:
         """Return whether the visitor is signed in, and the mark of the session. Only pages of this site may request
@@ -181,11 +184,11 @@ class Site:
         accept = headers.get("accept") or "*/*"
         if "text/html" in accept and accepts_html(accept) and not path.startswith(PROGRAM_PATHS):
             send = problem_page.send_problem_pages(scope["method"], send)
-        found = self._routes.match(path)
+        page_match = self._routes.match(path)
         if scope["method"] not in ("GET", "HEAD") or not accepts_html(accept):
             await self.service(scope, receive, send)
-        elif found is not None:
-            template, values = found
+        elif page_match is not None:
+            template, values = page_match
             answer = await self._page(template, _PageRequest(self, scope, headers, values))
             await Exchange(scope, receive, send).answer(answer)
         elif "text/html" not in accept or path.startswith(self._config.service_paths):
@@ -195,8 +198,8 @@ class Site:
 
     async def _page(self, template: str, request: _PageRequest) -> Response:
         renderer = self._config.renderers.get(template)
-        rendered = None if renderer is None else await renderer(request)
-        return self._shell(request.headers, rendered or RenderedPage(self._config.title))
+        rendered_page = None if renderer is None else await renderer(request)
+        return self._shell(request.headers, rendered_page or RenderedPage(self._config.title))
 
     def _shell(self, headers: Headers, rendered_page: RenderedPage) -> Response:
         if self._entry_assets is None:
@@ -228,7 +231,7 @@ def accepts_html(accept: str) -> bool:
     """Whether this Accept header accepts HTML (RFC 9110 §12.5.1). Clients that name JSON but not HTML get JSON."""
     kinds: set[str] = set()
     for each in accept.lower().split(","):
-        kind, *parameters = (part.strip() for part in each.split(";"))
+        kind, *parameters = (text_part.strip() for text_part in each.split(";"))
         if not {"q=0", "q=0.0", "q=0.00", "q=0.000"} & set(parameters):
             kinds.add(kind)
     if "text/html" in kinds:

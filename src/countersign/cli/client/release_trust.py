@@ -185,7 +185,9 @@ def _trusted_statement(
     if pin is not None:
         seen = max(seen, pin.counters.get(place, 0))
     key = None if pin is None else pin.key
-    statement, now = trust.verify_channel(org, wanted.channel, shown, pinned_key=key, seen=seen, now=clock.now())
+    statement, now = trust.verify_channel(
+        org, wanted.channel, shown, pinned_key=key, seen_counter=seen, now=clock.now()
+    )
     if (statement.product_id, statement.product) != (found.id, found.slug):
         raise SignatureRefused("the statement belongs to another product")
     keys = _trusted_keys(shown, pin)

@@ -342,7 +342,7 @@ class _UnknownItems(_Question):
             is_known = self._in_texts.keys() >= {*run}
             for span in (span for span in self._names(run) if span in tried):
                 text = self._text(*span)
-                products = await names.products_like(self._database, text, is_known=is_known, known=spellings)
+                products = await names.products_like(self._database, text, is_known=is_known, known_spellings=spellings)
                 if products:
                     self._correct(products, *span)
                     break

@@ -71,7 +71,7 @@ async def list_members(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """List the people with a role in the organisation."""
     org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     rows = await call.context.database.fetch(queries.MEMBERS, org.id)
-    return response.json([Member(email, role, clock.rfc3339(since)) for email, role, since in rows])
+    return response.json([Member(email, role, clock.rfc3339(member_since)) for email, role, member_since in rows])
 
 
 async def put_member(call: StoreRequest[OrgQuery, NewMember]) -> Response:
@@ -115,9 +115,9 @@ async def remove_client(call: StoreRequest[ClientQuery, Nothing]) -> Response:
 
 
 def _client_body(client: queries.Client) -> Client:
-    ordered = [scope for scope in scopes.ALL if scope in client.scopes]
+    ordered_scopes = [scope for scope in scopes.ALL if scope in client.scopes]
     since = clock.rfc3339(client.created_at)
-    return Client(client.id, client.name, ordered, since, list(client.redirect_uris), client.is_implicit)
+    return Client(client.id, client.name, ordered_scopes, since, list(client.redirect_uris), client.is_implicit)
 
 
 def routes(renamed: OnRename) -> tuple[Route[Store], ...]:

@@ -108,14 +108,14 @@ def _require_time(claims: _EventClaims) -> None:
 
 def _subject(token: VerifiedToken, claims: _EventClaims) -> str | None:
     """The subject of the event, as this issuer names it (RFC 9493 §3.2.3)."""
-    named = claims.sub_id
-    if named is None or named.format != "iss_sub":
+    subject_id = claims.sub_id
+    if subject_id is None or subject_id.format != "iss_sub":
         return claims.sub
-    if named.iss != token.issuer.issuer:
+    if subject_id.iss != token.issuer.issuer:
         raise ForeignSubject("the event is about a subject of another issuer")
-    if named.sub is None or claims.sub not in (None, named.sub):
+    if subject_id.sub is None or claims.sub not in (None, subject_id.sub):
         raise MalformedToken("the event's sub and sub_id must name the same subject")
-    return named.sub
+    return subject_id.sub
 
 
 MEDIA_TYPE = "application/secevent+jwt"

@@ -91,15 +91,15 @@ class Card(NamedTuple):
 
 async def page(database: Database, query: search.PageQuery) -> list[Row]:
     """One page of products, in order; each row has the members of a `Card`."""
-    first = search.page_of_titles(query) or await _page_of_common_word(database, query)
-    if first is not None:
-        rows = await database.scan(first[0], *first[1])
+    first_page = search.page_of_titles(query) or await _page_of_common_word(database, query)
+    if first_page is not None:
+        rows = await database.scan(first_page[0], *first_page[1])
         if len(rows) == query.limit:
             return rows
-    rare = query.rare_in_order
-    if rare is not None and await _is_common(database, search.is_common_facet(rare)):
-        rare = None
-    text, values = search.page(query, rare)
+    rare_facet = query.rare_in_order
+    if rare_facet is not None and await _is_common(database, search.is_common_facet(rare_facet)):
+        rare_facet = None
+    text, values = search.page(query, rare_facet)
     return await (database.fetch(text, *values) if query.is_bounded else database.scan(text, *values))
 
 
@@ -126,10 +126,10 @@ async def owns(reader: Reader, owner: str, product_id: str) -> bool:
     return await reader.fetch_one(OWNS, owner, product_id) is not None
 
 
-async def catalog_page(database: Database, after: Sequence[str], limit: int) -> list[tuple[str, str, bytes, bytes]]:
+async def catalog_page(database: Database, after_key: Sequence[str], limit: int) -> list[tuple[str, str, bytes, bytes]]:
     """Public products by title: title, id, encoded card, encoded newest releases."""
-    rows = await database.fetch(CATALOG_PAGE, after[0], after[1], limit)
-    return [(title, product_id, card, newest) for title, product_id, card, newest in rows]
+    rows = await database.fetch(CATALOG_PAGE, after_key[0], after_key[1], limit)
+    return [(title, product_id, card, newest_release) for title, product_id, card, newest_release in rows]
 
 
 class ReleaseRow(NamedTuple):
@@ -145,21 +145,21 @@ SEES_PUBLISHED, SEES_YANKED = 0, 1
 
 
 async def releases(
-    database: Database, product_id: str, channel: str, sees: int, after: tuple[int, str, str], limit: int
+    database: Database, product_id: str, channel: str, sees: int, after_key: tuple[int, str, str], limit: int
 ) -> list[ReleaseRow]:
     """A product's releases, newest first, with their artifacts. `sees` selects the rows that the caller may see:
     published releases only, or yanked ones as well. A row is the same for every caller."""
-    rows = await database.fetch(RELEASES, product_id, channel, sees, *after, limit)
+    rows = await database.fetch(RELEASES, product_id, channel, sees, *after_key, limit)
     files = await _artifacts(database, product_id, ready_only=True)
     updates = await _update_sizes(database, product_id)
     return [_position(row, files, updates) for row in rows]
 
 
 async def drafts(
-    database: Database, product_id: str, channel: str, after: tuple[int, str, str], limit: int
+    database: Database, product_id: str, channel: str, after_key: tuple[int, str, str], limit: int
 ) -> list[ReleaseRow]:
     """A product's drafts, newest first, with all their artifacts."""
-    rows = await database.fetch(DRAFTS, product_id, channel, *after, limit)
+    rows = await database.fetch(DRAFTS, product_id, channel, *after_key, limit)
     files = await _artifacts(database, product_id, ready_only=False)
     return [
         ReleaseRow(

@@ -93,22 +93,28 @@ async def seed(store: Store) -> bool:
     False."""
     if await store.database.fetch_one(ANY_ORGANISATION) is not None:
         return False
-    hashed = await passwords.hash_password(PASSWORD)
+    password_hash = await passwords.hash_password(PASSWORD)
     with ids.seeded("demo"):
-        packed = {(each.slug, release.version): builds(each, release) for each, release in _releases()}
+        builds_by_release = {(each.slug, release.version): builds(each, release) for each, release in _releases()}
         shots = {each.slug: screenshots(each) for each in products()}
-        await _store_blobs(store, {*chain(*packed.values()), *chain(*shots.values()), *_covers_and_trailers()})
+        await _store_blobs(
+            store, {*chain(*builds_by_release.values()), *chain(*shots.values()), *_covers_and_trailers()}
+        )
         async with store.database.transaction() as transaction:
             if await transaction.fetch_one(ANY_ORGANISATION) is not None:
                 return False
             with clock.fixed(moment(FOUNDED)):
                 orgs = await _organisations(transaction)
-            made: dict[str, str] = {}
+            org_ids: dict[str, str] = {}
             for each in products():
-                of_product = {release.version: packed[each.slug, release.version] for release in each.releases}
-                made[each.slug] = await _product(transaction, orgs[each.publisher], each, of_product, shots[each.slug])
+                of_product = {
+                    release.version: builds_by_release[each.slug, release.version] for release in each.releases
+                }
+                org_ids[each.slug] = await _product(
+                    transaction, orgs[each.publisher], each, of_product, shots[each.slug]
+                )
             with clock.fixed(moment(SIGNED_UP)):
-                await _people(transaction, orgs[ORGANISATIONS[0][0]], hashed, made)
+                await _people(transaction, orgs[ORGANISATIONS[0][0]], password_hash, org_ids)
     return True
 
 
@@ -139,8 +145,8 @@ def builds(product: DemoProduct, release: DemoRelease) -> list[bytes]:
     builds that are processed, differ by platform. Older builds of a product whose builds are processed are as large."""
     version = release.version
     if release is processed_release(product):
-        more = {"bom.json": component_list(product, version)}
-        return [archive(product.slug, version, each, PROCESSED_ASSETS, more) for each in product.platforms]
+        extra_files = {"bom.json": component_list(product, version)}
+        return [archive(product.slug, version, each, PROCESSED_ASSETS, extra_files) for each in product.platforms]
     if release is updated_release(product):
         return [archive(product.slug, version, each, PROCESSED_ASSETS) for each in product.platforms]
     if product.slug in downloads.POPULAR and release is product.releases[-1]:
@@ -150,11 +156,11 @@ def builds(product: DemoProduct, release: DemoRelease) -> list[bytes]:
 
 
 def archive(
-    slug: str, version: str, platform: str = "linux", times: int = 1, more: Mapping[str, bytes] | None = None
+    slug: str, version: str, platform: str = "linux", times: int = 1, extra_files: Mapping[str, bytes] | None = None
 ) -> bytes:
     """A small real build: a tar.gz with a start script, a manual and some data, the same bytes every time. Most of the
-    data is the same in every version and on every platform; `times` is how many times larger the data is, and `more`
-    are further files by name."""
+    data is the same in every version and on every platform; `times` is how many times larger the data is, and
+    `extra_files` are further files by name."""
     tiles = "".join(f"{slug} {version} tile {number}\n" for number in range(120))
     size = (MIN_ASSETS + hash_of(slug) % MAX_MORE_ASSETS) * times
     program = (2_000 + hash_of(platform) % 4_000) * times
@@ -165,16 +171,16 @@ def archive(
         "data/assets.bin": (_assets(slug, version, size) if times == PROCESSED_ASSETS else _noise(slug, size), 0o644),
         "data/new.bin": (_noise(f"{slug} {version}", size // 12), 0o644),
         f"data/{platform}.bin": (_noise(f"{slug} {platform}", program), 0o644),
-        **{name: (content, 0o644) for name, content in (more or {}).items()},
+        **{name: (content, 0o644) for name, content in (extra_files or {}).items()},
     }
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+    archive_file = io.BytesIO()
+    with tarfile.open(fileobj=archive_file, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, (content, mode) in files.items():
             entry = tarfile.TarInfo(f"{slug}-{version}/{name}")
             entry.size, entry.mode, entry.mtime = len(content), mode, moment(FOUNDED) // clock.SECOND
             tar.addfile(entry, io.BytesIO(content))
     # Most of the data is random and cannot be compressed, so large builds are only stored.
-    return gzip.compress(packed.getvalue(), compresslevel=1 if times == 1 else 0, mtime=0)
+    return gzip.compress(archive_file.getvalue(), compresslevel=1 if times == 1 else 0, mtime=0)
 
 
 def _noise(name: str, size: int) -> bytes:
@@ -224,26 +230,26 @@ def _releases() -> Iterable[tuple[DemoProduct, DemoRelease]]:
 
 async def _store_blobs(store: Store, contents: Iterable[bytes]) -> None:
     """Put the contents into the blob store, several at a time."""
-    waiting = iter(contents)
+    pending_contents = iter(contents)
 
     async def work() -> None:
-        for each in waiting:
+        for each in pending_contents:
             await blobs.put(store.database, store.blobs, each)
 
     await asyncio.gather(*(work() for _ in range(BLOBS_AT_ONCE)))
 
 
-async def _people(transaction: Transaction, org_id: str, hashed: str, made: Mapping[str, str]) -> None:
+async def _people(transaction: Transaction, org_id: str, password_hash: str, org_ids: Mapping[str, str]) -> None:
     """Insert two people, a client, the player's entitlements, and codes for other products."""
-    player = await people.add_person(transaction, PLAYER, hashed)
-    await people.add_person(transaction, PUBLISHER, hashed)
+    player = await people.add_person(transaction, PLAYER, password_hash)
+    await people.add_person(transaction, PUBLISHER, password_hash)
     await people.set_role(transaction, org_id, PUBLISHER, "owner")
     scopes = CLIENT_SCOPES.split()
     await clients.add_client(transaction, org_id, CLIENT_ID, CLIENT_SECRET, "Demo publisher", scopes)
     for slug, day in OF_PLAYER.items():
-        await library.grant(transaction, f"person:{player.id}", [made[slug]], "demo", moment(day))
-    await codes.add_known(transaction, org_id, "license", [made[OF_LICENCE_CODES]], LICENCE_CODES, 1)
-    await codes.add_known(transaction, org_id, "promo", [made[OF_PROMO_CODE]], [PROMO_CODE], PROMO_USES)
+        await library.grant(transaction, f"person:{player.id}", [org_ids[slug]], "demo", moment(day))
+    await codes.add_known(transaction, org_id, "license", [org_ids[OF_LICENCE_CODES]], LICENCE_CODES, 1)
+    await codes.add_known(transaction, org_id, "promo", [org_ids[OF_PROMO_CODE]], [PROMO_CODE], PROMO_USES)
 
 
 async def _product(
@@ -254,29 +260,29 @@ async def _product(
     with clock.fixed(created_at):
         product_id = await lifecycle.create(transaction, org_id, body)
     await _media(transaction, product_id, product, shots, created_at)
-    owned = OwnedProduct(product_id, org_id, product.publisher, body.slug, "public", body.access, created_at)
-    published: list[tuple[date, list[str]]] = []
+    owned_product = OwnedProduct(product_id, org_id, product.publisher, body.slug, "public", body.access, created_at)
+    published_releases: list[tuple[date, list[str]]] = []
     for number, release in enumerate(product.releases):
         # Releases of one day are a few minutes apart.
         with clock.fixed(moment(release.date, minutes=17 * number)):
-            artifact_ids = await _release(transaction, owned, product, release, archives[release.version])
+            artifact_ids = await _release(transaction, owned_product, product, release, archives[release.version])
         if release.withdrawn is None:
-            published.append((release.date, artifact_ids))
+            published_releases.append((release.date, artifact_ids))
     # The catalog is refreshed once, after the last release.
     await projection.refresh(transaction, product_id, reindex=False)
     today = date.fromisoformat(clock.rfc3339(clock.now())[:10])
     is_own = product.publisher == ORGANISATIONS[0][0]
     days = downloads.HISTORY_DAYS if is_own and product.slug in downloads.POPULAR else downloads.DAYS
-    downloaded = [*downloads.daily_downloads(product.slug, published, today, days)]
-    await counts.put_downloads(transaction, downloaded)
-    await catalog_index.put_downloads(transaction, product_id, downloads.of_last_week(downloaded, today))
+    daily_rows = [*downloads.daily_downloads(product.slug, published_releases, today, days)]
+    await counts.put_downloads(transaction, daily_rows)
+    await catalog_index.put_downloads(transaction, product_id, downloads.of_last_week(daily_rows, today))
     if is_own:
-        version, released = product.releases[-1].version, [each for each, _ in published]
+        version, release_days = product.releases[-1].version, [each for each, _ in published_releases]
         rows = [
             (org_id, metric, day, product_id, version, product.platforms[0], value)
             if metric == "updates"
             else (org_id, metric, day, product_id, "", "", value)
-            for metric, day, value in downloads.other_counts(product.slug, released, today, days)
+            for metric, day, value in downloads.other_counts(product.slug, release_days, today, days)
         ]
         await counts.put(transaction, rows)
     return product_id
@@ -290,10 +296,10 @@ async def _media(
         with clock.fixed(created_at):
             content = replace(_picture(cover(product)), color=placeholder.mean_color(product.cover.palette))
             await media.put_ready(transaction, product_id, "cover", product.cover.alt, content)
-    for number, (shot, drawn) in enumerate(zip(product.screenshots, shots, strict=True)):
+    for number, (shot, screenshot_data) in enumerate(zip(product.screenshots, shots, strict=True)):
         # Media are shown in the order of their creation.
         with clock.fixed(clock.later(created_at, seconds=number)):
-            await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(drawn))
+            await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(screenshot_data))
     if product.trailer is not None:
         film = product.read_trailer()
         video = VideoFile(len(film), lambda start, length: film[start : start + length])
@@ -323,8 +329,8 @@ def _body(product: DemoProduct) -> ProductWrite:
     )
 
 
-def _picture(drawn: bytes) -> Content:
-    return Content(hashlib.sha256(drawn).hexdigest(), len(drawn), SVG, placeholder.WIDTH, placeholder.HEIGHT)
+def _picture(image_data: bytes) -> Content:
+    return Content(hashlib.sha256(image_data).hexdigest(), len(image_data), SVG, placeholder.WIDTH, placeholder.HEIGHT)
 
 
 async def _release(
@@ -332,11 +338,11 @@ async def _release(
     owned_product: OwnedProduct,
     product: DemoProduct,
     release: DemoRelease,
-    packed: list[bytes],
+    release_builds: list[bytes],
 ) -> list[str]:
     """Publish the release; return the ids of its artifacts."""
-    drafted = NewRelease(release.version, release.channel, release.notes.strip())
-    release_id = await lifecycle.draft(transaction, owned_product, drafted)
+    new_release = NewRelease(release.version, release.channel, release.notes.strip())
+    release_id = await lifecycle.draft(transaction, owned_product, new_release)
     artifact_ids = [
         await artifacts.put_ready(
             transaction,
@@ -345,7 +351,7 @@ async def _release(
             Content(hashlib.sha256(build).hexdigest(), len(build)),
             platform,
         )
-        for platform, build in zip(product.platforms, packed, strict=True)
+        for platform, build in zip(product.platforms, release_builds, strict=True)
     ]
     await lifecycle.mark_published(transaction, release_id)
     if release.withdrawn is not None:

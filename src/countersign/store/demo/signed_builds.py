@@ -38,13 +38,13 @@ def updated_release(product: DemoProduct) -> DemoRelease | None:
 
 def component_list(product: DemoProduct, version: str) -> bytes:
     """The list of components inside the product's builds (CycloneDX 1.5)."""
-    named = [each.rpartition(" ") for each in product.components]
+    name_and_version = [each.rpartition(" ") for each in product.components]
     fields = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
         "metadata": {"component": {"type": "application", "name": product.slug, "version": version}},
-        "components": [{"type": "library", "name": name, "version": number} for name, _, number in named],
+        "components": [{"type": "library", "name": name, "version": number} for name, _, number in name_and_version],
     }
     return msgspec.json.format(msgspec.json.encode(fields))
 

@@ -62,13 +62,13 @@ def _remove(folder: Path) -> None:
 async def sweep(data: Path, database: Database) -> int:
     """Remove the folders of attempts that no longer run; return their number. A folder that another process is
     creating or removing is skipped."""
-    removed = 0
+    removed_count = 0
     for folder in await asyncio.to_thread(_folders, data / FOLDER):
         job_id, _, attempt = folder.name.rpartition("-")
         if attempt.isdigit() and await database.fetch_one(RUNNING_ATTEMPT, job_id, int(attempt)) is None:
             await asyncio.to_thread(_remove, folder)
-            removed += 1
-    return removed
+            removed_count += 1
+    return removed_count
 
 
 def _folders(parent: Path) -> list[Path]:
@@ -105,13 +105,13 @@ class JobAttempt:
         self._beaten_s = clock.monotonic_s()
         self._beating = asyncio.Lock()
 
-    async def progress(self, part: float) -> None:
+    async def progress(self, fraction: float) -> None:
         """Report the progress, 0 to 1; values below the previous one are ignored.
 
         Raises:
             JobStopped: the job was cancelled, or another worker has it.
         """
-        self._progress = max(self._progress, min(1.0, part))
+        self._progress = max(self._progress, min(1.0, fraction))
         if self._progress != self._reported and clock.monotonic_s() - self._beaten_s >= PROGRESS_EVERY_S:
             await self.beat()
         if self.reason in ("cancelled", "lost"):
@@ -179,9 +179,9 @@ async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob,
         Unavailable: the database cannot be reached; the lease expires, and the job is started again.
     """
     attempt = JobAttempt(store, job)
-    refused = _refusal_before_start(store, types, job)
-    if refused is not None:
-        await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refused)))
+    refusal = _refusal_before_start(store, types, job)
+    if refusal is not None:
+        await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refusal)))
         return True
     async with scratch(Path(store.settings.data), job.id, job.attempts) as folder:
         work = asyncio.create_task(_run(store, types[job.type], attempt, folder))
@@ -266,13 +266,13 @@ async def _record_end(store: Store, attempt: JobAttempt, error: BaseException | 
 async def _retry(store: Store, job: LeasedJob, error: BaseException | None) -> None:
     """Return the job to the queue after a pause, or fail it after its last attempt."""
     log = telemetry.logger("jobs")
-    counted = job.attempts - job.losses
-    log.error("attempt at a job failed", job=job.id, type=job.type, attempt=counted, exc_info=error)
-    if counted >= store.settings.job_attempts:
+    counted_attempts = job.attempts - job.losses
+    log.error("attempt at a job failed", job=job.id, type=job.type, attempt=counted_attempts, exc_info=error)
+    if counted_attempts >= store.settings.job_attempts:
         reason = "took too long" if error is None else "failed; the error was logged"
-        await _fail(store, job, JobFailed(f"attempt {counted} of {counted} {reason}"))
+        await _fail(store, job, JobFailed(f"attempt {counted_attempts} of {counted_attempts} {reason}"))
         return
-    run_after = clock.later(clock.now(), seconds=back_off_s(counted))
+    run_after = clock.later(clock.now(), seconds=back_off_s(counted_attempts))
 
     async def again(transaction: Transaction) -> None:
         await leases.try_again(transaction, job, run_after)

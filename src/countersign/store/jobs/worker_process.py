@@ -64,15 +64,15 @@ class LaneWorker:
             Unavailable: the database could not be reached; the lease expires, and the job is started again.
         """
         if self._background is not None and self._background.done():
-            ended, self._background = self._background, None
-            ended.result()
+            ended_task, self._background = self._background, None
+            ended_task.result()
         # Claim a background job first. Otherwise background jobs would never start while requested jobs are waiting.
         if self._background is None and (job := await self._claim("background")) is not None:
             self._background = asyncio.create_task(self._work_in_background(job))
-        requested = await self._claim("requested")
-        if requested is None:
+        requested_job = await self._claim("requested")
+        if requested_job is None:
             return False
-        await self._perform(requested)
+        await self._perform(requested_job)
         return not self._stopping.is_set()
 
     async def close(self) -> None:
@@ -92,7 +92,7 @@ class LaneWorker:
     async def _claim(self, lane: leases.Lane) -> LeasedJob | None:
         settings = self._store.settings
         return await leases.claim_next(
-            self._store.database, running=settings.jobs_running, lease_s=settings.job_lease_s, lane=lane
+            self._store.database, max_running=settings.jobs_running, lease_s=settings.job_lease_s, lane=lane
         )
 
     async def _perform(self, job: LeasedJob) -> None:
@@ -168,11 +168,13 @@ def run_worker_process(open_store: OpenStore, types: Sequence[AnyJobType]) -> No
     uvloop.run(_work(open_store(settings, config.root_url, config.is_loopback), config.problems_url, types))
 
 
-async def _work(opening: AbstractAsyncContextManager[Store], problems_url: str, types: Sequence[AnyJobType]) -> None:
-    stopping = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
-    async with opening as store, _stop_when_broken(store, stopping):
-        if not await work(replace(store, problems_url=problems_url), types, stopping):
+async def _work(
+    store_context: AbstractAsyncContextManager[Store], problems_url: str, types: Sequence[AnyJobType]
+) -> None:
+    stop_event = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop_event.set)
+    async with store_context as store, _stop_when_broken(store, stop_event):
+        if not await work(replace(store, problems_url=problems_url), types, stop_event):
             # Threads of an abandoned job would block a normal exit.
             os._exit(processes.RESTART_CODE)
 

@@ -122,13 +122,13 @@ async def code(reader: Reader, code_hash: bytes, owner: str) -> RedeemCode | Non
     return RedeemCode(batch_id, names, max_uses, valid_from, expires_at, status, uses, bool(is_redeemed))
 
 
-async def batches(database: Database, org_id: str, after: Sequence[int | str], limit: int) -> list[Row]:
+async def batches(database: Database, org_id: str, after_key: Sequence[int | str], limit: int) -> list[Row]:
     """The organisation's batches with their usage, newest first. The query reads every code, possibly millions.
 
     Raises:
         Unavailable: the query exceeded the read deadline.
     """
-    return await database.scan(BATCHES, org_id, after[0], after[1], limit)
+    return await database.scan(BATCHES, org_id, after_key[0], after_key[1], limit)
 
 
 async def delete_batch(transaction: Transaction, batch_id: str) -> None:
@@ -189,15 +189,15 @@ async def add_known(
     org_id: str,
     kind: Literal["license", "promo"],
     products: list[str],
-    chosen: Sequence[str],
+    code_texts: Sequence[str],
     uses: int,
 ) -> None:
-    """Add an active batch with the codes in `chosen`. This function is used for demonstration data."""
+    """Add an active batch with the codes in `code_texts`. This function is used for demonstration data."""
     batch_id = ids.new_uuid()
-    encoded = msgspec.json.encode(products).decode()
-    members = (batch_id, org_id, kind, encoded, len(chosen), uses, None, None, "demo", clock.now())
+    encoded_products = msgspec.json.encode(products).decode()
+    members = (batch_id, org_id, kind, encoded_products, len(code_texts), uses, None, None, "demo", clock.now())
     await transaction.run(INSERT_BATCH, *members)
-    await transaction.run_many(INSERT_CODE, [(digest(code), batch_id) for code in chosen])
+    await transaction.run_many(INSERT_CODE, [(digest(code), batch_id) for code in code_texts])
     await transaction.run(ACTIVATE_BATCH, batch_id, None)
 
 
@@ -252,8 +252,8 @@ def _lines(seed: bytes, start: int, stop: int) -> bytes:
 
 async def collect_abandoned(store: Store) -> int:
     """Remove batches whose issuing was interrupted more than an hour ago; return their number."""
-    oldest = clock.later(clock.now(), seconds=-ABANDONED_AFTER_S)
-    rows = await store.database.fetch(ABANDONED, oldest)
+    oldest_kept = clock.later(clock.now(), seconds=-ABANDONED_AFTER_S)
+    rows = await store.database.fetch(ABANDONED, oldest_kept)
     for (batch_id,) in rows:
         async with store.database.transaction() as transaction:
             await delete_batch(transaction, batch_id)

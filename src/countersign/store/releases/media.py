@@ -141,7 +141,7 @@ class StoredMedia(NamedTuple):
 
 
 async def announce(
-    transaction: Transaction, product: OwnedProduct, body: NewMedia, *, by: str, ttl_s: int
+    transaction: Transaction, product: OwnedProduct, body: NewMedia, *, announcer: str, ttl_s: int
 ) -> tuple[str, UploadAddress]:
     """Announce an image or video; return its id and upload address.
 
@@ -153,9 +153,9 @@ async def announce(
     max_mib = MAX_VIDEO_MIB if body.kind == "video" else MAX_IMAGE_MIB
     if body.size > max_mib * MEBIBYTE:
         raise invalid_member("/size", f"must be at most {max_mib * MEBIBYTE} for {body.kind}, {max_mib} MiB")
-    present = await transaction.fetch_one(COUNT, product.id)
-    if present is not None and present[0] >= MAX_MEDIA:
-        raise TooManyMedia(f"the product has {present[0]} images and videos")
+    count_row = await transaction.fetch_one(COUNT, product.id)
+    if count_row is not None and count_row[0] >= MAX_MEDIA:
+        raise TooManyMedia(f"the product has {count_row[0]} images and videos")
     media_id = ids.new_uuid()
     await transaction.run(INSERT, media_id, product.id, body.kind, body.alt, clock.now())
     address = await uploads.announce(
@@ -163,7 +163,7 @@ async def announce(
         "media",
         media_id,
         org_id=product.org_id,
-        announced_by=by,
+        announced_by=announcer,
         size=body.size,
         sha256=None,
         ttl_s=ttl_s,
@@ -226,13 +226,13 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
         return await _check_video(store, upload, sha256, head)
     try:
         data = await _read(store, sha256, upload.size)
-        made = await reencode_cover(data) if row[0] == "cover" else CoverPictures(await reencode(data), [], None)
+        pictures = await reencode_cover(data) if row[0] == "cover" else CoverPictures(await reencode(data), [], None)
     finally:
         # Remove the original before the new image is stored. The new image can have the same digest as the original,
         # and would be removed with it.
         await _remove_original(store, sha256)
-    sizes = tuple([await _put(store, each) for each in made.sizes])
-    return replace(await _put(store, made.picture), color=made.color, sizes=sizes)
+    sizes = tuple([await _put(store, each) for each in pictures.sizes])
+    return replace(await _put(store, pictures.picture), color=pictures.color, sizes=sizes)
 
 
 async def _put(store: Store, picture: Picture) -> Content:
@@ -332,8 +332,8 @@ async def announce_media(call: StoreRequest[Nothing, NewMedia]) -> Response:
     """Announce an image or video of a product; the response has its upload address."""
     store, transaction = call.context, call.transaction
     product = await owned_product(transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
-    ttl_s, by = store.settings.upload_ttl_s, call.caller.key
-    media_id, address = await announce(transaction, product, call.body, by=by, ttl_s=ttl_s)
+    ttl_s, announcer = store.settings.upload_ttl_s, call.caller.key
+    media_id, address = await announce(transaction, product, call.body, announcer=announcer, ttl_s=ttl_s)
     url = f"{store.capability_base_url}/media/uploads/{address.token}"
     return response.json(AnnouncedMedia(media_id, url, clock.rfc3339(address.expires_at)), 201)
 

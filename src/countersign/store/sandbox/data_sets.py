@@ -139,8 +139,8 @@ class OwnerToken:
         """A token with every scope of the owner."""
         now_s = clock.monotonic_s()
         if now_s - self._renewed_s > self._store.settings.token_ttl_s / 2:
-            granted = await tokens.scopes_of_person(self._store.database, self._person_id)
-            self._token = tokens.issue(self._store, self._person_id, tokens.FIRST_PARTY, granted)
+            granted_scopes = await tokens.scopes_of_person(self._store.database, self._person_id)
+            self._token = tokens.issue(self._store, self._person_id, tokens.FIRST_PARTY, granted_scopes)
             self._renewed_s = now_s
         return self._token
 
@@ -240,8 +240,8 @@ class DataSets:
             folder = self._data / folders.FOLDER / name
             template_dir = folders.template_folder(self._data, self._parts.template)
             settings, root_url = settings_of(self._store.settings, folder, template_dir), self._store.root_url + ROOT
-            opening = self._parts.opening(settings, root_url, self._store.is_loopback)
-            store = await stack.enter_async_context(opening)
+            store_context = self._parts.opening(settings, root_url, self._store.is_loopback)
+            store = await stack.enter_async_context(store_context)
             data_set = await self._build(name, folder, store)
             data_set.stack = stack.pop_all()
         self._open[name] = data_set

@@ -67,9 +67,9 @@ class SandboxRouter:
             return
         exchange = Exchange(scope, receive, send, self._proxies)
         try:
-            named = dependencies.parse_capability_path(self._store, path)
-            if named is not None:
-                await self._forward(*named, exchange, scope, self._without_key(exchange.headers, scope))
+            path_match = dependencies.parse_capability_path(self._store, path)
+            if path_match is not None:
+                await self._forward(*path_match, exchange, scope, self._without_key(exchange.headers, scope))
                 return
             credentials = await self._credentials(exchange.headers, scope)
             if path.startswith(_FORWARDED) and path not in _ABOUT_SANDBOX:
@@ -92,18 +92,18 @@ class SandboxRouter:
             Unauthenticated: the key is unknown.
             InvalidRequest: a header that can be sent once was sent twice.
         """
-        sent: list[tuple[bytes, bytes]] = list(scope["headers"])
+        request_headers: list[tuple[bytes, bytes]] = list(scope["headers"])
         carrier, presented = _presented_key(headers)
         if presented is None:
-            return CallerCredentials(None, headers.get("authorization") is not None, sent)
+            return CallerCredentials(None, headers.get("authorization") is not None, request_headers)
         key = await api_keys.find_key(self._store, presented)
         if key is None:
-            refused = authentication.rejected(self._store, "the API key is unknown, or expired because it was not used")
-            refused.remedy = key_instructions(self._store)
-            raise refused
+            refusal = authentication.rejected(self._store, "the API key is unknown, or expired because it was not used")
+            refusal.remedy = key_instructions(self._store)
+            raise refusal
         self._store.uses.note(key.id)
-        others = [pair for pair in sent if pair[0] != carrier]
-        return CallerCredentials(key, any(name == b"authorization" for name, _ in others), others)
+        other_headers = [pair for pair in request_headers if pair[0] != carrier]
+        return CallerCredentials(key, any(name == b"authorization" for name, _ in other_headers), other_headers)
 
     def _without_key(self, headers: Headers, scope: Scope) -> list[tuple[bytes, bytes]]:
         """Return the headers without the key. The signed address selects the data set instead."""

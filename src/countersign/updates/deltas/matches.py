@@ -28,30 +28,30 @@ class UnexpectedDiff(Exception):
     """The hdiffpatch library wrote a diff in an unsupported format."""
 
 
-def covers(old: bytes, new: bytes) -> list[Cover]:
+def covers(old_content: bytes, new_content: bytes) -> list[Cover]:
     """Return the covers of the new bytes. This takes about nine times as much memory as the old bytes.
 
     Raises:
         UnexpectedDiff: the library changed its format.
     """
-    if not old or not new:
+    if not old_content or not new_content:
         return []
-    reader = _DiffReader(hdiffpatch.diff(old, new, None, validate=False))
+    reader = _DiffReader(hdiffpatch.diff(old_content, new_content, None, validate=False))
     head = [reader.number() for _ in range(_HEAD)]
-    found: list[Cover] = []
+    covers_found: list[Cover] = []
     old_end = new_end = 0
     for _ in range(head[_COUNT]):
         step, gap, length = reader.signed(), reader.number(), reader.number()
         cover = Cover(old_end + step, new_end + gap, length)
         old_end, new_end = cover.old + length, cover.new + length
-        found.append(cover)
-    if any(not _is_inside(cover, old, new) for cover in found):
+        covers_found.append(cover)
+    if any(not _is_inside(cover, old_content, new_content) for cover in covers_found):
         raise UnexpectedDiff("hdiffpatch matched outside of the files")
-    return [cover for cover in found if cover.length]
+    return [cover for cover in covers_found if cover.length]
 
 
-def _is_inside(cover: Cover, old: bytes, new: bytes) -> bool:
-    return 0 <= cover.old <= len(old) - cover.length and 0 <= cover.new <= len(new) - cover.length
+def _is_inside(cover: Cover, old_content: bytes, new_content: bytes) -> bool:
+    return 0 <= cover.old <= len(old_content) - cover.length and 0 <= cover.new <= len(new_content) - cover.length
 
 
 class _DiffReader:
@@ -71,16 +71,16 @@ class _DiffReader:
         magnitude = self._rest(0, 0x40)
         return -magnitude if is_negative else magnitude
 
-    def _rest(self, found: int, mark: int) -> int:
+    def _rest(self, number: int, mark: int) -> int:
         byte = self._diff[self._at]
         self._at += 1
-        found = byte & (mark - 1)
+        number = byte & (mark - 1)
         while byte & mark:
             byte = self._diff[self._at]
             self._at += 1
             mark = 0x80
-            found = found << 7 | byte & 0x7F
-        return found
+            number = number << 7 | byte & 0x7F
+        return number
 
 
 _COMPARE_BYTES = 1 << 20
@@ -95,19 +95,19 @@ class Interval(NamedTuple):
     end: int
 
 
-def all_covers(old: bytes, new: bytes, limit: int) -> list[Cover]:
+def all_covers(old_content: bytes, new_content: bytes, limit: int) -> list[Cover]:
     """Return the covers of the new bytes. Each search compares at most `limit` old and new bytes together."""
-    if len(old) + len(new) <= limit:
-        return covers(old, new)
-    anchors = _grow(old, new, _anchors(old, new))
-    found = list(anchors)
-    gaps = _gaps_between([Interval(anchor.new, anchor.new + anchor.length) for anchor in anchors], len(new))
+    if len(old_content) + len(new_content) <= limit:
+        return covers(old_content, new_content)
+    anchors = _grow(old_content, new_content, _anchors(old_content, new_content))
+    covers_found = list(anchors)
+    gaps = _gaps_between([Interval(anchor.new, anchor.new + anchor.length) for anchor in anchors], len(new_content))
     used = sorted(Interval(anchor.old, anchor.old + anchor.length) for anchor in anchors)
-    spare = _gaps_between(used, len(old))
-    for batch in _batches(anchors, gaps, len(old), limit):
+    spare = _gaps_between(used, len(old_content))
+    for batch in _batches(anchors, gaps, len(old_content), limit):
         parts = _union([*batch.old, *_take_bytes(spare, limit // 2 - _size(batch.old))])
-        found += _search(_JoinedIntervals(old, parts), _JoinedIntervals(new, batch.new))
-    return sorted(found, key=lambda cover: cover.new)
+        covers_found += _search(_JoinedIntervals(old_content, parts), _JoinedIntervals(new_content, batch.new))
+    return sorted(covers_found, key=lambda cover: cover.new)
 
 
 class _Batch(NamedTuple):

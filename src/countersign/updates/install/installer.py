@@ -180,17 +180,17 @@ def _state(release: VerifiedRelease, number: str, stamps: dict[str, tuple[int, i
 
 def _require_room(workspace: Workspace, manifest: Manifest, plan: UpdatePlan, tree: Tree) -> None:
     """Refuse an update that needs more space than the disk has, before anything is written."""
-    needed = plan.write_bytes + _SPARE_BYTES
+    needed_bytes = plan.write_bytes + _SPARE_BYTES
     files = len(manifest.files) + len(tree.files)
     if not swap.can_link(workspace):
-        needed += sum(manifest.files[number].size for number in plan.kept)
-        needed += sum(found.st_size for found in tree.files.values())
-    needed += files * _BLOCK_BYTES
+        needed_bytes += sum(manifest.files[number].size for number in plan.kept)
+        needed_bytes += sum(file_status.st_size for file_status in tree.files.values())
+    needed_bytes += files * _BLOCK_BYTES
     room = os.statvfs(workspace.side)
-    free = room.f_bavail * room.f_frsize
-    if free < needed:
+    free_bytes = room.f_bavail * room.f_frsize
+    if free_bytes < needed_bytes:
         raise StorageFull(
-            f"{workspace.side.parent} has {free} bytes free, and the update needs {needed}",
+            f"{workspace.side.parent} has {free_bytes} bytes free, and the update needs {needed_bytes}",
             resolution="Delete files on that disk, then pull again. Nothing was changed.",
         )
     if room.f_files > 0 and room.f_favail < files:

@@ -368,12 +368,14 @@ async def _authorize(
     if isinstance(signed_in, Response):
         return signed_in
     request = check_request(store, query, client, redirect)
-    available = await tokens.scopes_of_person(store.database, signed_in.person.id)
-    granted = request.scopes & available
-    if not granted:
+    available_scopes = await tokens.scopes_of_person(store.database, signed_in.person.id)
+    granted_scopes = request.scopes & available_scopes
+    if not granted_scopes:
         raise PermissionsMissing(redirect)
     organisation = await queries.organisation(store.database, client.org_id or "")
-    offer = ConsentOffer(request, granted, request.scopes - available, organisation.name if organisation else "")
+    offer = ConsentOffer(
+        request, granted_scopes, request.scopes - available_scopes, organisation.name if organisation else ""
+    )
     if decision is not None:
         sessions.require_form_token(store, signed_in.session, decision.csrf)
         if decision.decision != "allow":
@@ -381,16 +383,18 @@ async def _authorize(
         if not sessions.is_form_token_valid(store, signed_in.session, decision.shown, *offer.shown):
             return consent_page(store, offer, query, signed_in, has_changed=True)
     async with store.database.transaction() as transaction:
-        consent = await _find_or_add_consent(transaction, request, granted, signed_in, is_given=decision is not None)
+        consent = await _find_or_add_consent(
+            transaction, request, granted_scopes, signed_in, is_given=decision is not None
+        )
         if consent is not None:
-            return await _redirect_with_grant(store, transaction, request, granted, signed_in, consent)
+            return await _redirect_with_grant(store, transaction, request, granted_scopes, signed_in, consent)
     return consent_page(store, offer, query, signed_in)
 
 
 async def _find_or_add_consent(
     transaction: Transaction,
     request: AuthorizationRequest,
-    granted: frozenset[str],
+    granted_scopes: frozenset[str],
     signed_in: SignedInPerson,
     *,
     is_given: bool,
@@ -405,18 +409,18 @@ async def _find_or_add_consent(
         if not await clients.record_use(transaction, request.client):
             raise UntrustedRedirect(NO_CLIENT)
         site = clients.lowercase_origin(request.redirect.redirect_uri)
-        return await consents.allow(transaction, signed_in.person.id, request.client.id, granted, site=site)
+        return await consents.allow(transaction, signed_in.person.id, request.client.id, granted_scopes, site=site)
     if request.client.is_dynamic:
         return None
-    known = await consents.allowed(transaction, signed_in.person.id, request.client.id)
-    return known if known is not None and granted <= known.scopes else None
+    known_consent = await consents.allowed(transaction, signed_in.person.id, request.client.id)
+    return known_consent if known_consent is not None and granted_scopes <= known_consent.scopes else None
 
 
 async def _redirect_with_grant(
     store: Store,
     transaction: Transaction,
     request: AuthorizationRequest,
-    granted: frozenset[str],
+    granted_scopes: frozenset[str],
     signed_in: SignedInPerson,
     consent: Consent,
 ) -> Response:
@@ -426,7 +430,7 @@ async def _redirect_with_grant(
             transaction,
             request.client,
             consent.id,
-            granted,
+            granted_scopes,
             redirect_uri=request.redirect.redirect_uri,
             challenge=request.challenge,
             auth_time=signed_in.since,
@@ -436,7 +440,9 @@ async def _redirect_with_grant(
     if grant is None:
         raise AuthorizationError(request.redirect, "unauthorized_client", "the client was removed")
     auth_time_s = signed_in.since // clock.SECOND
-    token, claims = tokens.issue_for_grant(store, signed_in.person.id, request.client.id, granted, grant, auth_time_s)
+    token, claims = tokens.issue_for_grant(
+        store, signed_in.person.id, request.client.id, granted_scopes, grant, auth_time_s
+    )
     life_s = str(store.settings.token_ttl_s)
     members = {"access_token": token, "token_type": "Bearer", "expires_in": life_s, "scope": claims.scope}
     return request.redirect.respond(members)

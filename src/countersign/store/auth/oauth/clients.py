@@ -86,13 +86,13 @@ def _is_canonical(host: str) -> bool:
         return False
 
 
-def is_registered_uri(uri: str, registered: Sequence[str]) -> bool:
+def is_registered_uri(uri: str, registered_uris: Sequence[str]) -> bool:
     """Whether the address is equal to a registered address. A loopback address may have any port, because a program
     does not know its port beforehand (RFC 8252 §7.3)."""
-    if uri in registered:
+    if uri in registered_uris:
         return True
     portless = _portless(uri)
-    return portless is not None and any(_portless(each) == portless for each in registered)
+    return portless is not None and any(_portless(each) == portless for each in registered_uris)
 
 
 def _portless(uri: str) -> tuple[str, str] | None:
@@ -157,10 +157,10 @@ async def create_client(
     secret = secrets.new_secret("ccs")
     client_id = "cc_" + ids.new_uuid().replace("-", "")
     require_safe_uris(returns_to)
-    added = await add_client(
+    client = await add_client(
         transaction, org_id, client_id, secret, name, scope, returns_to=returns_to, is_implicit=is_implicit
     )
-    return added, secret
+    return client, secret
 
 
 async def add_client(
@@ -181,13 +181,13 @@ async def add_client(
         InvalidRequest: the name cannot be displayed.
     """
     organisations.require_name(name)
-    requested = frozenset(scope)
-    unknown = sorted(requested - frozenset(scopes.ALL))
+    requested_scopes = frozenset(scope)
+    unknown = sorted(requested_scopes - frozenset(scopes.ALL))
     if unknown:
         remedy = f"Name scopes among: {' '.join(scopes.ALL)}."
         raise InvalidScope(f"the scope {unknown[0][:64]} does not exist", resolution=remedy)
     client = queries.Client(
-        client_id, org_id, name, secrets.digest(secret), requested, clock.now(), tuple(returns_to), is_implicit
+        client_id, org_id, name, secrets.digest(secret), requested_scopes, clock.now(), tuple(returns_to), is_implicit
     )
     await transaction.run(
         queries.INSERT_CLIENT,
@@ -195,7 +195,7 @@ async def add_client(
         org_id,
         name,
         client.secret_hash,
-        scopes.words(requested),
+        scopes.words(requested_scopes),
         client.created_at,
         msgspec.json.encode(client.redirect_uris).decode(),
         int(is_implicit),
@@ -296,13 +296,13 @@ async def register_client(store: Store, client_metadata: ClientMetadata, address
         raise DynamicClientsNotEnabled("clients cannot register themselves here")
     uris = _checked_redirect_uris(store, client_metadata)
     _require_code(client_metadata)
-    allowed = _permitted_scopes(client_metadata.scope)
+    allowed_scopes = _permitted_scopes(client_metadata.scope)
     await registrations.count_client(store, address)
     secret = secrets.new_secret("ccs")
     client_id = queries.DYNAMIC_PREFIX + ids.new_uuid().replace("-", "")
     now = clock.now()
     name = displayed_name(client_metadata.client_name or "")
-    values = (name, secrets.digest(secret), scopes.words(allowed), msgspec.json.encode(uris).decode(), now)
+    values = (name, secrets.digest(secret), scopes.words(allowed_scopes), msgspec.json.encode(uris).decode(), now)
     async with store.database.transaction() as transaction:
         await _make_room(transaction)
         await transaction.run(INSERT_DYNAMIC, client_id, *values)
@@ -317,7 +317,7 @@ async def register_client(store: Store, client_metadata: ClientMetadata, address
         redirect_uris=uris,
         grant_types=(DYNAMIC_GRANT,),
         response_types=("code",),
-        scope=scopes.words(allowed),
+        scope=scopes.words(allowed_scopes),
         token_endpoint_auth_method=method if method in AUTH_METHODS else "client_secret_post",
     )
 
@@ -415,21 +415,21 @@ def _comparable_origin(uri: str) -> tuple[str, str, int]:
 
 def _require_code(client_metadata: ClientMetadata) -> None:
     """Require that the client registers for the authorization code grant. Other requested grants are not given."""
-    for name, requested, needed in (
+    for name, requested_values, needed_value in (
         ("grant_types", client_metadata.grant_types, DYNAMIC_GRANT),
         ("response_types", client_metadata.response_types, "code"),
     ):
-        if requested is not None and needed not in requested:
-            raise InvalidClientMetadata(f"{name} must include {needed}")
+        if requested_values is not None and needed_value not in requested_values:
+            raise InvalidClientMetadata(f"{name} must include {needed_value}")
 
 
 def _permitted_scopes(scope: str | None) -> frozenset[str]:
     """Return the scopes that the client may request from people: the named scopes, or all scopes if none are named. The
     scope for administration is never included."""
-    allowed = (frozenset((scope or "").split()) or scopes.DELEGABLE) & scopes.DELEGABLE
-    if not allowed:
+    allowed_scopes = (frozenset((scope or "").split()) or scopes.DELEGABLE) & scopes.DELEGABLE
+    if not allowed_scopes:
         raise InvalidClientMetadata(
             "none of these scopes can be given to a client that registers itself",
             resolution=f"Register for scopes among: {scopes.words(scopes.DELEGABLE)}.",
         )
-    return allowed
+    return allowed_scopes

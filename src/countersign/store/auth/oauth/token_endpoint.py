@@ -47,8 +47,8 @@ def require_own_resource(store: Store, resource: str | Sequence[str] | None) -> 
     Raises:
         InvalidTarget: a resource belongs to another service, or its address has a fragment.
     """
-    named = [resource] if isinstance(resource, str) else list(resource or ())
-    if not all(is_own_resource(store, each) for each in named):
+    named_resources = [resource] if isinstance(resource, str) else list(resource or ())
+    if not all(is_own_resource(store, each) for each in named_resources):
         raise InvalidTarget("the token was asked for another service")
 
 
@@ -132,11 +132,11 @@ def _credentials(credentials: Credentials, headers: Headers) -> tuple[str, str]:
 
 
 def _basic_credentials(authorization: str) -> tuple[str, str]:
-    kind, _, encoded = authorization.partition(" ")
+    kind, _, encoded_pair = authorization.partition(" ")
     try:
         if kind.lower() != "basic":
             raise ValueError("another kind of credentials")
-        client_id, separator, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+        client_id, separator, secret = base64.b64decode(encoded_pair.strip(), validate=True).decode().partition(":")
         pair = unquote_plus(client_id), unquote_plus(secret)
         if not separator or "\0" in "".join(pair):
             raise ValueError("no colon, or a text that no client has")
@@ -190,9 +190,9 @@ async def exchange_assertion(store: Store, request: TokenRequest, headers: Heade
 
 def _issuer(assertion: str) -> str:
     """Return the issuer that an assertion names. The assertion is not verified yet."""
-    encoded = assertion.split(".")[1:2]
+    encoded_payload = assertion.split(".")[1:2]
     try:
-        text = base64.urlsafe_b64decode(encoded[0] + "=" * (-len(encoded[0]) % 4))
+        text = base64.urlsafe_b64decode(encoded_payload[0] + "=" * (-len(encoded_payload[0]) % 4))
         return msgspec.json.decode(text, type=_IssuerClaim).iss
     except (IndexError, ValueError, binascii.Error, msgspec.DecodeError, RecursionError) as error:
         raise InvalidGrant("the assertion must be a JWT with an issuer") from error
@@ -323,10 +323,10 @@ async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: s
         if assertion_claims.client_id != client.id:
             raise InvalidGrant("the assertion is for another client")
         id_jag.require_fresh(assertion_claims)
-        requested = register.asserted_scopes(assertion_claims, scope) & client.scopes
-        if not requested:
+        requested_scopes = register.asserted_scopes(assertion_claims, scope) & client.scopes
+        if not requested_scopes:
             raise tokens.InvalidScope("the client has none of the requested scopes")
-        applicant = Applicant(schemas.name_of(client.name), "", requested)
+        applicant = Applicant(schemas.name_of(client.name), "", requested_scopes)
         outcome = await register.register_or_await(store, assertion_claims, applicant)
     except (InvalidGrant, tokens.InvalidScope):
         raise
@@ -338,14 +338,14 @@ async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: s
         remedy = "Register with the assertion at /api/v1/auth/register: the person confirms there once."
         raise InvalidGrant("the person has to confirm the agent first", resolution=remedy)
     grant = await registrations.grant_of(store.database, outcome)
-    granted = tokens.granted_scopes(scopes.words(requested), await tokens.scopes_of_grant(store.database, grant))
+    granted = tokens.granted_scopes(scopes.words(requested_scopes), await tokens.scopes_of_grant(store.database, grant))
     return _registration_token(store, grant, granted, client_id=client.id, auth_time_s=assertion_claims.auth_time_s)
 
 
 def _registration_token(
     store: Store,
     grant: Grant,
-    granted: frozenset[str],
+    granted_scopes: frozenset[str],
     *,
     client_id: str | None = None,
     auth_time_s: int | None = None,
@@ -353,8 +353,8 @@ def _registration_token(
     """Issue an access token for a registration. If an OAuth client presented the assertion, the token belongs to the
     client, and becomes invalid when the client is removed."""
     subject = grant.person_id or grant.id
-    token, _ = tokens.issue_for_grant(store, subject, client_id or grant.id, granted, grant, auth_time_s)
-    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
+    token, _ = tokens.issue_for_grant(store, subject, client_id or grant.id, granted_scopes, grant, auth_time_s)
+    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted_scopes))
 
 
 class AuthorizationPending(Refused):
@@ -408,15 +408,15 @@ async def exchange_claim(store: Store, claim_token: str, scope: str | None) -> C
         raise AuthorizationPending("the person has not confirmed yet")
     registration = progress.registration
     grant = await registrations.grant_of(store.database, registration)
-    available = await tokens.scopes_of_grant(store.database, grant)
-    issued = _registration_token(store, grant, tokens.granted_scopes(scope, available))
+    available_scopes = await tokens.scopes_of_grant(store.database, grant)
+    token = _registration_token(store, grant, tokens.granted_scopes(scope, available_scopes))
     person = await queries.person(store.database, grant.person_id or "")
     assertion, expires_at = registrations.issue_assertion(store, registration, person.email if person else None)
     return ClaimedToken(
-        issued.access_token,
-        issued.token_type,
-        issued.expires_in,
-        issued.scope,
+        token.access_token,
+        token.token_type,
+        token.expires_in,
+        token.scope,
         assertion,
         clock.rfc3339(expires_at),
         registration.id,

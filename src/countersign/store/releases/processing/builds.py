@@ -235,9 +235,9 @@ async def chunk_locations(database: Database, org_id: str, names: Sequence[str])
     """The locations of the chunks, ordered by pack."""
     locations: list[ChunkLocation] = []
     for start in range(0, len(names), CHUNKS_PER_QUERY):
-        encoded = msgspec.json.encode(names[start : start + CHUNKS_PER_QUERY]).decode()
+        encoded_names = msgspec.json.encode(names[start : start + CHUNKS_PER_QUERY]).decode()
         locations += [
-            ChunkLocation(*row) for row in await database.scan(CHUNK_LOCATIONS[database.dialect], org_id, encoded)
+            ChunkLocation(*row) for row in await database.scan(CHUNK_LOCATIONS[database.dialect], org_id, encoded_names)
         ]
     return locations
 
@@ -323,11 +323,11 @@ async def read_manifest(store: Store, build: Build) -> Manifest:
         SignatureRefused: the organisation's signature is invalid, or the manifest belongs to another build.
     """
     size = await store.blobs.size(build.envelope_sha256)
-    encoded = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
+    envelope_json = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
     chain, _ = await signing.chain(store.database, build.org_id)
     try:
-        signed = msgspec.json.decode(encoded, type=Envelope)
-        payload = dsse.verify(signed, manifest.PAYLOAD_TYPE, {key.keyid: key for key in chain})
+        envelope = msgspec.json.decode(envelope_json, type=Envelope)
+        payload = dsse.verify(envelope, manifest.PAYLOAD_TYPE, {key.keyid: key for key in chain})
         if manifest.digest(payload) != build.manifest_sha256:
             raise dsse.SignatureRefused("the manifest belongs to another build")
         return manifest.decode(payload)
@@ -352,13 +352,13 @@ async def chunk_names(store: Store, build: Build) -> list[str]:
         SignatureRefused: the manifest is damaged.
     """
     size = await store.blobs.size(build.envelope_sha256)
-    encoded = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
-    return await asyncio.get_running_loop().run_in_executor(_reading, _names, encoded)
+    envelope_json = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
+    return await asyncio.get_running_loop().run_in_executor(_reading, _names, envelope_json)
 
 
-def _names(encoded: bytes) -> list[str]:
+def _names(envelope_json: bytes) -> list[str]:
     try:
-        payload = base64.b64decode(msgspec.json.decode(encoded, type=Envelope).payload)
+        payload = base64.b64decode(msgspec.json.decode(envelope_json, type=Envelope).payload)
         return [chunk.id for chunk in msgspec.json.decode(payload, type=_Chunks).chunks]
     except (msgspec.DecodeError, ValueError) as error:
         raise dsse.SignatureRefused("the manifest cannot be read") from error

@@ -127,15 +127,17 @@ async def run_delta_job(store: Store, work: JobContext[DeltaPayload]) -> Outcome
         WorkerDied: the process exceeded its memory or time limit.
     """
     pair = work.payload.from_artifact, work.payload.to_artifact
-    old, new = await _build_files(store, pair[0]), await _build_files(store, pair[1])
-    stored = await _make_deltas(store, work, old, new)
-    result = DeltaResult(*pair, len(stored), sum(each.size for each in stored))
-    reservations = await blobs.reserve(store.database, store.blobs, [(each.sha256, each.size) for each in stored])
+    old_files, new_files = await _build_files(store, pair[0]), await _build_files(store, pair[1])
+    stored_deltas = await _make_deltas(store, work, old_files, new_files)
+    result = DeltaResult(*pair, len(stored_deltas), sum(each.size for each in stored_deltas))
+    reservations = await blobs.reserve(
+        store.database, store.blobs, [(each.sha256, each.size) for each in stored_deltas]
+    )
 
     async def commit(transaction: Transaction) -> None:
         if await mark_ready(transaction, *pair):
             await blobs.keep(transaction, reservations)
-            for each in stored:
+            for each in stored_deltas:
                 await add_delta(transaction, *pair, each.sha256, each.size, each.listing)
             # The lists of releases contain the sizes of updates.
             await versions.bump(transaction, "catalog")
@@ -172,7 +174,7 @@ async def _make_deltas(
         settings.job_memory_mib * MEBIBYTE,
         settings.job_seconds,
     )
-    stored: list[StoredDelta] = []
+    stored_deltas: list[StoredDelta] = []
     progress = 0.0
     async with sandboxed_process.running(PROGRAM) as process:
         await process.send(msgspec.msgpack.encode(order))
@@ -181,13 +183,13 @@ async def _make_deltas(
                 if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
                     listing = DeltaListing(record.old, record.files, record.memory)
                     digest = await blobs.put(store.database, store.blobs, record.blob)
-                    stored.append(StoredDelta(digest, len(record.blob), listing))
+                    stored_deltas.append(StoredDelta(digest, len(record.blob), listing))
                 continue
             side = new if record.is_new else old
             await process.send(await _file_bytes(store, side, record.place))
             progress += (1 - progress) / 100
             await work.progress(progress)
-    return stored
+    return stored_deltas
 
 
 async def _file_bytes(store: Store, side: _BuildFiles, file_index: int) -> bytes:
@@ -197,7 +199,7 @@ async def _file_bytes(store: Store, side: _BuildFiles, file_index: int) -> bytes
         Unavailable: a chunk is not stored.
         ChunkDamaged: a pack was changed.
     """
-    out = bytearray()
+    file_content = bytearray()
     for position in side.manifest.files[file_index].chunks:
         chunk = side.manifest.chunks[position]
         location = side.chunk_locations.get(chunk.id)
@@ -205,15 +207,15 @@ async def _file_bytes(store: Store, side: _BuildFiles, file_index: int) -> bytes
             raise Unavailable(f"the chunk {chunk.id} is not stored: process its artifact again")
         stop = location.start + location.length
         frame = b"".join([piece async for piece in store.blobs.read(location.pack_sha256, location.start, stop)])
-        out += chunks.decompress(frame, location.size, location.id)
-    return bytes(out)
+        file_content += chunks.decompress(frame, location.size, location.id)
+    return bytes(file_content)
 
 
 def _size_in_chunks(delta: DeltaBlob, old: _BuildFiles, new: _BuildFiles) -> int:
     """Return the total size of the chunks that a client without the delta would download for the delta's files."""
-    needed: set[str] = set()
+    needed_chunks: set[str] = set()
     for start, stop in delta.files:
         for file in new.manifest.files[start:stop]:
-            needed.update(new.manifest.chunks[position].id for position in file.chunks)
-    missing = needed - old.chunk_locations.keys()
+            needed_chunks.update(new.manifest.chunks[position].id for position in file.chunks)
+    missing = needed_chunks - old.chunk_locations.keys()
     return sum(new.chunk_locations[chunk_id].length for chunk_id in missing if chunk_id in new.chunk_locations)

@@ -72,16 +72,21 @@ class ArtifactContents:
 
 
 class Ingest:
-    """Reads one artifact and stores its chunks. If `again` is true, every chunk is stored again, to repair damaged
-    chunks."""
+    """Reads one artifact and stores its chunks. If `is_repeated` is true, every chunk is stored again, to repair
+    damaged chunks."""
 
     def __init__(
-        self, store: Store, artifact: ReadyArtifact, report_progress: Callable[[float], Awaitable[None]], *, again: bool
+        self,
+        store: Store,
+        artifact: ReadyArtifact,
+        report_progress: Callable[[float], Awaitable[None]],
+        *,
+        is_repeated: bool,
     ) -> None:
         self._store = store
         self._artifact = artifact
         self._report_progress = report_progress
-        self._again = again
+        self._again = is_repeated
         self._packing = PackWriter(store.blobs, store.database)
         self._contents = ArtifactContents()
 
@@ -96,10 +101,10 @@ class Ingest:
         """
         try:
             async with sandboxed_process.read_artifact(
-                self._store.settings, path, self._artifact.filename, chunks=True, plain=True
-            ) as reading:
-                while not isinstance(record := await reading.next(), EndOfArtifact):
-                    await self._take(reading, record)
+                self._store.settings, path, self._artifact.filename, chunks=True, is_plain=True
+            ) as artifact_reader:
+                while not isinstance(record := await artifact_reader.next(), EndOfArtifact):
+                    await self._take(artifact_reader, record)
             if record.sha256.hex() != self._artifact.sha256:
                 raise ArtifactDamaged("the stored bytes are not those that were uploaded")
             self._contents.blocks = record
@@ -150,12 +155,12 @@ async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
         ManifestRefused: clients would reject the manifest.
     """
     artifact = await builds.ready_artifact(store.database, work.payload.artifact_id)
-    before = await builds.build(store.database, artifact.id)
-    if before is not None and not work.payload.again:
-        return Outcome(msgspec.json.decode(before.summary, type=BuildResult))
+    build_before = await builds.build(store.database, artifact.id)
+    if build_before is not None and not work.payload.again:
+        return Outcome(msgspec.json.decode(build_before.summary, type=BuildResult))
     path = await store.blobs.file(artifact.sha256, work.scratch)
-    contents = await Ingest(store, artifact, work.progress, again=work.payload.again).run(path)
-    return await _store_build(store, work, artifact, contents, before)
+    contents = await Ingest(store, artifact, work.progress, is_repeated=work.payload.again).run(path)
+    return await _store_build(store, work, artifact, contents, build_before)
 
 
 async def _store_build(
@@ -166,11 +171,11 @@ async def _store_build(
     before_build: Build | None,
 ) -> Outcome:
     # Use threads, because a large manifest takes seconds, and the event loop must renew leases of jobs meanwhile.
-    described, payload = await asyncio.to_thread(_make_manifest, artifact, contents, limits_of(store.settings))
-    signed = await asyncio.to_thread(_sign, payload, await signing_keys.ensure_key(store, artifact.org_id))
-    envelope_sha256 = await blobs.put(store.database, store.blobs, signed)
+    manifest, payload = await asyncio.to_thread(_make_manifest, artifact, contents, limits_of(store.settings))
+    signed_manifest = await asyncio.to_thread(_sign, payload, await signing_keys.ensure_key(store, artifact.org_id))
+    envelope_sha256 = await blobs.put(store.database, store.blobs, signed_manifest)
     bill = await asyncio.to_thread(sbom.document, artifact.product, artifact.version, contents.notes)
-    summary = _summary(artifact, described, payload, contents, 0 if bill is None else bill[1])
+    summary = _summary(artifact, manifest, payload, contents, 0 if bill is None else bill[1])
     new_build = Build(
         artifact.id,
         artifact.org_id,
@@ -187,8 +192,8 @@ async def _store_build(
         b"".join(contents.blocks.blocks),
     )
     replaced = None if before_build is None else (before_build, await _previous_chunks(store, before_build, contents))
-    stored = [(envelope_sha256, len(signed)), *((pack.sha256, pack.size) for pack in contents.packs)]
-    reservations = await blobs.reserve(store.database, store.blobs, stored)
+    stored_blobs = [(envelope_sha256, len(signed_manifest)), *((pack.sha256, pack.size) for pack in contents.packs)]
+    reservations = await blobs.reserve(store.database, store.blobs, stored_blobs)
 
     async def commit(transaction: Transaction) -> None:
         if replaced is not None:
@@ -243,14 +248,14 @@ def _sign(payload: bytes, key: SigningKey) -> bytes:
 def _manifest(artifact: ReadyArtifact, contents: ArtifactContents) -> Manifest:
     entries = sorted(contents.entries, key=lambda found: found.path.encode())
     numbers: dict[bytes, int] = {}
-    listed: list[Chunk] = []
+    manifest_chunks: list[Chunk] = []
     files: list[File] = []
     for found in entries:
         if found.kind == "file":
             for name, size in found.chunks:
                 if name not in numbers:
-                    numbers[name] = len(listed)
-                    listed.append(Chunk(name.hex(), size))
+                    numbers[name] = len(manifest_chunks)
+                    manifest_chunks.append(Chunk(name.hex(), size))
             positions = [numbers[name] for name, _ in found.chunks]
             files.append(File(found.path, found.mode, found.size, found.sha256.hex(), found.blake3.hex(), positions))
     return Manifest(
@@ -266,15 +271,15 @@ def _manifest(artifact: ReadyArtifact, contents: ArtifactContents) -> Manifest:
         files=files,
         links=[Symlink(found.path, found.target) for found in entries if found.kind == "link"],
         folders=_empty_folders(entries),
-        chunks=listed,
+        chunks=manifest_chunks,
         launch=[found.launch for found in entries if found.launch is not None][:1000],
     )
 
 
 def _empty_folders(entries: Sequence[EntryRecord]) -> list[str]:
     """Return the empty folders of the archive. Other folders are not listed, because the paths of files imply them."""
-    holding = {found.path.rpartition("/")[0] for found in entries}
-    return [found.path for found in entries if found.kind == "folder" and found.path not in holding]
+    folders_with_entries = {found.path.rpartition("/")[0] for found in entries}
+    return [found.path for found in entries if found.kind == "folder" and found.path not in folders_with_entries]
 
 
 def _summary(
