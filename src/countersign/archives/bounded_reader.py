@@ -86,14 +86,14 @@ class ForwardReader:
         return self._jump is not None
 
     def _gathered(self, size: int) -> bytes:
-        parts = [self._held[self._used :]]
-        missing = size - len(parts[0])
+        chunks_read = [self._held[self._used :]]
+        missing = size - len(chunks_read[0])
         while True:
             self._held, self._used = self._more(), 0
             if len(self._held) >= missing or not self._held:
                 break
-            parts.append(self._held)
+            chunks_read.append(self._held)
             missing -= len(self._held)
         self._used = min(missing, len(self._held))
-        parts.append(self._held[: self._used])
-        return b"".join(parts)
+        chunks_read.append(self._held[: self._used])
+        return b"".join(chunks_read)

@@ -138,10 +138,10 @@ def deny_sockets() -> bool:
     Landlock controls only TCP: it does not control UDP, Unix sockets, or TCP Fast Open.
     The process must have set PR_SET_NO_NEW_PRIVS.
     """
-    known = _SECCOMP_MACHINES.get(platform.machine())
-    if known is None or not sys.platform.startswith("linux") or sys.maxsize < 1 << 32:
+    machine_numbers = _SECCOMP_MACHINES.get(platform.machine())
+    if machine_numbers is None or not sys.platform.startswith("linux") or sys.maxsize < 1 << 32:
         return False
-    machine, socket = known
+    machine, socket = machine_numbers
     steps = (
         _Instruction(_BPF_LOAD, 0, 0, _MACHINE_OFFSET),
         _Instruction(_BPF_EQUAL, 0, 5, machine),

@@ -304,8 +304,8 @@ def _size(text: str | None, name: str) -> int | None:
 
 
 def _long(payload: bytes, header: Header) -> str:
-    text, _, rest = payload.partition(b"\0")
-    if rest or not text or len(text) == len(payload):
+    text, _, padding = payload.partition(b"\0")
+    if padding or not text or len(text) == len(payload):
         raise ArchiveRefused("tar-header", "a long name does not end with one NUL", entry=_name(header))
     return decode_name(text)
 

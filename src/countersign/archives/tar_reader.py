@@ -207,20 +207,20 @@ class TarReader:
     def _next(self) -> _EntryHeaders | None:
         """Read the headers of the next entry. At the end of the archive, read the remaining bytes and return None."""
         start = self._reader.position
-        extended = NO_EXTENSION
+        extensions = NO_EXTENSION
         headers: list[bytes] = []
         while (block := self._block()) is not None:
             header = tar_headers.parse_header(block, self._limits)
             headers.append(block)
             if header.type not in _EXTENSIONS:
-                extended.check_behind(header)
-                return _EntryHeaders(header, extended, block if len(headers) == 1 else b"".join(headers), start)
+                extensions.check_behind(header)
+                return _EntryHeaders(header, extensions, block if len(headers) == 1 else b"".join(headers), start)
             if len(headers) > 2 * MAX_EXTENSIONS:
                 detail = f"more than {MAX_EXTENSIONS} extended headers precede one entry"
                 raise ArchiveRefused("pax-order", detail, entry=tar_headers.printable_name(header.name))
             payload = self._payload(header)
             content, padding = payload[: header.size], payload[header.size :]
-            extended = self._extended(extended, header, content)
+            extensions = self._extended(extensions, header, content)
             headers.append(tar_headers.without_digits(content) + padding if header.type in _PAX else payload)
         if headers:
             raise ArchiveRefused("pax-order", "an extended header is not followed by an entry")
@@ -272,14 +272,14 @@ class TarReader:
             return "file"
         raise ArchiveRefused("tar-type", f"the entry type {header.type!a} is not supported", entry=name)
 
-    def _link(self, following: _EntryHeaders, name: str, size: int, member_name: str) -> RawEntry:
+    def _link(self, entry_headers: _EntryHeaders, name: str, size: int, member_name: str) -> RawEntry:
         """Return a symbolic link, or a copy of the file that a hard link names. `member_name` is the target that the
         second parser read."""
         _require_empty(size, name)
-        target = following.extended.link or tar_headers.decode_name(following.header.link)
+        target = entry_headers.extended.link or tar_headers.decode_name(entry_headers.header.link)
         if member_name != target:
             raise ArchiveRefused("parsers-disagree", "a second parser sees a different target", entry=name)
-        if following.header.type == _LINK:
+        if entry_headers.header.type == _LINK:
             return RawEntry(name, "link", 0, 0o755, target, NO_CONTENT)
         link_location = self._files.get(_key(target))
         if link_location is None:

@@ -210,20 +210,20 @@ def entries(source: BinaryIO, size: int, limits: Limits, budget: Budget) -> Iter
         ArchiveRefused: the archive breaks a rule. This can happen at any entry, and after the last one.
     """
     end = zip_directory.find_end(source, size, limits)
-    listed = zip_directory.directory_entries(source, end, limits)
-    crosscheck.check_zip(source, listed)
-    for entry in listed:
+    sorted_entries = zip_directory.directory_entries(source, end, limits)
+    crosscheck.check_zip(source, sorted_entries)
+    for entry in sorted_entries:
         budget.count(entry.size, entry.name)
-    in_place = sorted(listed, key=attrgetter("offset"))
+    in_place = sorted(sorted_entries, key=attrgetter("offset"))
     first_offset = in_place[0].offset if in_place else end.start
     if first_offset:
         _check_front(source, first_offset, limits)
     reader = ForwardReader(FileRange(source, first_offset, end.start).more, first_offset)
-    for index, known in enumerate(in_place):
+    for index, placed_entry in enumerate(in_place):
         budget.entry()
         is_last = index + 1 == len(in_place)
         next_offset = end.start if is_last else in_place[index + 1].offset
-        entry, is_wide = read_header(reader, known, limits)
+        entry, is_wide = read_header(reader, placed_entry, limits)
         room = next_offset - reader.position - entry.packed
         if room < 0:
             raise ArchiveRefused("overlap", "it overlaps the next record", entry=entry.name)

@@ -177,8 +177,8 @@ class ArchiveReader:
         if self.about.format != FORMAT:
             detail = f"it has the format {self.about.format}, made by version {self.about.version}"
             raise ArchiveVersionUnsupported(f"the archive cannot be read by this version: {detail}")
-        known = set(self.about.schemas)
-        if not known <= set(schemas) or len(known) != len(self.about.schemas):
+        known_schemas = set(self.about.schemas)
+        if not known_schemas <= set(schemas) or len(known_schemas) != len(self.about.schemas):
             raise invalid_archive("it contains schemas that an installation does not have")
         self._digests = {first_member.name: first_member.digest}
         self._blobs: set[bytes] = set()

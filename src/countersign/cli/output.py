@@ -114,16 +114,16 @@ class Failure(Exception):
 def disk_full_failure(failure: str, error: BaseException) -> Failure:
     """Return the failure of a command for an operating system error which says that a disk is full."""
     filename = getattr(error, "filename", None)
-    why = f"the disk is full: {filename} cannot be written" if isinstance(filename, str) else "the disk is full"
+    reason = f"the disk is full: {filename} cannot be written" if isinstance(filename, str) else "the disk is full"
     remedy, problem = StorageFull.resolution, StorageFull.code
-    return Failure(failure, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=problem)
+    return Failure(failure, why=reason, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=problem)
 
 
 def refusal_failure(failure: str, refusal: Refused) -> Failure:
     """Convert a refusal of work on this machine into the failure of a command."""
     if is_disk_full(refusal) and not isinstance(refusal, StorageFull):
-        why, remedy = f"the disk is full: {refusal.detail}", StorageFull.resolution
-        return Failure(failure, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
+        message, remedy = f"the disk is full: {refusal.detail}", StorageFull.resolution
+        return Failure(failure, why=message, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
     retry_after = refusal.headers.get("Retry-After", "")
     remedy = refusal.remedy
     if remedy == type(refusal).resolution:
@@ -131,8 +131,8 @@ def refusal_failure(failure: str, refusal: Refused) -> Failure:
     exit_code = exit_code_of(refusal.status, refusal.code)
     # API clients see the text of the exception, so details of this machine, such as a path, are in its notes.
     reason = reason_with_faults(refusal.detail, [(fault.place, fault.detail) for fault in refusal.faults])
-    why = " ".join((reason, *getattr(refusal, "__notes__", ())))
-    return Failure(failure, why=why, remedy=remedy, exit_code=exit_code, problem=refusal.code)
+    message = " ".join((reason, *getattr(refusal, "__notes__", ())))
+    return Failure(failure, why=message, remedy=remedy, exit_code=exit_code, problem=refusal.code)
 
 
 def reason_with_faults(detail: str, faults: Iterable[tuple[str, str]]) -> str:

@@ -44,9 +44,9 @@ def size(count: float) -> str:
 
 def duration(seconds: float) -> str:
     """Format a number of seconds as m:ss or h:mm:ss."""
-    minutes, second = divmod(int(seconds), 60)
+    minutes, seconds_left = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+    return f"{hours}:{minute:02}:{seconds_left:02}" if hours else f"{minute}:{seconds_left:02}"
 
 
 class _Lines:

@@ -133,9 +133,9 @@ def is_disk_full(error: BaseException | None) -> bool:
 
 def is_volume_full(path: Path) -> bool:
     """Return whether the volume of the path, or of its nearest existing parent, has no space left."""
-    for each in (path, *path.parents):
+    for folder in (path, *path.parents):
         try:
-            volume = os.statvfs(each)
+            volume = os.statvfs(folder)
         except OSError:
             continue
         return volume.f_bavail * volume.f_frsize < _MIN_FREE_BYTES

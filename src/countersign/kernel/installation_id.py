@@ -551,8 +551,8 @@ def _require_latest(collected_at: Instant, marker: Marker, name: str) -> None:
         )
 
 
-def _mismatch(one: str, one_id: str | None, other_name: str, other_id: str | None) -> InstallationMismatch:
+def _mismatch(first_name: str, one_id: str | None, second_name: str, other_id: str | None) -> InstallationMismatch:
     def describe(name: str, own_id: str | None) -> str:
         return f"{name} belongs to the installation {own_id}" if own_id else f"{name} has no id of an installation"
 
-    return InstallationMismatch(f"{describe(one, one_id)}, and {describe(other_name, other_id)}")
+    return InstallationMismatch(f"{describe(first_name, one_id)}, and {describe(second_name, other_id)}")

@@ -161,8 +161,8 @@ def text(samples_by_worker: Iterable[Mapping[str, str]], samples: Iterable[Sampl
     for worker_samples in samples_by_worker:
         for name, block in worker_samples.items():
             lines.setdefault(name, []).append(block)
-    for each in samples:
-        lines.setdefault(each.family.name, []).append(each.family.sample(each.value, *each.labels))
+    for line in samples:
+        lines.setdefault(line.family.name, []).append(line.family.sample(line.value, *line.labels))
     page: list[str] = []
     for name, family in sorted(FAMILIES.items()):
         if name in lines:

@@ -43,7 +43,7 @@ BuiltinCommands = Mapping[str, Mapping[str, str]]
 
 def command_list(caller: Caller, approvals: Approvals, builtin_commands: BuiltinCommands) -> list[dict[str, Any]]:
     """Return the descriptors of the commands (API document), sorted by id."""
-    found = [
+    command_rows = [
         {
             "id": f"{name}.{each}",
             "description": describe(
@@ -59,7 +59,7 @@ def command_list(caller: Caller, approvals: Approvals, builtin_commands: Builtin
         for each in view.commands
         for needs_approval in (approvals.ask_for(f"{name}.{each}"),)
     ]
-    return sorted(found, key=lambda each: each["id"])
+    return sorted(command_rows, key=lambda each: each["id"])
 
 
 def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, Any]:

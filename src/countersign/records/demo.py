@@ -196,9 +196,9 @@ class _Seeder:
         for number in range(TICKETS):
             await self._ticket(number)
 
-    async def _create(self, model: str, values: Mapping[str, object], by: str = "root") -> str:
+    async def _create(self, model: str, values: Mapping[str, object], creator_id: str = "root") -> str:
         model_declaration = self._run.engine.registry.models[model]
-        run = replace(self._run, actor=replace(self._run.actor, user_id=self._people[by]))
+        run = replace(self._run, actor=replace(self._run.actor, user_id=self._people[creator_id]))
         hands = workflow.EffectContext(run, model_declaration, "", {}, "demo")
         return await hands.create(model, **{name: each for name, each in values.items() if each is not None})
 
@@ -293,7 +293,7 @@ class _Seeder:
                 "notes": self._notes(number) if number % 5 == 0 else None,
                 "stage": ("new", "qualified", "proposed", "won", "lost")[number % 5],
             },
-            by=owner,
+            creator_id=owner,
         )
         if number % 10 == 0:
             kind = _choice(("call", "mail", "meeting", "task"))

@@ -165,8 +165,8 @@ class _Activity:
             values = {"stage": stage, "expected_close": self._past.day(close), "owner": self._people[person]}
             await self._by(person).set_values("lead", lead, **values)
             if number % 3 == 0:
-                kind, words = _ACTIVITIES[number % len(_ACTIVITIES)]
-                subject = f"{words}: {title}"[:200]
+                kind, activity_title = _ACTIVITIES[number % len(_ACTIVITIES)]
+                subject = f"{activity_title}: {title}"[:200]
                 due_day = _in_busy_weeks(number, 14 - _growing(number, len(leads), 2 * SPREAD_DAYS + 14))
                 state = "done" if due_day < 0 and number % 7 else "planned"
                 values = {"kind": kind, "subject": subject, "due": self._past.day(due_day), "state": state}
@@ -299,7 +299,7 @@ class _Agents:
         self._read("crm-sync", 12, (("lead.search", []), ("lead.get", leads), ("party.get", parties)))
         self._read("helpdesk-bot", 24, (("ticket.search", []), ("ticket.get", tickets), ("party.get", parties)))
         self._read("billing-helper", 8, (("invoice.search", []), ("invoice.get", invoices), ("lead.search", [])))
-        await call_log.add(self._run.transaction, sorted(self._calls, key=lambda each: each.at))
+        await call_log.add(self._run.transaction, sorted(self._calls, key=lambda call: call.at))
 
     def _read(self, agent: str, calls_per_day: int, reads: tuple[tuple[str, list[str]], ...]) -> None:
         """Note a read by one of these tools in each of so many parts of a day, and fewer on some days."""

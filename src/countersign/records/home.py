@@ -183,11 +183,11 @@ def _open_states(view: ModelView) -> list[dict[str, object]]:
 
 async def _recent(run: Run) -> list[RecentRecord]:
     await run.engine.calls.write()
-    opened = await call_log.recent_records(run.reader, run.caller.user_id)
-    lines = await _lines(run, [(model, record_id) for model, record_id, _ in opened])
+    opened_records = await call_log.recent_records(run.reader, run.caller.user_id)
+    lines = await _lines(run, [(model, record_id) for model, record_id, _ in opened_records])
     return [
         RecentRecord(lines[model, record_id], clock.rfc3339(opened_at))
-        for model, record_id, opened_at in opened
+        for model, record_id, opened_at in opened_records
         if (model, record_id) in lines
     ]
 

@@ -45,17 +45,17 @@ def openapi_document(
     see."""
     paths: dict[str, Any] = {}
     for name, view in sorted(caller.view.models.items()):
-        for each in sorted(view.commands):
-            needs_approval = approvals.ask_for(f"{name}.{each}")
+        for command_name in sorted(view.commands):
+            needs_approval = approvals.ask_for(f"{name}.{command_name}")
             description = describe(
                 view,
-                each,
+                command_name,
                 builtin_commands.get(name, {}),
                 needs_approval=needs_approval,
                 proposed_fields=approvals.fields(view),
             )
-            asks = caller.is_agent and (needs_approval or (each == "update" and bool(approvals.fields(view))))
-            paths[f"/api/{name}/{each}"] = {"post": _operation(view, each, description, asks=asks)}
+            asks = caller.is_agent and (needs_approval or (command_name == "update" and bool(approvals.fields(view))))
+            paths[f"/api/{name}/{command_name}"] = {"post": _operation(view, command_name, description, asks=asks)}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Countersign records", "version": __version__},

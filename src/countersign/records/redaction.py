@@ -52,8 +52,8 @@ async def render(run: Run, record_reader: RecordReader, values: list[list[Any]])
         for start in range(0, len(values), ENTRIES_TOGETHER):
             await _entries(run, values[start : start + ENTRIES_TOGETHER], places)
     elif record_reader.view.model.name == "plan":
-        async for each in CooperativeIterator(values):
-            await _plan(run, each, places)
+        async for row in CooperativeIterator(values):
+            await _plan(run, row, places)
     elif record_reader.view.model.name == "agent_token":
         await _tokens(run, values, places)
     else:
@@ -65,11 +65,11 @@ async def _tokens(run: Run, values: Sequence[list[Any]], places: Mapping[str, in
     names = ("calls_24h", "refused_24h", "proposals_open")
     for start in range(0, len(values), ENTRIES_TOGETHER):
         value_batch = values[start : start + ENTRIES_TOGETHER]
-        counts = await call_log.counts(run.reader, [str(each[0]) for each in value_batch])
-        for each in value_batch:
-            for name, count in zip(names, counts[str(each[0])], strict=True):
+        counts = await call_log.counts(run.reader, [str(value[0]) for value in value_batch])
+        for value in value_batch:
+            for name, count in zip(names, counts[str(value[0])], strict=True):
                 if name in places:
-                    each[places[name]] = count
+                    value[places[name]] = count
 
 
 async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, int]) -> None:
@@ -93,9 +93,9 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
 
 async def record(run: Run, view: ModelView, copies: Mapping[str, object]) -> dict[str, object]:
     """Return a past version of a record. `copies` contains the copies of the fields that the viewer sees now."""
-    opened = _Copies(run)
-    await opened.find([(view, name, value) for name, value in copies.items()])
-    return {name: opened.shown(view, name, value) for name, value in copies.items()}
+    record_copies = _Copies(run)
+    await record_copies.find([(view, name, value) for name, value in copies.items()])
+    return {name: record_copies.shown(view, name, value) for name, value in copies.items()}
 
 
 async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
@@ -154,24 +154,24 @@ class _Copies:
 
     async def find(self, values: Sequence[tuple[ModelView, str, object]]) -> None:
         """Fetch the data needed to show these values."""
-        wanted: set[int] = set()
+        wanted_ids: set[int] = set()
         ids_by_target: dict[str, set[int]] = {}
         targets: dict[str, set[str]] = {}
         async for view, name, value in CooperativeIterator(values, steps.VALUES_PER_TURN):
             field = view.model.fields[name]
             if isinstance(value, dict):
                 copy = msgspec.convert(value, _Copy)
-                wanted.add(copy.value)
+                wanted_ids.add(copy.value)
                 if field.linked and field.personal:
                     ids_by_target.setdefault(field.personal, set()).add(self._id(view, name, copy))
             elif isinstance(field, Ref) and isinstance(value, str):
                 targets.setdefault(field.target, set()).add(value)
-        self._keys = await self._run.engine.vault.keys(self._run.reader, sorted(wanted))
+        self._keys = await self._run.engine.vault.keys(self._run.reader, sorted(wanted_ids))
         for label, value_ids in ids_by_target.items():
             self._held |= await unmask_input.value_ids_in(self._run, label, sorted(value_ids))
         for target, record_ids in targets.items():
-            found = await unmask_input.visible_ids(self._run, target, sorted(record_ids))
-            self._seen |= {(target, each) for each in found}
+            seen_ids = await unmask_input.visible_ids(self._run, target, sorted(record_ids))
+            self._seen |= {(target, each) for each in seen_ids}
         self._literals = await mask_output.literals(self._run, list(self._clear_texts(values)))
 
     def _clear_texts(self, values: Sequence[tuple[ModelView, str, object]]) -> Iterator[str]:
@@ -318,8 +318,8 @@ def _texts(structure: object) -> Iterator[str]:
     elif isinstance(structure, dict | list):
         members = cast("dict[str, object] | list[object]", structure)
         member_values = members.values() if isinstance(members, dict) else members
-        for each in member_values:
-            yield from _texts(each)
+        for member in member_values:
+            yield from _texts(member)
 
 
 async def _withheld(run: Run, plan_steps: Sequence[steps.Step]) -> frozenset[int]:
@@ -359,11 +359,11 @@ def _kind_of(error: object, *, is_stale: bool) -> str | None:
 
 
 def _seen_in_diff(run: Run, diff: Sequence[Mapping[str, Any]]) -> Iterator[tuple[ModelView, str, object]]:
-    for each in diff:
-        view = run.caller.view.models.get(each["model"])
-        if view is not None and each["field"] in view.fields:
-            yield view, each["field"], each["before"]
-            yield view, each["field"], each["after"]
+    for entry in diff:
+        view = run.caller.view.models.get(entry["model"])
+        if view is not None and entry["field"] in view.fields:
+            yield view, entry["field"], entry["before"]
+            yield view, entry["field"], entry["after"]
 
 
 def _seen_in_input(run: Run, plan_steps: Sequence[steps.Step]) -> Iterator[tuple[ModelView, str, object]]:
@@ -390,10 +390,10 @@ async def _input(run: Run, copies: _Copies, plan_steps: Sequence[steps.Step]) ->
 
 async def _diff(run: Run, copies: _Copies, diff: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     visible_diff: list[dict[str, Any]] = []
-    async for each in CooperativeIterator(diff, steps.VALUES_PER_TURN):
-        view = run.caller.view.models.get(each["model"])
-        if view is not None and each["field"] in view.fields:
-            sides = {side: copies.shown(view, each["field"], each[side]) for side in ("before", "after")}
-            if not _is_nothing(view, each["field"], list(sides.values())):
-                visible_diff.append({**each, **sides})
+    async for entry in CooperativeIterator(diff, steps.VALUES_PER_TURN):
+        view = run.caller.view.models.get(entry["model"])
+        if view is not None and entry["field"] in view.fields:
+            sides = {side: copies.shown(view, entry["field"], entry[side]) for side in ("before", "after")}
+            if not _is_nothing(view, entry["field"], list(sides.values())):
+                visible_diff.append({**entry, **sides})
     return visible_diff

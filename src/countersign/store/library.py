@@ -381,18 +381,18 @@ def _item(row: Row, collections: list[str], update: Update | None) -> bytes:
 
 async def update_item(call: StoreRequest[Nothing, LibraryUpdate]) -> Response:
     """Hide a product of the library, write a note, or say what was downloaded."""
-    transaction, owner, sent = call.transaction, call.caller.owner, call.body
+    transaction, owner, item_body = call.transaction, call.caller.owner, call.body
     product_id = await owned_product(transaction, owner, call.path["id"])
     row = await transaction.fetch_one(ITEM, owner, product_id)
     item = _ItemRow(0, None, None, None, None) if row is None else _ItemRow(*row)
-    if not isinstance(sent.hidden, msgspec.UnsetType):
-        item = item._replace(hidden=int(sent.hidden))
-    if not isinstance(sent.note, msgspec.UnsetType):
-        item = item._replace(note=sent.note)
-    if sent.downloaded is None:
+    if not isinstance(item_body.hidden, msgspec.UnsetType):
+        item = item._replace(hidden=int(item_body.hidden))
+    if not isinstance(item_body.note, msgspec.UnsetType):
+        item = item._replace(note=item_body.note)
+    if item_body.downloaded is None:
         item = item._replace(version=None, platform=None, at=None)
-    elif not isinstance(sent.downloaded, msgspec.UnsetType):
-        item = await _downloaded(transaction, product_id, item, sent.downloaded)
+    elif not isinstance(item_body.downloaded, msgspec.UnsetType):
+        item = await _downloaded(transaction, product_id, item, item_body.downloaded)
     await transaction.run(PUT_ITEM, owner, product_id, *item)
     download = None
     if item.version is not None and item.at is not None:

@@ -277,11 +277,11 @@ class StoreTools:
     def __init__(self, routes: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> None:
         operations: dict[str, ToolOperation] = {}
         without_address = tuple(direct)
-        self._direct = frozenset(NAMES[each.method, each.path] for each in without_address)
-        for each in (*routes, *without_address):
-            name = NAMES.get((each.method, each.path))
+        self._direct = frozenset(NAMES[route.method, route.path] for route in without_address)
+        for tool_route in (*routes, *without_address):
+            name = NAMES.get((tool_route.method, tool_route.path))
             if name is not None and name not in operations:
-                operations[name] = operation(name, each)
+                operations[name] = operation(name, tool_route)
         self._operations: Mapping[str, ToolOperation] = operations
         self._lists: dict[frozenset[str], ToolList] = {}
 

@@ -140,8 +140,8 @@ async def list_webhooks(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
 async def add_webhook(call: StoreRequest[WebhookQuery, NewWebhook]) -> Response:
     """Register an address that receives events; only this response contains the secret that signs the events."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    box, sent = outbox_of(call.context), call.body
-    receiver, secret = await receivers.add(call.transaction, box, org.id, sent.url, sent.types)
+    box, webhook_body = outbox_of(call.context), call.body
+    receiver, secret = await receivers.add(call.transaction, box, org.id, webhook_body.url, webhook_body.types)
     return response.json(_webhook_body(receiver, secret), 201)
 
 

@@ -175,7 +175,7 @@ def _usable_deltas(offer: DeltaOffer | None, local_files: LocalFiles, manifest_s
         return []
     if (offer.from_manifest, offer.to_manifest) != (local_files.manifest_sha256, manifest_sha256):
         return []
-    return sorted(offer.deltas, key=lambda each: each.size)
+    return sorted(offer.deltas, key=lambda delta: delta.size)
 
 
 def _choose_deltas(deltas: Sequence[Delta], missing: Sequence[int], costs: _Costs) -> list[Delta]:

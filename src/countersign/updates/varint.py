@@ -12,14 +12,14 @@ class Malformed(Exception):
 
 def encode_numbers(numbers: Iterable[int]) -> bytes:
     """Encode non-negative numbers one after another."""
-    encoded = bytearray()
+    output = bytearray()
     for number in numbers:
         remaining_bits = number
         while remaining_bits > 0x7F:
-            encoded.append(remaining_bits & 0x7F | 0x80)
+            output.append(remaining_bits & 0x7F | 0x80)
             remaining_bits >>= 7
-        encoded.append(remaining_bits)
-    return bytes(encoded)
+        output.append(remaining_bits)
+    return bytes(output)
 
 
 def zigzag(number: int) -> int:

@@ -107,16 +107,16 @@ class Assets:
 
 def _accepts_gzip(accepted: str) -> bool:
     """Whether Accept-Encoding accepts gzip explicitly (RFC 9110 §12.5.3)."""
-    for each in accepted.lower().split(","):
-        name, *parameters = (text_part.strip() for text_part in each.split(";"))
+    for coding in accepted.lower().split(","):
+        name, *parameters = (text_part.strip() for text_part in coding.split(";"))
         if name == "gzip":
             return not any(_ZERO_WEIGHT.fullmatch(text_part) for text_part in parameters)
     return False
 
 
 def _read(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
-    for each in folder.iterdir():
-        if each.is_dir():
-            yield from _read(each, f"{prefix}{each.name}/")
+    for path in folder.iterdir():
+        if path.is_dir():
+            yield from _read(path, f"{prefix}{path.name}/")
         else:
-            yield f"{prefix}{each.name}", each.read_bytes()
+            yield f"{prefix}{path.name}", path.read_bytes()

@@ -76,8 +76,8 @@ def language(headers: Headers) -> str:
     chosen_language = cookie(headers, LANGUAGE_COOKIE)
     if chosen_language in LANGUAGES:
         return chosen_language
-    for each in (headers.get("accept-language") or "").split(","):
-        preferred_language = each.split(";")[0].strip().lower().partition("-")[0]
+    for preference in (headers.get("accept-language") or "").split(","):
+        preferred_language = preference.split(";")[0].strip().lower().partition("-")[0]
         if preferred_language in LANGUAGES:
             return preferred_language
     return LANGUAGES[0]

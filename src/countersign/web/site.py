@@ -230,8 +230,8 @@ class Site:
 def accepts_html(accept: str) -> bool:
     """Whether this Accept header accepts HTML (RFC 9110 §12.5.1). Clients that name JSON but not HTML get JSON."""
     kinds: set[str] = set()
-    for each in accept.lower().split(","):
-        kind, *parameters = (text_part.strip() for text_part in each.split(";"))
+    for media_range in accept.lower().split(","):
+        kind, *parameters = (text_part.strip() for text_part in media_range.split(";"))
         if not {"q=0", "q=0.0", "q=0.00", "q=0.000"} & set(parameters):
             kinds.add(kind)
     if "text/html" in kinds:

@@ -85,8 +85,8 @@ def image(product: Mapping[str, Any], *, is_first: bool) -> str:
 def in_banner(products: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The first products whose covers have different colours: their covers are the banner of a publisher."""
     by_colour: dict[str, Mapping[str, Any]] = {}
-    for each in products:
-        by_colour.setdefault(each["cover"]["color"], each)
+    for product in products:
+        by_colour.setdefault(product["cover"]["color"], product)
     return list(by_colour.values())[:MAX_IN_BANNER]
 
 

@@ -212,15 +212,17 @@ async def render_publisher(request: PageRequest, store: str) -> RenderedPage | N
     reply = await request.get(listed_at)
     if reply.status != 200:
         return None
-    found = reply.members()
-    products = cast("list[dict[str, Any]]", found.get("items", []))
+    publisher_page = reply.members()
+    products = cast("list[dict[str, Any]]", publisher_page.get("items", []))
     page = await _page(request, store)
     name, text = escape(publisher["name"]), publisher["text"] or ""
     in_banner = store_cards.in_banner(sorted(products, key=_released_at, reverse=True))
     root_url = request.address.root_url
     url = f"{root_url}/publishers/{quote(publisher['slug'])}"
     picture = _picture_of(in_banner[0], root_url) if in_banner else ""
-    head = _described(publisher["name"], text, url, store, picture) + _data({address: publisher, listed_at: found})
+    head = _described(publisher["name"], text, url, store, picture) + _data(
+        {address: publisher, listed_at: publisher_page}
+    )
     head += store_cards.preload(in_banner[0]) if in_banner else ""
     banner = "".join(store_cards.image(each, is_first=True) for each in in_banner)
     body = (

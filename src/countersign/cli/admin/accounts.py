@@ -69,16 +69,16 @@ def create_person(
 
     async def work(opened_store: Store) -> queries.Person:
         async with opened_store.database.transaction() as transaction:
-            made = await people.create_person(transaction, email, password)
+            person_id = await people.create_person(transaction, email, password)
             if slug is not None:
                 organisation = await _require_organisation(transaction, slug, failure)
-                await people.set_role(transaction, organisation.id, made.email, role or "viewer")
-            return made
+                await people.set_role(transaction, organisation.id, person_id.email, role or "viewer")
+            return person_id
 
-    made = store.run(data, failure, work)
+    person_id = store.run(data, failure, work)
     role_text = f" with the role {role or 'viewer'} in {slug}" if slug else ""
-    value = {"id": made.id, "email": made.email, "org": slug, "role": (role or "viewer") if slug else None}
-    output.answer(value, f"Created {made.email}{role_text}.")
+    value = {"id": person_id.id, "email": person_id.email, "org": slug, "role": (role or "viewer") if slug else None}
+    output.answer(value, f"Created {person_id.email}{role_text}.")
 
 
 def _read_password() -> str:
@@ -127,17 +127,17 @@ def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ..
                 transaction, organisation.id, name, requested_scopes, returns_to=redirect_uris
             )
 
-    made, secret = store.run(data, failure, work)
-    scope_text = scopes.words(made.scopes)
+    new_client, secret = store.run(data, failure, work)
+    scope_text = scopes.words(new_client.scopes)
     value = {
-        "client_id": made.id,
+        "client_id": new_client.id,
         "client_secret": secret,
         "org": slug,
         "name": name,
         "scope": scope_text,
-        "redirect_uris": list(made.redirect_uris),
+        "redirect_uris": list(new_client.redirect_uris),
     }
-    output.answer(value, f"client_id: {made.id}\nclient_secret: {secret}")
+    output.answer(value, f"client_id: {new_client.id}\nclient_secret: {secret}")
     output.note("Keep the secret now: only its hash is stored, so the secret cannot be shown again.")
 
 
@@ -160,14 +160,14 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
         if person is None:
             remedy = f"Create the person with: countersign person create {email}"
             raise Failure(failure, why="there is no such person", remedy=remedy, exit_code=Exit.NOT_FOUND)
-        granted = tokens.granted_scopes(scope, await tokens.scopes_of_person(opened_store.database, person.id))
-        issued = tokens.issue(opened_store, person.id, tokens.FIRST_PARTY, granted)
-        return issued, scopes.words(granted), opened_store.settings.token_ttl_s, opened_store.root_url
+        token_scopes = tokens.granted_scopes(scope, await tokens.scopes_of_person(opened_store.database, person.id))
+        token_text = tokens.issue(opened_store, person.id, tokens.FIRST_PARTY, token_scopes)
+        return token_text, scopes.words(token_scopes), opened_store.settings.token_ttl_s, opened_store.root_url
 
-    issued, granted, lasts_s, issuer = store.run(data, failure, work)
-    value = {"access_token": issued, "token_type": "Bearer", "expires_in": lasts_s, "scope": granted}
-    output.answer({**value, "issuer": issuer}, issued)
-    output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {granted}")
+    token_text, token_scopes, lasts_s, issuer = store.run(data, failure, work)
+    value = {"access_token": token_text, "token_type": "Bearer", "expires_in": lasts_s, "scope": token_scopes}
+    output.answer({**value, "issuer": issuer}, token_text)
+    output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {token_scopes}")
 
 
 @click.group()
@@ -238,9 +238,13 @@ def list_issuers(data: str | None) -> None:
     async def work(opened_store: Store) -> list[Issuer]:
         return await trusted_issuers.issuers(opened_store.database)
 
-    found = store.run(data, "cannot list the issuers", work)
-    lines = [f"{each.issuer}  {each.name}  {each.jwks_uri}  {','.join(sorted(each.algorithms))}" for each in found]
-    output.answer({"issuers": [_issuer_value(each) for each in found]}, "\n".join(lines) or "No issuer is trusted.")
+    issuer_rows = store.run(data, "cannot list the issuers", work)
+    lines = [
+        f"{each.issuer}  {each.name}  {each.jwks_uri}  {','.join(sorted(each.algorithms))}" for each in issuer_rows
+    ]
+    output.answer(
+        {"issuers": [_issuer_value(each) for each in issuer_rows]}, "\n".join(lines) or "No issuer is trusted."
+    )
 
 
 @issuers.command("remove")

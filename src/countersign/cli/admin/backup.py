@@ -150,18 +150,18 @@ class Restorability(NamedTuple):
 
     def tell(self) -> None:
         """Print why a restore will refuse the databases."""
-        for refused in self.refusals:
-            output.note(f"A restore will refuse this backup: {refused.detail}. {refused.remedy}")
+        for refusal in self.refusals:
+            output.note(f"A restore will refuse this backup: {refusal.detail}. {refusal.remedy}")
         for reason in self.unchecked:
             output.note(f"It is unknown whether a restore will accept this backup: {reason}")
 
 
 async def _restorability(settings: Settings) -> Restorability:
     restorability = Restorability([], [])
-    for each in SERVICES.values():
+    for service in SERVICES.values():
         try:
-            if await each.tables.exist(settings):
-                await each.tables.require_restorable(settings)
+            if await service.tables.exist(settings):
+                await service.tables.require_restorable(settings)
         except UnknownSchemaObjects as refused:
             restorability.refusals.append(refused)
         except PrivilegeMissing as missing:
@@ -205,10 +205,10 @@ async def _back_up(
     with open_sink() as (sink, finish):
         sealing = await asyncio.to_thread(AgeEncryptor, sink.write, secret)
         archive = ArchiveWriter(sealing)
-        chosen = BackupOptions(settings, sink, finish, block_writes)
+        options = BackupOptions(settings, sink, finish, block_writes)
         if isinstance(databases, SqliteDatabases):
-            return await _write(databases, archive, files, chosen), outlook
-        return await _write(databases, archive, files, chosen), outlook
+            return await _write(databases, archive, files, options), outlook
+        return await _write(databases, archive, files, options), outlook
 
 
 class BackupOptions(NamedTuple):

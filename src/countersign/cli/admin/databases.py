@@ -90,36 +90,36 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
     Files are copied first, while the server may be running. The server must be stopped before the databases are moved.
     If the command is interrupted, run it again.
     """
-    move = _read_options(configuration.load(data=data), to, blobs_to)
+    migration = _read_options(configuration.load(data=data), to, blobs_to)
     if dry_run:
-        _show_plan(move, record_store.run_coroutine(_plan(move), MIGRATING))
+        _show_plan(migration, record_store.run_coroutine(_plan(migration), MIGRATING))
         return
-    migration_result = record_store.run_coroutine(_migrate(move), MIGRATING)
+    migration_result = record_store.run_coroutine(_migrate(migration), MIGRATING)
     rows = sum(each.rows for each in migration_result.tables.values())
     value: dict[str, object] = {
-        "to": move.target,
+        "to": migration.target,
         "blobs": migration_result.blobs,
         "blobs_bytes": migration_result.blobs_bytes,
         "tables": {name: {"rows": each.rows, "sha256": each.sha256} for name, each in migration_result.tables.items()},
-        "settings": list(target_settings(move)),
+        "settings": list(target_settings(migration)),
     }
     summary = (
-        f"Moved {rows} rows of {len(migration_result.tables)} tables to {move.target}; each table is equal on "
+        f"Moved {rows} rows of {len(migration_result.tables)} tables to {migration.target}; each table is equal on "
         "both sides."
     )
     if migration_result.was_there:
-        summary = f"Everything is in {move.target} already: an earlier run was interrupted after the last step."
-    if move.blobs_to:
+        summary = f"Everything is in {migration.target} already: an earlier run was interrupted after the last step."
+    if migration.blobs_to:
         summary += (
             f" {migration_result.blobs} files ({progress.size(migration_result.blobs_bytes)}) are in the other store."
         )
     output.answer(value, summary)
     output.note("From now on, serve the installation with these settings on every node (… means the present value):")
-    for line in target_settings(move):
+    for line in target_settings(migration):
         output.note(f"  {line}")
     output.note("To serve on another machine, copy the master key to it: no other key decrypts the stored secrets.")
     output.note(
-        f"The databases in {move.folder} stay unchanged and are no longer served ({migration_marker.FILE_NAME})."
+        f"The databases in {migration.folder} stay unchanged and are no longer served ({migration_marker.FILE_NAME})."
     )
 
 
@@ -157,9 +157,9 @@ def target_settings(move: Migration) -> tuple[str, ...]:
         values["COUNTERSIGN_BLOBS_URL"] = move.blobs_to
         values |= {name: "…" for name in AWS_VARIABLES if os.environ.get(name)}
     values["COUNTERSIGN_DATA"] = str(move.folder)
-    for each in explain(os.environ, data=settings.data):
-        if each.source != "default" and each.variable not in {*values, "COUNTERSIGN_MASTER_KEY"}:
-            values[each.variable] = "…" if each.is_secret else each.shown
+    for setting in explain(os.environ, data=settings.data):
+        if setting.source != "default" and setting.variable not in {*values, "COUNTERSIGN_MASTER_KEY"}:
+            values[setting.variable] = "…" if setting.is_secret else setting.shown
     return tuple(f"{name}={value}" for name, value in values.items())
 
 
@@ -281,8 +281,8 @@ async def _require_empty(move: Migration) -> None:
     Raises:
         NotEmpty, PrivilegeMissing: a schema is not empty, is owned by another role, or cannot be created.
     """
-    for each in await privileges_at(move.to, installation.SCHEMAS):
-        each.require_new()
+    for privileges in await privileges_at(move.to, installation.SCHEMAS):
+        privileges.require_new()
 
 
 def _blob_copy(move: Migration) -> BlobMigration | None:

@@ -121,9 +121,9 @@ def show(data: str | None) -> None:
     found in its last run.
     """
     settings = configuration.load(data=data)
-    found = record_store.run_coroutine(overview(settings), CANNOT_SHOW)
-    _show(found)
-    if found.conflict:
+    shown_overview = record_store.run_coroutine(overview(settings), CANNOT_SHOW)
+    _show(shown_overview)
+    if shown_overview.conflict:
         sys.exit(Exit.CONFLICT)
 
 
@@ -158,16 +158,21 @@ def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
     """
 
     async def work(opened_store: Store) -> tuple[CollectResult, CollectionReport | None]:
-        done = await blob_gc.collect(opened_store, is_confirmed=yes, takes_unknown=unknown)
-        return done, await blob_gc.report(opened_store.database)
+        collection_report = await blob_gc.collect(opened_store, is_confirmed=yes, takes_unknown=unknown)
+        return collection_report, await blob_gc.report(opened_store.database)
 
-    done, report = store.run(data, CANNOT_COLLECT, work)
-    value: dict[str, object] = {"removed": done.blobs, "uploads": done.uploads + done.staged, "stopped": done.stopped}
-    summary = f"Removed {done.blobs} files, and the leftovers of {done.uploads + done.staged} uploads."
+    collection_report, report = store.run(data, CANNOT_COLLECT, work)
+    value: dict[str, object] = {
+        "removed": collection_report.blobs,
+        "uploads": collection_report.uploads + collection_report.staged,
+        "stopped": collection_report.stopped,
+    }
+    uploads = collection_report.uploads + collection_report.staged
+    summary = f"Removed {collection_report.blobs} files, and the leftovers of {uploads} uploads."
     output.answer(value | {"report": report and report._asdict()}, summary)
     for note in report.notes if report else ():
         output.note(note)
-    if done.stopped:
+    if collection_report.stopped:
         sys.exit(Exit.CONFLICT)
 
 
@@ -179,8 +184,8 @@ async def require_one_installation(settings: Settings) -> None:
         Moved, Unavailable, ValueError: a database, the data directory or the blob store cannot be read.
     """
     async with _open_places(settings) as places:
-        for each in places:
-            await installation_id.examine(each)
+        for place in places:
+            await installation_id.examine(place)
 
 
 @asynccontextmanager
@@ -213,7 +218,9 @@ async def overview(settings: Settings) -> InstallationOverview:
     folder_id = await asyncio.to_thread(installation_id.directory_id, folder)
     async with _open_places(settings) as places:
         place_rows = [
-            InstallationPlace(each.database_name, await _database_id(each.database)) for each in places if each.database
+            InstallationPlace(place.database_name, await _database_id(place.database))
+            for place in places
+            if place.database
         ]
         place_rows.append(
             InstallationPlace(
@@ -222,9 +229,9 @@ async def overview(settings: Settings) -> InstallationOverview:
         )
         place_rows.append(await _blob_store_place(settings))
         report, notes = await _collector_report(places[0])
-        for each in places:
+        for place in places:
             try:
-                await installation_id.examine(each)
+                await installation_id.examine(place)
             except InstallationMismatch as refused:
                 return InstallationOverview(place_rows, refused.detail, refused.remedy, report, notes)
         return InstallationOverview(place_rows, "", "", report, notes)
@@ -276,8 +283,8 @@ def _show(overview: InstallationOverview) -> None:
 
 
 def _note_places(overview: InstallationOverview) -> None:
-    for each in overview.places:
-        output.note(each.words)
+    for place in overview.places:
+        output.note(place.words)
     if overview.conflict:
         output.note(f"Conflict: {overview.conflict}.")
 
@@ -299,16 +306,16 @@ def _confirm(yes: bool, question: str, failure: str) -> None:
 
 async def _adopt(settings: Settings, *, is_new: bool) -> str:
     async with _open_places(settings) as places:
-        existing_places = [each for each in places if each.database is not None]
+        existing_places = [place for place in places if place.database is not None]
         if not existing_places:
             raise store.missing_database(settings, CANNOT_ADOPT, "Make one first: countersign db upgrade")
-        for each in existing_places:
-            await _require_upgraded(each)
-        known_ids = [own_id for each in existing_places if (own_id := await _database_id(each.database))]
+        for place in existing_places:
+            await _require_upgraded(place)
+        known_ids = [own_id for place in existing_places if (own_id := await _database_id(place.database))]
         own_id = known_ids[0] if known_ids and not is_new else ids.new_uuid()
         adopted_at = clock.now()
-        for each in existing_places:
-            await installation_id.adopt(each, own_id, adopted_at)
+        for place in existing_places:
+            await installation_id.adopt(place, own_id, adopted_at)
         return own_id
 
 

@@ -182,11 +182,11 @@ async def _reencrypt(settings: Settings) -> ReencryptionResult:
         await require_upgraded(settings, databases, CANNOT_REENCRYPT)
         master = await asyncio.to_thread(master_key, settings)
         _require_servers_have_key(settings, master, CANNOT_REENCRYPT)
-        for each in databases:
-            for column in each.tables.columns:
-                changed_rows = await reencryption.reencrypt(each.database, column, master)
-                counts[f"{each.tables.schema}.{column.table}"] = changed_rows
-        usages = [usage for each in databases for usage in await each.key_usage(master)]
+        for service_database in databases:
+            for column in service_database.tables.columns:
+                changed_rows = await reencryption.reencrypt(service_database.database, column, master)
+                counts[f"{service_database.tables.schema}.{column.table}"] = changed_rows
+        usages = [usage for service_database in databases for usage in await service_database.key_usage(master)]
         return ReencryptionResult(counts, master, usages)
 
 
@@ -207,8 +207,10 @@ async def require_upgraded(settings: Settings, databases: Sequence[OpenDatabase]
     if not databases:
         remedy = "Pass --data with the directory that is served; `org create` and `serve` make a new one."
         raise store.missing_database(settings, failure, remedy, " of either service")
-    for each in databases:
-        await migrate.require_applied(each.database, each.tables.migrations, each.tables.schema)
+    for service_database in databases:
+        await migrate.require_applied(
+            service_database.database, service_database.tables.migrations, service_database.tables.schema
+        )
 
 
 def _require_servers_have_key(settings: Settings, master: MasterKey, failure: str) -> None:

@@ -121,9 +121,9 @@ def dialect_of(settings: Settings) -> Dialect:
 
 async def _pending(settings: Settings, database: Database) -> list[str]:
     names = await migrate.pending(database, install.MIGRATIONS)
-    planned = await install.plan(database, _registry(settings))
-    planned.require(destroy=False)
-    return _prefixed(names, planned)
+    upgrade_plan = await install.plan(database, _registry(settings))
+    upgrade_plan.require(destroy=False)
+    return _prefixed(names, upgrade_plan)
 
 
 def _prefixed(names: Iterable[str], plan: install.UpgradePlan) -> list[str]:

@@ -90,11 +90,11 @@ def list_modules(data: str | None) -> None:
         names = ("name", "label", "installed", "declared", "is_on")
         output.answer({"modules": [dict(zip(names, row, strict=True)) for row in rows]})
         return
-    words = [
+    lines_shown = [
         (name, old_version or "-", new_version or "-", "on" if is_on else "off", label)
         for name, label, old_version, new_version, is_on in rows
     ]
-    output.table(("module", "in the database", "declared", "switched", "label"), words)
+    output.table(("module", "in the database", "declared", "switched", "label"), lines_shown)
 
 
 ModuleRow = tuple[str, str, str | None, str | None, bool]
@@ -145,11 +145,11 @@ def apply(*, destroy: bool, dry_run: bool, data: str | None) -> None:
         plan = record_store.run_coroutine(_plan(settings), CANNOT_APPLY)
         if not output.wants_json():
             _show_plan(plan)
-        taken = record_store.run_coroutine(_apply(settings, destroy), CANNOT_APPLY)
+        applied_plan = record_store.run_coroutine(_apply(settings, destroy), CANNOT_APPLY)
     if output.wants_json():
-        output.answer({"applied": taken})
-    elif taken:
-        output.say(f"Done: {len(taken)} steps.")
+        output.answer({"applied": applied_plan})
+    elif applied_plan:
+        output.say(f"Done: {len(applied_plan)} steps.")
 
 
 async def _require_applicable(plan: UpgradePlan, destroy: bool) -> None:
@@ -181,8 +181,8 @@ def _show_plan(plan: UpgradePlan) -> None:
     )
     if plan.losses:
         output.note(f"Steps with ! lose data ({len(plan.losses)}): they need --destroy. Make a backup first.")
-    for each in plan.obstacles:
-        output.note(f"Blocked by: {each}")
+    for obstacle in plan.obstacles:
+        output.note(f"Blocked by: {obstacle}")
 
 
 @click.group()

@@ -161,10 +161,10 @@ def note_drop(folder: Path, owner: ResetOwner) -> None:
 
 def _directory_id(folder: Path) -> str | None:
     try:
-        found = installation_id.directory_id(folder)
+        existing_id = installation_id.directory_id(folder)
     except Refused:
         return None
-    return found.id if found and found.is_settled else None
+    return existing_id.id if existing_id and existing_id.is_settled else None
 
 
 def _dropped_database(folder: Path) -> Marker | None:

@@ -78,8 +78,8 @@ def restore(
     settings = configuration.load(data=to)
     path = record_store.run_coroutine(_select_archive(file, _parse_time(at)), FAILURE)
     secret = read_passphrase(passphrase_file, FAILURE)
-    into = RestoreOptions(Path(to).absolute(), settings, keep_sessions, keep_sending)
-    manifest = record_store.run_coroutine(_restore(path, secret, into), FAILURE)
+    options = RestoreOptions(Path(to).absolute(), settings, keep_sessions, keep_sending)
+    manifest = record_store.run_coroutine(_restore(path, secret, options), FAILURE)
     value = {
         "data": to,
         "file": str(path),
@@ -119,8 +119,8 @@ async def _select_archive(file: str, instant: Instant | None) -> Path:
     path = Path(file)
     if await asyncio.to_thread(path.is_dir):
         backups = backup_folder.read_folder(path)
-        for each in backups.skipped:
-            output.note(f"Skipped {each.name}: its name is not a time in the past.")
+        for skipped_file in backups.skipped:
+            output.note(f"Skipped {skipped_file.name}: its name is not a time in the past.")
         return backup_folder.newest(backups, instant).path
     if instant is not None:
         raise click.UsageError("--at selects a backup of a folder, and FILE is not a folder")
@@ -144,22 +144,25 @@ async def _restore(path: Path, secret: str, options: RestoreOptions) -> Manifest
 
 async def _restore_from(read_bytes: Callable[[int], bytes], secret: str, options: RestoreOptions) -> Manifest:
     with atomic_files.new_folder(options.folder) as folder:
-        reading = ArchiveReader(await asyncio.to_thread(AgeDecryptor, read_bytes, secret), installation.SCHEMAS)
-        require_engine(reading, is_postgres=bool(options.settings.database_url))
+        archive_reader = ArchiveReader(await asyncio.to_thread(AgeDecryptor, read_bytes, secret), installation.SCHEMAS)
+        require_engine(archive_reader, is_postgres=bool(options.settings.database_url))
         is_placed = False
         # A restored copy must not be mistaken for the original installation, which may still be served.
         new_id = ids.new_uuid()
         try:
-            async with _blobs(options.settings) as blobs, _target(options.settings, folder.path, reading) as target:
+            async with (
+                _blobs(options.settings) as blobs,
+                _target(options.settings, folder.path, archive_reader) as target,
+            ):
                 under_way = Restore(
                     folder.path, target, blobs.store, blobs.sealed, progress=installation.progress_reporter()
                 )
-                manifest = await under_way.read(reading)
+                manifest = await under_way.read(archive_reader)
                 master = _master_key(folder.path, options.settings)
                 await target.finish(manifest, _finishing_steps(master, options, new_id))
                 if blobs.store is not None:
                     await installation_id.claim(blobs.store, new_id, lifespan.blob_store_name(options.settings))
-                installation_id.write_directory(folder.path, new_id, reading.about.schemas)
+                installation_id.write_directory(folder.path, new_id, archive_reader.about.schemas)
                 if options.settings.master_key or options.settings.master_key_file:
                     (folder.path / KEY).unlink()
                 # Flush everything at once, because that takes less time than flushing each file.
@@ -233,8 +236,8 @@ async def _target(settings: Settings, folder: Path, reader: ArchiveReader) -> As
     if not settings.database_url:
         yield SqliteTarget(folder, reader.about.schemas)
         return
-    for each in await privileges_at(settings.database_url, installation.SCHEMAS):
-        each.require_making()
+    for privileges in await privileges_at(settings.database_url, installation.SCHEMAS):
+        privileges.require_making()
     async with postgres_bulk_load.bulk_load(settings.database_url, installation.SCHEMAS) as filling:
         yield PostgresTarget(filling, reader.about.schemas)
 

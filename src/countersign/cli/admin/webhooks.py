@@ -144,9 +144,13 @@ def list_webhooks(org: str | None, data: str | None) -> None:
     async def work(scope: WebhookScope) -> list[Receiver]:
         return await receivers.listed(scope.outbox.database, scope.owner)
 
-    found = _run(data, org, "cannot list the webhooks", work)
-    lines = [f"{each.id}  {each.url}  {','.join(each.chosen) or 'all'}  failures: {each.failures}" for each in found]
-    output.answer({"webhooks": [_receiver_value(each) for each in found]}, "\n".join(lines) or "There is no webhook.")
+    webhook_rows = _run(data, org, "cannot list the webhooks", work)
+    lines = [
+        f"{each.id}  {each.url}  {','.join(each.chosen) or 'all'}  failures: {each.failures}" for each in webhook_rows
+    ]
+    output.answer(
+        {"webhooks": [_receiver_value(each) for each in webhook_rows]}, "\n".join(lines) or "There is no webhook."
+    )
 
 
 @webhooks.command("rotate")

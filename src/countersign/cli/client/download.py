@@ -144,18 +144,18 @@ def download(
     The bytes are written to FILE.part, which is renamed to FILE once its SHA-256 is that of the release. After a lost
     connection or ctrl-C, run the same command again: it downloads only what is missing.
     """
-    wanted = ArtifactRequest(product, version, channel, platform, file)
+    request = ArtifactRequest(product, version, channel, platform, file)
     server = connection.selected_server()
-    release, artifact = select_artifact(server, wanted)
-    path = _target_path(target, artifact, wanted)
+    release, artifact = select_artifact(server, request)
+    path = _target_path(target, artifact, request)
     try:
-        if not _is_downloaded(path, artifact, wanted, force=force):
-            Download(server, artifact, path, wanted.failure).run()
+        if not _is_downloaded(path, artifact, request, force=force):
+            Download(server, artifact, path, request.failure).run()
     except OSError as error:
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
         reason = f"{error.filename or path}: {error.strerror or error}"
         remedy = "Make space or choose another path with -o, then run the same command again."
-        raise Failure(wanted.failure, why=reason, remedy=remedy, exit_code=exit_code) from error
+        raise Failure(request.failure, why=reason, remedy=remedy, exit_code=exit_code) from error
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this one ended."
         raise Failure("the download was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error

@@ -166,13 +166,13 @@ def pull(
     version is complete. After a lost connection, ctrl-C or a crash, run the same command again: it continues with what
     it has downloaded.
     """
-    wanted = PullRequest(product, channel, version, platform, folder)
+    request = PullRequest(product, channel, version, platform, folder)
     server = connection.selected_server()
-    catalog_product = require_owned_by(server, product, wanted.failure)
-    with _failures(wanted, server):
-        release = release_trust.trusted_release(server, catalog_product, wanted)
-        report = _install(server, release, wanted, verify=verify, dry_run=dry_run)
-    output.answer(_result_value(release, report, folder), _result_text(release, report, wanted, dry_run=dry_run))
+    catalog_product = require_owned_by(server, product, request.failure)
+    with _failures(request, server):
+        release = release_trust.trusted_release(server, catalog_product, request)
+        report = _install(server, release, request, verify=verify, dry_run=dry_run)
+    output.answer(_result_value(release, report, folder), _result_text(release, report, request, dry_run=dry_run))
 
 
 def _install(

@@ -55,12 +55,12 @@ def publish(product: ProductName, version: str, *, older: bool) -> None:
     """Make the draft release VERSION of ORG/PRODUCT public. The first release also makes the product public."""
     server = connection.selected_server()
     failure = f"cannot publish {product} {version}"
-    found = require_owned_by(server, product, failure)
-    path = f"/products/{segment(found.slug)}"
+    catalog_product = require_owned_by(server, product, failure)
+    path = f"/products/{segment(catalog_product.slug)}"
     if not older:
         drafts = server.get(f"{path}/drafts", list[api_models.Release], failure)
         for channel in (each.channel for each in drafts if each.version == version):
-            require_not_lower(found.channels, channel, version, failure)
+            require_not_lower(catalog_product.channels, channel, version, failure)
     with release_hints(product.slug):
         reply = server.post(f"{path}/releases/{segment(version)}/publish", None, failure)
     release = connection.decode(reply, api_models.Release, failure)
@@ -140,24 +140,24 @@ def push(
         reason = "--publish publishes the release with its build, and --no-build makes none"
         remedy = "Leave out --no-build; or push without --publish, and publish once a job has made the build."
         raise Failure(f"cannot push to {product} {version}", why=reason, remedy=remedy, exit_code=Exit.USAGE)
-    to = PushTarget(
+    target = PushTarget(
         connection.selected_server(), product, version, channel, platform, notes, refuses_older=publishes and not older
     )
-    to.server.patience_s = PATIENCE_S
+    target.server.patience_s = PATIENCE_S
     try:
-        with _open_content(path, to, archive) as (file, name):
+        with _open_content(path, target, archive) as (file, name):
             content = read_content(file, filename or name)
-            artifact = _deliver(to, content)
-        build_result = _build(to, artifact, content) if builds else None
+            artifact = _deliver(target, content)
+        build_result = _build(target, artifact, content) if builds else None
     except OSError as error:
-        raise _file_failure(to, error) from error
+        raise _file_failure(target, error) from error
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this run stopped."
         raise Failure("the push was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
     if publishes:
-        to.server.post(f"{to.address}/publish", None, f"cannot publish {product} {version}")
-        to.status = "published"
-    _show_result(to, artifact, content, build_result, to.status)
+        target.server.post(f"{target.address}/publish", None, f"cannot publish {product} {version}")
+        target.status = "published"
+    _show_result(target, artifact, content, build_result, target.status)
 
 
 def _show_result(
@@ -221,9 +221,9 @@ def _open_content(path: Path, target: PushTarget, archive: Format | None) -> Gen
 def _deliver(target: PushTarget, content: Content) -> api_models.Artifact:
     """Create the draft, announce the file and send it; skip the steps that an earlier push has completed."""
     _require_product(target)
-    found = _existing_artifact(target, content)
-    if found is not None:
-        return found
+    existing_artifact = _existing_artifact(target, content)
+    if existing_artifact is not None:
+        return existing_artifact
     memory = UploadCache(target.server.root, f"{target.product}\0{target.version}", target.platform, content)
     upload_session, gaps = _start_upload(target, content, memory)
     missing = sum(stop - start for start, stop in gaps)
@@ -344,11 +344,11 @@ def _release(target: PushTarget) -> api_models.Release | None:
 
     product, twin = f"/products/{segment(target.product.slug)}", ""
     for collection in ("drafts", "releases"):
-        for each in target.server.get(f"{product}/{collection}", list[api_models.Release], target.failure):
-            if each.version == target.version:
-                return each
-            if without_zeros(each.version) == without_zeros(target.version):
-                twin = each.version
+        for release in target.server.get(f"{product}/{collection}", list[api_models.Release], target.failure):
+            if release.version == target.version:
+                return release
+            if without_zeros(release.version) == without_zeros(target.version):
+                twin = release.version
     if twin:
         output.note(
             f"There is a release {twin}: {target.version} is a different version (they differ by a trailing .0)."

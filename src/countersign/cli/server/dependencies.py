@@ -64,10 +64,12 @@ class Finding:
 def failed_finding(name: str, refusal: Refused, remedy: str = "") -> Finding:
     """Return the failed finding for a refusal. If `remedy` is given, it replaces the remedy of the refusal."""
     # The advice to wait is for API clients; it does not help an operator.
-    known = "Correct the problem, and check again." if refusal.remedy == Unavailable.resolution else refusal.remedy
+    usual_remedy = (
+        "Correct the problem, and check again." if refusal.remedy == Unavailable.resolution else refusal.remedy
+    )
     # Details of this machine, such as a path, are notes on the exception.
     detail = " ".join((refusal.detail, *getattr(refusal, "__notes__", ())))
-    return Finding(name, "fail", detail, remedy or known, is_disk_full=is_disk_full(refusal))
+    return Finding(name, "fail", detail, remedy or usual_remedy, is_disk_full=is_disk_full(refusal))
 
 
 def check_master_key(settings: Settings) -> Finding:
@@ -186,15 +188,15 @@ async def check_installation(settings: Settings) -> Finding:
     """
     name = "installation"
     try:
-        found = await installation.overview(settings)
+        installation_overview = await installation.overview(settings)
     except (Refused, SchemaMismatch, ValueError) as error:
         return Finding(name, "warn", "not checked", f"Repair the database first: {str(error) or 'it cannot be read'}")
-    if found.conflict:
-        return Finding(name, "fail", found.conflict, found.remedy)
-    own_id = next((each.id for each in found.places if each.id), None)
-    if found.notes:
+    if installation_overview.conflict:
+        return Finding(name, "fail", installation_overview.conflict, installation_overview.remedy)
+    own_id = next((each.id for each in installation_overview.places if each.id), None)
+    if installation_overview.notes:
         remedy = "`countersign installation show` lists the places; docs/how-to/installation.md explains what to do."
-        return Finding(name, "warn", "; ".join(found.notes), remedy)
+        return Finding(name, "warn", "; ".join(installation_overview.notes), remedy)
     return Finding(name, "ok", own_id or "its id will be made at the first start")
 
 
@@ -247,11 +249,11 @@ async def check_deliveries(settings: Settings) -> Finding:
     """Check whether webhooks and e-mails are sent, or have been paused since a restore."""
     name = "deliveries"
     try:
-        found = {name: await each.tables.paused_since(settings) for name, each in databases.SERVICES.items()}
+        pauses = {name: await each.tables.paused_since(settings) for name, each in databases.SERVICES.items()}
     except (Refused, SchemaMismatch, ValueError):
         return Finding(name, "warn", "not checked, because a database check failed", "Correct the databases first.")
     paused_services = [
-        f"{service} since {clock.rfc3339(since)}" for service, since in found.items() if since is not None
+        f"{service} since {clock.rfc3339(since)}" for service, since in pauses.items() if since is not None
     ]
     if paused_services:
         remedy = f"This is a restored backup: check its webhooks, then run `{outbox.RESUME_COMMAND}`."

@@ -100,7 +100,7 @@ def check_disk(data: Path, reserve_mib: int) -> Finding:
 
 def check_port(name: str, host: str, port: int) -> Finding:
     """Check that a service could listen on this host and port now."""
-    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    shown_address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, address in addresses:
@@ -109,8 +109,8 @@ def check_port(name: str, host: str, port: int) -> Finding:
                 probe.bind(address)
     except OSError as error:
         remedy = _PORT_REMEDIES.get(error.errno or 0, "Correct host and port.")
-        return Finding(f"{name} port", "fail", f"{place}: {(error.strerror or '').lower()}", remedy)
-    return Finding(f"{name} port", "ok", f"{place} is free")
+        return Finding(f"{name} port", "fail", f"{shown_address}: {(error.strerror or '').lower()}", remedy)
+    return Finding(f"{name} port", "ok", f"{shown_address} is free")
 
 
 def check_running_server(settings: Settings) -> Finding:
@@ -174,13 +174,13 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
         findings.append(Finding("settings", "fail", failure.why, failure.remedy))
     else:
         findings += [_check_settings(settings), *run_checks(settings, host, selected_ports)]
-    is_well = all(each.standing != "fail" for each in findings)
+    is_well = all(finding.standing != "fail" for finding in findings)
     if output.wants_json():
-        output.answer({"ok": is_well, "checks": [each.members() for each in findings]})
-    for each in findings:
-        each.say()
+        output.answer({"ok": is_well, "checks": [finding.members() for finding in findings]})
+    for finding in findings:
+        finding.say()
     if not is_well:
-        sys.exit(Exit.STORAGE_FULL if any(each.is_disk_full for each in findings) else Exit.FAILED)
+        sys.exit(Exit.STORAGE_FULL if any(finding.is_disk_full for finding in findings) else Exit.FAILED)
 
 
 def _check_settings(settings: Settings) -> Finding:

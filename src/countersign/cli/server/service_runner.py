@@ -77,9 +77,9 @@ class Service(Generic[ContextT]):
 
 def announce_operator(listeners: Sequence[Listener]) -> None:
     """Print the URL of the operator's port, if one of the listeners is the operator's."""
-    for each in listeners:
-        if each.name == OPERATOR:
-            click.echo(f"Operator: {local_url(each.host, each.port)}/readyz, /livez, /metrics")
+    for listener in listeners:
+        if listener.name == OPERATOR:
+            click.echo(f"Operator: {local_url(listener.host, listener.port)}/readyz, /livez, /metrics")
 
 
 @asynccontextmanager
@@ -190,13 +190,13 @@ def run(start: StartOptions, lock: DataLock) -> None:
             the disk failed during a commit.
     """
     settings = start.settings
-    words = [StartMessage() for _ in start.wanted]
+    start_messages = [StartMessage() for _ in start.wanted]
 
     def ready(listeners: Sequence[Listener]) -> None:
         places = start.places(listeners)
         addresses = {each.service.name: address.root_url for each, address in zip(start.wanted, places, strict=True)}
         lock.announce(addresses, [key.id for key in master_key(settings).keys])
-        messages = [each.receive() for each in words]
+        messages = [each.receive() for each in start_messages]
         lifecycle.log_ready("serve", addresses=addresses, operator=_operator(listeners))
         for text in messages:
             click.echo(text)
@@ -207,7 +207,9 @@ def run(start: StartOptions, lock: DataLock) -> None:
         sd_notify(SD_READY)
 
     with closing(WorkerMailboxes(len(start.wanted) * start.workers)) as siblings:
-        programs = [_program(start, each, message, siblings) for each, message in zip(start.wanted, words, strict=True)]
+        programs = [
+            _program(start, each, message, siblings) for each, message in zip(start.wanted, start_messages, strict=True)
+        ]
         if settings.operator_port:
             programs.append(operator_program(settings, siblings))
         _serve(
@@ -244,8 +246,8 @@ def _program(start: StartOptions, request: ServiceRequest, message: StartMessage
             sends_message = is_first and not message.is_sent
             start_message = await service.prepare(context, start.is_demo) if sends_message else ""
             app = await stack.enter_async_context(service.application(context, is_first))
-            watched = service.checks(context)
-            await stack.enter_async_context(answer_operator(settings, siblings, worker.number, watched))
+            service_checks = service.checks(context)
+            await stack.enter_async_context(answer_operator(settings, siblings, worker.number, service_checks))
             if sends_message:
                 message.send(
                     f"Countersign {service.title} on {address.root_url} (data in {settings.data})\n{start_message}"
@@ -259,9 +261,9 @@ def _program(start: StartOptions, request: ServiceRequest, message: StartMessage
 
 
 def _hints(start: StartOptions, places: Sequence[ListenAddress]) -> Iterator[str]:
-    for each, address in zip(start.wanted, places, strict=True):
-        if not each.service.url(start.settings) and not address.is_loopback:
-            yield f"Set {each.service.setting} to the https address that others use: links contain it."
+    for request, address in zip(start.wanted, places, strict=True):
+        if not request.service.url(start.settings) and not address.is_loopback:
+            yield f"Set {request.service.setting} to the https address that others use: links contain it."
     data = start.settings.data
     if start.settings.database_url and migration_marker.is_ambiguous(Path(data)):
         yield f"{data} also contains SQLite databases, which are not served. Move them to another directory:"

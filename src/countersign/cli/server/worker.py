@@ -44,18 +44,18 @@ def worker(data: str | None, processes: int | None) -> None:
 
     async def work(opened_store: Store) -> None:
         count = processes or opened_store.settings.job_workers or 1
-        stopping = asyncio.Event()
+        stop_event = asyncio.Event()
 
         def stop(number: signal.Signals) -> None:
             telemetry.logger(PART).info("stop", reason=number.name)
-            stopping.set()
+            stop_event.set()
 
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop, number)
         async with worker_process.supervise_workers(opened_store, COMMAND, count):
             click.echo(f"{count} processes work on the jobs of {opened_store.settings.data}. Stop with ctrl-C.")
             lifecycle.log_ready(PART, processes=count)
-            await stopping.wait()
+            await stop_event.wait()
 
     with lifecycle.log_lifecycle(PART, settings, FAILURE):
         store.run(data, FAILURE, work, upgrades=True)
@@ -73,8 +73,10 @@ async def _open_store(settings: Settings, root_url: str, is_loopback: bool) -> A
     A spare process for reading artifacts is kept ready, except for data sets of the sandbox, whose workers are
     short-lived."""
     store_settings = replace(settings, database_pool=min(MAX_CONNECTIONS, settings.database_pool))
-    ready = nullcontext() if settings.storage_mib else sandboxed_process.spare_process(sandboxed_process.PROGRAM)
-    async with app.open_store(store_settings, root_url, is_loopback=is_loopback) as store, ready:
+    process_context = (
+        nullcontext() if settings.storage_mib else sandboxed_process.spare_process(sandboxed_process.PROGRAM)
+    )
+    async with app.open_store(store_settings, root_url, is_loopback=is_loopback) as store, process_context:
         yield store
 
 

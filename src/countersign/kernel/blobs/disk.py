@@ -106,8 +106,8 @@ def _scan(folder: str) -> tuple[int, list[str]]:
     removed."""
     for _ in range(_TRIES):
         try:
-            with os.scandir(folder) as scanned:
-                entries = list(scanned)
+            with os.scandir(folder) as directory:
+                entries = list(directory)
         except FileNotFoundError:
             return 0, []
         folders = [each.path for each in entries if each.is_dir(follow_symlinks=False)]
@@ -201,9 +201,9 @@ def write_atomically(path: Path, content: bytes, *, is_new: bool) -> bool:
     """
     temporary_path = path.with_name(f".{path.name}-{ids.new_uuid()}")
     try:
-        held = Descriptor(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        write_all(held, memoryview(content))
-        os.fsync(held.fd)
+        file = Descriptor(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        write_all(file, memoryview(content))
+        os.fsync(file.fd)
         if is_new:
             os.link(temporary_path, path)
         else:
@@ -254,8 +254,8 @@ class IncomingFile:
 
     async def _finish_write(self) -> None:
         working = self._working
-        for each in working:
-            await asyncio.wrap_future(each)
+        for task in working:
+            await asyncio.wrap_future(task)
 
     def _write(self, piece: bytes | bytearray) -> None:
         with refusals():

@@ -96,7 +96,7 @@ def spans(parts: Sequence[Part], size: int) -> list[PartRange]:
 
 def _latest(parts: Sequence[Part], edges: Sequence[int]) -> Iterator[tuple[int, int, Part]]:
     """Yield each range between two edges with the latest of the parts that cover it."""
-    pending_parts = sorted(enumerate(parts), key=lambda each: each[1].offset, reverse=True)
+    pending_parts = sorted(enumerate(parts), key=lambda numbered_part: numbered_part[1].offset, reverse=True)
     covering: list[tuple[int, Part]] = []
     for start, stop in itertools.pairwise(edges):
         while pending_parts and pending_parts[-1][1].offset <= start:

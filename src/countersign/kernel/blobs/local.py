@@ -100,10 +100,10 @@ class LocalBlobs:
 
     async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
         """See BlobStore. If `stop` is beyond the end of the blob, reading stops at the end."""
-        held = await disk.in_thread(self._pool, _open_blob, self._readable(sha256))
+        file = await disk.in_thread(self._pool, _open_blob, self._readable(sha256))
         while start < stop:
             count = min(PIECE_BYTES, stop - start)
-            piece = await disk.in_thread(self._pool, held.read, start, count)
+            piece = await disk.in_thread(self._pool, file.read, start, count)
             if not piece:
                 return
             start += len(piece)
@@ -193,10 +193,10 @@ class LocalBlobs:
         self._quota.require_free(self._root)
         path = self._root / f".check-{ids.new_uuid()}"
         try:
-            held = disk.Descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-            disk.write_all(held, memoryview(b"check"))
-            os.fsync(held.fd)
-            if held.read(0, 16) != b"check":
+            file = disk.Descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            disk.write_all(file, memoryview(b"check"))
+            os.fsync(file.fd)
+            if file.read(0, 16) != b"check":
                 raise Unavailable("The folder of the blobs returns other bytes than were written.")
         finally:
             path.unlink(missing_ok=True)
@@ -236,23 +236,23 @@ def _link_part(folder: Path, part: Part, whole_path: Path) -> str:
 def _assemble(folder: Path, ranges: Sequence[PartRange], whole_path: Path) -> str:
     """Write the spans to the file; returns the SHA-256."""
     digest = hashlib.sha256()
-    held = disk.Descriptor(whole_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    file = disk.Descriptor(whole_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     for span in ranges:
         for piece in _pieces(folder, span):
             digest.update(piece)
-            disk.write_all(held, memoryview(piece))
-    os.fdatasync(held.fd)
+            disk.write_all(file, memoryview(piece))
+    os.fdatasync(file.fd)
     return digest.hexdigest()
 
 
 def _pieces(folder: Path, span: PartRange) -> Iterator[bytes]:
     try:
-        held = disk.Descriptor(folder / layout.part_name(span.part), os.O_RDONLY)
+        file = disk.Descriptor(folder / layout.part_name(span.part), os.O_RDONLY)
     except FileNotFoundError as error:
         raise layout.parts_missing() from error
     position, stop = span.start - span.part.offset, span.stop - span.part.offset
     while position < stop:
-        piece = held.read(position, min(PIECE_BYTES, stop - position))
+        piece = file.read(position, min(PIECE_BYTES, stop - position))
         if not piece:
             raise layout.parts_missing()
         position += len(piece)

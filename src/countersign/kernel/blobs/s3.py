@@ -274,8 +274,8 @@ class S3Blobs:
 
     async def _objects(self, prefix: str) -> AsyncIterator[tuple[str, Instant, int]]:
         async for objects in list_objects(self._store, prefix):
-            for each in objects:
-                yield each["path"], clock.from_datetime(each["last_modified"]), each["size"]
+            for stored_object in objects:
+                yield stored_object["path"], clock.from_datetime(stored_object["last_modified"]), stored_object["size"]
 
 
 def _folder(upload: str) -> str:

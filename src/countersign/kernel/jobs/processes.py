@@ -31,16 +31,16 @@ async def supervise(command: Sequence[str], orders: bytes, count: int, *, grace_
     A process that dies is restarted with exponential backoff.
     """
     processes = [_SupervisedProcess(command, orders, number) for number in range(count)]
-    tasks = [asyncio.create_task(each.keep()) for each in processes]
+    tasks = [asyncio.create_task(process.keep()) for process in processes]
     try:
         yield
     finally:
-        for each in processes:
-            each.stop()
+        for process in processes:
+            process.stop()
         if tasks:
             _, late_tasks = await asyncio.wait(tasks, timeout=grace_s + CLOSING_S)
-            for each in processes if late_tasks else ():
-                each.kill()
+            for process in processes if late_tasks else ():
+                process.kill()
             await asyncio.gather(*tasks)
 
 

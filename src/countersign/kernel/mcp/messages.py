@@ -146,13 +146,13 @@ def read(body: bytes) -> Message | list[bytes]:
         _require_unique_keys(body)
         return read_one(text)
     try:
-        elements = [bytes(each) for each in _many(text)]
+        elements = [bytes(element) for element in _many(text)]
     except (msgspec.DecodeError, RecursionError) as error:
         raise _unreadable(error) from error
     if not 0 < len(elements) <= MAX_BATCHED:
         raise JsonRpcError(INVALID_REQUEST, f"a batch has 1 to {MAX_BATCHED} messages", status=400)
-    for each in elements:
-        _require_unique_keys(each)
+    for element in elements:
+        _require_unique_keys(element)
     return elements
 
 
@@ -321,8 +321,8 @@ def _decoded_header(header: str | None) -> str | None:
 
 
 def _meta(request: RpcRequest) -> Mapping[str, Any]:
-    found = _params_of(request).meta
-    return cast("Mapping[str, Any]", {}) if found is msgspec.UNSET else found
+    meta_object = _params_of(request).meta
+    return cast("Mapping[str, Any]", {}) if meta_object is msgspec.UNSET else meta_object
 
 
 def _params_of(request: RpcRequest) -> _Params:

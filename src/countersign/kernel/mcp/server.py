@@ -161,16 +161,16 @@ class McpServer(Generic[ContextT]):
         """Respond to each request of a batch (2025-03-26, Batching)."""
         if not revision.has_batches:
             raise JsonRpcError(INVALID_REQUEST, f"revision {revision.name} has no batches", status=400)
-        messages_read = [_element(each) for each in elements]
-        if any(isinstance(each, RpcRequest) and each.method == "initialize" for each in messages_read):
+        messages_read = [_element(message) for message in elements]
+        if any(isinstance(message, RpcRequest) and message.method == "initialize" for message in messages_read):
             raise JsonRpcError(INVALID_REQUEST, "initialize must not be part of a batch", status=400)
         answers: list[bytes] = []
-        for each in messages_read:
-            if isinstance(each, RpcRequest):
-                answers.append(await self._answer_next(context, revision, each, sum(map(len, answers))))
+        for message in messages_read:
+            if isinstance(message, RpcRequest):
+                answers.append(await self._answer_next(context, revision, message, sum(map(len, answers))))
                 await asyncio.sleep(0)  # a response from memory never suspends, and would block other requests
-            elif isinstance(each, JsonRpcError):
-                answers.append(each.encoded())
+            elif isinstance(message, JsonRpcError):
+                answers.append(message.encoded())
         return Reply(200, b"[%b]" % b",".join(answers)) if answers else Reply(202)
 
     async def _answer_next(

@@ -65,7 +65,7 @@ class ToolList:
     """The tools that some callers can see, sorted by name. Each page is encoded once for every revision."""
 
     def __init__(self, tools: Iterable[Tool], page: int = PAGE) -> None:
-        self._tools = sorted(tools, key=lambda each: each.name)
+        self._tools = sorted(tools, key=lambda tool: tool.name)
         self._page = page
         # A cursor is the name of the last tool of the previous page.
         self._starts = {"": 0, **{self._tools[n - 1].name: n for n in range(page, len(self._tools), page)}}

@@ -45,8 +45,11 @@ def estimate_strength(password: str, about: Iterable[str]) -> StrengthEstimate:
     # Import zxcvbn only on use: its lists take time and memory, and few processes handle new passwords.
     from zxcvbn import zxcvbn
 
-    words = [*OWN_WORDS, *about]
-    known_words = {*words, *(part for word in words for parts in _WORD_PARTS for part in parts.findall(word))}
+    personal_words = [*OWN_WORDS, *about]
+    known_words = {
+        *personal_words,
+        *(part for word in personal_words for pattern in _WORD_PARTS for part in pattern.findall(word)),
+    }
     # zxcvbn keeps the user inputs in a global variable, so only one thread at a time may call it.
     with _zxcvbn_lock:
         estimate = zxcvbn(bounded_for_estimate(password), user_inputs=sorted(known_words))
@@ -97,7 +100,7 @@ class _Queue:
     def __init__(self) -> None:
         self.length = 0
 
-    async def run(self, work: Callable[[str, str], _Result], first: str, second: str) -> _Result:
+    async def run(self, work: Callable[[str, str], _Result], password: str, hash_text: str) -> _Result:
         """Run the work in one of the threads.
 
         Raises:
@@ -107,7 +110,7 @@ class _Queue:
             raise Unavailable("too many passwords are being checked", headers={"Retry-After": "5"})
         self.length += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(_threads, work, first, second)
+            return await asyncio.get_running_loop().run_in_executor(_threads, work, password, hash_text)
         finally:
             self.length -= 1
 

@@ -260,15 +260,19 @@ async def replay(transaction: Transaction, webhook_id: str, event_id: str) -> No
     await transaction.run(RESET_BACKOFF, webhook_id)
 
 
-async def replay_since(transaction: Transaction, owner: str, webhook_id: str, types: str, since: Instant) -> Replayed:
+async def replay_since(
+    transaction: Transaction, owner: str, webhook_id: str, types: str, since_instant: Instant
+) -> Replayed:
     """Queue again every event since this moment whose type the receiver has chosen, including events from before the
     receiver was added. At most the oldest 10,000 events are queued, and all events with the same time as the last of
     these."""
-    row = await transaction.fetch_one(LAST_SINCE, owner, since, PING, types, MAX_REPLAYED)
+    row = await transaction.fetch_one(LAST_SINCE, owner, since_instant, PING, types, MAX_REPLAYED)
     if row is None or row[0] is None:
         return Replayed(0, None)
     last_id, delivery_count = row
-    replayed_rows = await transaction.run(REPLAY_BETWEEN, webhook_id, owner, since, last_id, PING, types, clock.now())
+    replayed_rows = await transaction.run(
+        REPLAY_BETWEEN, webhook_id, owner, since_instant, last_id, PING, types, clock.now()
+    )
     await transaction.run(RESET_BACKOFF, webhook_id)
     return Replayed(replayed_rows, last_id if delivery_count == MAX_REPLAYED else None)
 

@@ -115,13 +115,13 @@ class Callers:
         self._cached.pop(digest, None)
         if not secrets.looks_like_secret(token):
             return None
-        found = await self._load(number, digest)
-        if found is None:
+        loaded_caller = await self._load(number, digest)
+        if loaded_caller is None:
             return None
         if len(self._cached) >= MAX_CACHED:
             self._cached.clear()
-        self._cached[digest] = found
-        return found.caller
+        self._cached[digest] = loaded_caller
+        return loaded_caller.caller
 
     async def _load(self, number: int, digest: bytes) -> _CachedCaller | None:
         row = await self._records.database.fetch_one(_CREDENTIAL, digest, clock.now())

@@ -79,12 +79,12 @@ def _where(model: Declared, condition: _Condition) -> Where:
     setting_name = f"rows: {model.name}.{condition.field}"
     if operator is None:
         raise BadGrant(f"{setting_name}: op must be one of {', '.join(OPERATORS)}")
-    found = Where(model.present_name(condition.field), operator, _condition_value(condition.value))
+    row_condition = Where(model.present_name(condition.field), operator, _condition_value(condition.value))
     # Validate the condition now, because an invalid one would make every call of a person with the role fail.
-    text = condition_error(model, found, is_row_rule=True)
+    text = condition_error(model, row_condition, is_row_rule=True)
     if text:
         raise BadGrant(f"{setting_name}: {text}")
-    return found
+    return row_condition
 
 
 def _condition_value(value: object) -> object:
@@ -249,8 +249,8 @@ def check_grant(registry: Registry, commands: Commands, values: Mapping[str, Sto
     if model is None:
         raise BadGrant(f"grant.model: there is no model {name}; there are {', '.join(sorted(registry.models))}")
     _require_known(values, "commands", sorted(commands.get(name, ())), name)
-    for each in ("clear", "masked", "write"):
-        _require_known(values, each, list(model.fields), name)
+    for list_name in ("clear", "masked", "write"):
+        _require_known(values, list_name, list(model.fields), name)
     rows = values.get("rows")
     try:
         read_rows(model, None if rows is None else str(rows))
@@ -265,13 +265,13 @@ def check_role(registry: Registry, commands: Commands, values: Mapping[str, Stor
         BadGrant: a right does not exist.
     """
     rights = values.get("rights")
-    for each in split_list(None if rights is None else str(rights)):
-        if each not in RIGHTS:
-            raise BadGrant(f"role.rights: there is no right {each}; there are {', '.join(sorted(RIGHTS))}")
+    for right in split_list(None if rights is None else str(rights)):
+        if right not in RIGHTS:
+            raise BadGrant(f"role.rights: there is no right {right}; there are {', '.join(sorted(RIGHTS))}")
 
 
 def _require_known(values: Mapping[str, Stored], field: str, known_names: Collection[str], model: str) -> None:
     value = values.get(field)
-    for each in split_list(None if value is None else str(value)):
-        if each != "*" and each not in known_names:
-            raise BadGrant(f"grant.{field}: {model} has no {each}; write * or some of {', '.join(known_names)}")
+    for name in split_list(None if value is None else str(value)):
+        if name != "*" and name not in known_names:
+            raise BadGrant(f"grant.{field}: {model} has no {name}; write * or some of {', '.join(known_names)}")

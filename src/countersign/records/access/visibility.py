@@ -141,8 +141,10 @@ def view_of(registry: Registry, commands: Commands, person: Rights, limit: Scope
     commands_of = {name: _granted_commands(commands.get(name, frozenset()), each) for name, each in grants.items()}
     limited_of = {name: _limited(granted_commands, name, limit) for name, granted_commands in commands_of.items()}
     readable = frozenset(name for name, limited in limited_of.items() if not limited.isdisjoint(READING))
-    granted = _granted(registry, grants, person, limit, readable)
-    visibilities = _visibilities(registry, granted, _fully_visible_models(grants, commands_of, person.user_id))
+    granted_visibilities = _granted(registry, grants, person, limit, readable)
+    visibilities = _visibilities(
+        registry, granted_visibilities, _fully_visible_models(grants, commands_of, person.user_id)
+    )
     allowed_of = {
         name: limited - _blocked_commands(registry.models[name], _hidden_refs(registry.models[name], readable))
         for name, limited in limited_of.items()
@@ -249,7 +251,7 @@ compute from the results of `search`."""
 def _with_implied(grant: Grant) -> Grant:
     if grant.commands == "*":
         return grant
-    implied = tuple(more for name, more in IMPLIED_COMMANDS.items() if name in grant.commands)
+    implied = tuple(implied_names for name, implied_names in IMPLIED_COMMANDS.items() if name in grant.commands)
     return replace(grant, commands=(*grant.commands, *implied))
 
 

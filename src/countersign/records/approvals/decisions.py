@@ -321,8 +321,8 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
         async with run.transaction.savepoint():
             prepared_commands = await steps.prepared_of(run, plan.id, plan_steps)
             results: list[dict[str, str]] = []
-            async for each in CooperativeIterator(prepared_commands):
-                resolved_command = _with_created_ids(run, each, results)
+            async for prepared_command in CooperativeIterator(prepared_commands):
+                resolved_command = _with_created_ids(run, prepared_command, results)
                 results.append({"id": await command.apply(acting, resolved_command)})
     except BadInput as refused:
         raise PlanEnded("failed", refused.detail) from refused

@@ -169,9 +169,9 @@ async def _send(engine: Engine, agents: Agents, mail: Mail, email_lease: EmailLe
         await transaction.run(_DONE, email_lease.user_id, email_lease.lease)
 
 
-async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, since: Instant) -> int:
+async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, since_instant: Instant) -> int:
     """Return how many plans the caller can approve now. Only the newest hundred candidates are checked. Return 0 if
-    none of these plans was proposed at or after `since`."""
+    none of these plans was proposed at or after `since_instant`."""
     run = Run(engine, caller, transaction, actor_of(caller, "letters"), transaction)
     parameters = Parameters(clock.now(), caller.user_id, MAX_PLANS_CHECKED)
     decidable = Decidable(caller.view, engine.dialect).sql("t", parameters.put)
@@ -186,7 +186,7 @@ async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, sin
     for stored_needs, proposer, created_at in await transaction.fetch(statement, *parameters.values):
         if await decisions.may_approve(run, steps.decode_steps(stored_needs), proposer):
             moments.append(created_at)
-    return len(moments) if moments and max(moments) >= since else 0
+    return len(moments) if moments and max(moments) >= since_instant else 0
 
 
 def _subject(text: EmailText, waiting_count: int) -> str:

@@ -126,7 +126,7 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
         raise BadInput("plans are proposed by agents; run the commands themselves")
     async with run.writing() as write_run:
         prepared_commands: list[PreparedCommand] = []
-        for position, each in enumerate(cast("list[object]", step_bodies)):
+        for position, step_body in enumerate(cast("list[object]", step_bodies)):
             created_models = {
                 prepared_command.step_ref(n): step.model
                 for n, step in enumerate(prepared_commands)
@@ -134,7 +134,7 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
             }
             prepared_commands.append(
                 await _step(
-                    replace(write_run, created=created_models, earlier=tuple(prepared_commands)), position, each
+                    replace(write_run, created=created_models, earlier=tuple(prepared_commands)), position, step_body
                 )
             )
         return await proposals.propose(write_run, prepared_commands, reason=reason)
@@ -276,7 +276,7 @@ async def _changed(run: Run, since_number: int, after_number: int, up_to: int) -
     if not change_numbers:
         return WatchResult([], since_number), up_to
     query: Body = {"filter": [{"field": "id", "op": "in", "value": list(change_numbers)}], "limit": changes.MAX_ROWS}
-    plans = sorted(await list_search.records(run, "plan", query), key=lambda each: change_numbers[_id(each)])
+    plans = sorted(await list_search.records(run, "plan", query), key=lambda plan: change_numbers[_id(plan)])
     looked_up_to = up_to if len(change_numbers) < changes.MAX_ROWS else max(change_numbers.values())
     return WatchResult(plans, change_numbers[_id(plans[-1])] if plans else since_number), looked_up_to
 

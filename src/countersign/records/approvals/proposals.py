@@ -50,14 +50,14 @@ async def propose(run: Run, prepared_commands: Sequence[PreparedCommand], *, rea
         TryAgain: the agent has too many pending plans.
     """
     now = clock.now()
-    same = steps.proposal_key(run, prepared_commands, await _visible_revisions(run, prepared_commands))
+    new_key = steps.proposal_key(run, prepared_commands, await _visible_revisions(run, prepared_commands))
     plan_id = ids.new_record_id()
-    row = await run.transaction.fetch_one(_TAKE_KEY, same, plan_id)
+    row = await run.transaction.fetch_one(_TAKE_KEY, new_key, plan_id)
     if row is not None and row[0] != plan_id:
         pending = await run.transaction.fetch_one(_PENDING, row[0], now)
         if pending is not None:
             return Proposal(True, row[0], clock.rfc3339(pending[0]))
-        await run.transaction.run(_SET_KEY, same, plan_id)
+        await run.transaction.run(_SET_KEY, new_key, plan_id)
     count_row = await run.transaction.fetch_one(_COUNT_PENDING, run.caller.user_id, run.caller.agent or "", now)
     if count_row is not None and count_row[0] >= MAX_PENDING:
         raise TryAgain(f"{MAX_PENDING} of your plans are pending: wait for decisions, or withdraw some")
@@ -104,9 +104,12 @@ async def _store(
 async def _add_steps(run: Run, plan_id: str, prepared_commands: Sequence[PreparedCommand]) -> None:
     """Store the commands that an approver must be allowed to run. These are the steps of the plan, and one command for
     each record that a cascading deletion deletes or changes."""
-    steps_of = [(each.id, each.model, each.record_id) for each in prepared_commands]
-    async for each in CooperativeIterator(prepared_commands):
-        for need, record_ids in (await rights.cascade_needs(run, each)).items():
+    steps_of = [
+        (prepared_command.id, prepared_command.model, prepared_command.record_id)
+        for prepared_command in prepared_commands
+    ]
+    async for prepared_command in CooperativeIterator(prepared_commands):
+        for need, record_ids in (await rights.cascade_needs(run, prepared_command)).items():
             steps_of += [(f"{need.model}.{need.command}", need.model, record_id) for record_id in record_ids]
     async for position, (command, model, record_id) in CooperativeIterator(enumerate(steps_of)):
         await run.transaction.run(_ADD_STEP, plan_id, position, command, model, record_id)
@@ -122,18 +125,20 @@ async def _visible_revisions(run: Run, prepared_commands: Sequence[PreparedComma
     visible_revisions: list[object] = []
     dependencies = Dependencies(run, prepared_commands)
     revisions: dict[Key, int | None] = {}
-    async for each in CooperativeIterator(prepared_commands):
-        if each.record_id is not None:
-            visible_revisions.append(await _visible_revision(run, each.model, each.record_id))
-        for model, record_id, _ in await dependencies.reads(each, read_fields=run.view_of(each.model).fields):
+    async for prepared_command in CooperativeIterator(prepared_commands):
+        if prepared_command.record_id is not None:
+            visible_revisions.append(await _visible_revision(run, prepared_command.model, prepared_command.record_id))
+        for model, record_id, _ in await dependencies.reads(
+            prepared_command, read_fields=run.view_of(prepared_command.model).fields
+        ):
             if (model, record_id) not in revisions:
                 is_seen = await unmask_input.exists(run, model, record_id)
                 revisions[model, record_id] = await _visible_revision(run, model, record_id) if is_seen else None
             if revisions[model, record_id] is not None:
                 visible_revisions.append([model, record_id, revisions[model, record_id]])
-        if each.cascade and each.record_id is not None:
+        if prepared_command.cascade and prepared_command.record_id is not None:
             dependent_records = await dependents.find(
-                run, each.model, each.record_id, cascade=True, seen_by=run.caller.view
+                run, prepared_command.model, prepared_command.record_id, cascade=True, seen_by=run.caller.view
             )
             visible_revisions.append([[*link.source, link.field] for link in dependent_records.links])
     return visible_revisions

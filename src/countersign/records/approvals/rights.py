@@ -87,11 +87,11 @@ def with_plans(caller: Caller, dialect: Dialect) -> Caller:
     else:
         rows = ((own_condition,), (where("decided_by", eq=caller.user_id),), (Decidable(caller.view, dialect),))
     narrowed_view = replace(view, rows={command: rows for command in view.commands}, rewritten=REWRITTEN)
-    models, own_condition = {**caller.view.models, "plan": narrowed_view}, dict(caller.view.own)
+    models, own_values = {**caller.view.models, "plan": narrowed_view}, dict(caller.view.own)
     tokens = caller.view.models.get("agent_token")
     if caller.is_agent and (tokens is None or not tokens.is_readable):
-        own_condition[view.model.fields["agent_token"]] = caller.credential_id
-    return replace(caller, view=replace(caller.view, models=models, own_id=own_condition))
+        own_values[view.model.fields["agent_token"]] = caller.credential_id
+    return replace(caller, view=replace(caller.view, models=models, own=own_values))
 
 
 _READERS = """

@@ -39,7 +39,7 @@ class Assessment:
 
 
 def assess(
-    views: Mapping[str, ModelView], plan_steps: Sequence[Step], why: str | None, affected_count: int = 0
+    views: Mapping[str, ModelView], plan_steps: Sequence[Step], stated_reason: str | None, affected_count: int = 0
 ) -> Assessment:
     """Return the risk of a plan for a viewer. `affected_count` is the number of affected records that the viewer
     sees."""
@@ -50,7 +50,7 @@ def assess(
             reasons_found += _of_step(view, step)
     if max(affected_count, len(plan_steps)) > BULK:
         reasons_found.append(("high", "bulk"))
-    if why and _QUOTE.search(why):
+    if stated_reason and _QUOTE.search(stated_reason):
         reasons_found.append(("high", "outside_text"))
     ordered_reasons = sorted(reasons_found, key=lambda each: -RISK_LEVELS.index(each[0]))
     reasons = tuple(dict.fromkeys(reason for level, reason in ordered_reasons if level != "low"))

@@ -41,10 +41,10 @@ def planned_refs(
     set."""
     refs_by_record: dict[tuple[str, str], dict[str, set[str]]] = {}
     for planned_command in plan_commands:
-        for name, each in planned_command.given.items() if planned_command.record_id is not None else ():
-            if isinstance(registry.models[planned_command.model].fields[name], Ref) and each.stored is not None:
+        for name, field_input in planned_command.given.items() if planned_command.record_id is not None else ():
+            if isinstance(registry.models[planned_command.model].fields[name], Ref) and field_input.stored is not None:
                 refs = refs_by_record.setdefault((planned_command.model, planned_command.record_id or ""), {})
-                refs.setdefault(name, set()).add(str(each.stored))
+                refs.setdefault(name, set()).add(str(field_input.stored))
     return refs_by_record
 
 
@@ -107,9 +107,11 @@ class Dependencies:
         read_names = _declared_reads(self._registry.models[planned_command.model], planned_command.command)
         lookups: list[_Lookup] = []
         for ref in refs_read(self._registry, planned_command.model, planned_command.command) if read_names else ():
-            for each in (each for each in self._registry.referrers[ref.target] if each.model.name in read_names):
+            for referrer in (
+                referrer for referrer in self._registry.referrers[ref.target] if referrer.model.name in read_names
+            ):
                 targets = await self._targets(planned_command, ref.name)
-                lookups += [(each.model.name, each.ref.name, target) for target in targets]
+                lookups += [(referrer.model.name, referrer.ref.name, target) for target in targets]
         return lookups
 
     async def _targets(self, planned_command: PlannedCommand, ref: str) -> list[str]:

@@ -184,7 +184,7 @@ async def counts(reader: Reader, token_ids: Sequence[str]) -> dict[str, tuple[in
     calls_by_token = {row[0]: (int(row[1]), int(row[2])) for row in rows}
     pending = dict(await reader.fetch(_PENDING_PLANS.format(places=places), now, *token_ids))
     counts_by_token: dict[str, tuple[int, int, int]] = {}
-    for each in token_ids:
-        calls, refused_calls = calls_by_token.get(each, (0, 0))
-        counts_by_token[each] = (calls, refused_calls, int(pending.get(each, 0)))
+    for token_id in token_ids:
+        calls, refused_calls = calls_by_token.get(token_id, (0, 0))
+        counts_by_token[token_id] = (calls, refused_calls, int(pending.get(token_id, 0)))
     return counts_by_token

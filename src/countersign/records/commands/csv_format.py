@@ -187,8 +187,8 @@ class ColumnFinder:
         """Return the column of a field, with the field's label as header. If the label does not identify the field, the
         header is the field's name."""
         field = self._fields.get(name)
-        found = None if field is None else self.column(field.label)
-        return found if found is not None and found.name == name else Column(name, name, field)
+        column_index = None if field is None else self.column(field.label)
+        return column_index if column_index is not None and column_index.name == name else Column(name, name, field)
 
     def named_column(self, name: str) -> Column:
         """Return the column of a field, with the field's name as header.

@@ -178,9 +178,9 @@ async def continue_numbers(run: Run, model: Declared, inserted_commands: Iterabl
 
 
 def _numbers(model: Declared, prepared_command: PreparedCommand) -> Iterator[str]:
-    for name, each in prepared_command.given.items():
-        if model.fields[name].unique and model.fields[name].readonly and isinstance(each.stored, str):
-            yield each.stored
+    for name, field_input in prepared_command.given.items():
+        if model.fields[name].unique and model.fields[name].readonly and isinstance(field_input.stored, str):
+            yield field_input.stored
 
 
 MAX_ROWS = 5_000
@@ -253,8 +253,8 @@ async def import_csv(run: Run, model: str, body: Body) -> ImportResult:
     table = await read_table(run, view, body)
     result = _empty_result(table)
     try:
-        async with run.writing() as inside:
-            result, _ = await check_rows(inside, view, table, creates=True)
+        async with run.writing() as write_run:
+            result, _ = await check_rows(write_run, view, table, creates=True)
             if result.dry_run or result.errors:
                 raise _RolledBack
     except _RolledBack:
@@ -281,31 +281,35 @@ async def check_rows(
     Raises:
         TryAgain: a row conflicts with a concurrent change.
     """
-    done, prepared, inserted = _empty_result(table), list[PreparedCommand](), list[PreparedCommand]()
+    result, prepared_commands, inserted_commands = (
+        _empty_result(table),
+        list[PreparedCommand](),
+        list[PreparedCommand](),
+    )
     async for number, row in CooperativeIterator(enumerate(table.rows, 1)):
         try:
             body = _body(view, table, row)
             if table.is_restoring:
                 command = await check_restored(run, view, body)
                 if command is None:
-                    done.unchanged += 1
+                    result.unchanged += 1
                     continue
             else:
                 command = await crud.check_create(run, view, body)
-            prepared.append(command)
+            prepared_commands.append(command)
             if creates:
-                done.ids.append(await _create(run, command, is_restoring=table.is_restoring))
-                inserted.append(command)
-                done.created += 1
+                result.ids.append(await _create(run, command, is_restoring=table.is_restoring))
+                inserted_commands.append(command)
+                result.created += 1
         except crud.WrongInitialState as refused:
-            done.errors.append(RowError(number, f"{refused.detail}; {_RESTORE_HINT}"))
+            result.errors.append(RowError(number, f"{refused.detail}; {_RESTORE_HINT}"))
         except BadInput as refused:
-            done.errors.append(RowError(number, refused.detail))
+            result.errors.append(RowError(number, refused.detail))
         except ConstraintViolation as error:
             raise TryAgain(f"row {number} conflicts with a concurrent change; try again") from error
     if table.is_restoring:
-        await continue_numbers(run, view.model, inserted)
-    return done, prepared
+        await continue_numbers(run, view.model, inserted_commands)
+    return result, prepared_commands
 
 
 async def _create(run: Run, prepared_command: PreparedCommand, *, is_restoring: bool) -> str:

@@ -112,8 +112,8 @@ async def export(run: Run, model: str, body: Body) -> ExportResult:
     request = read(run, model, body)
     pieces: list[str] = []
     rows = size = 0
-    async with aclosing(pieces_of(run, model, request)) as found:
-        async for piece, count in found:
+    async with aclosing(pieces_of(run, model, request)) as piece_stream:
+        async for piece, count in piece_stream:
             rows += count
             if rows > MAX_RECORDS_IN_RESPONSE:
                 raise BadInput(
@@ -138,8 +138,8 @@ async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenera
     if is_csv:
         headers = [escape_formula(each.header) for each in request.columns]
         yield format_rows([headers], request.notation.separator or ","), 0
-    async with aclosing(_records(run, model, record_reader, request)) as found:
-        async for records in found:
+    async with aclosing(_records(run, model, record_reader, request)) as record_stream:
+        async for records in record_stream:
             yield (_csv(request, records) if is_csv else _lines(request, records)), len(records)
 
 

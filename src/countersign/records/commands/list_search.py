@@ -112,13 +112,13 @@ class PageSeeker:
         return None
 
     async def _rows(self, seek_position: SeekPosition, limit: int) -> list[Row]:
-        found: list[Row] = []
+        found_rows: list[Row] = []
         for piece in ranges(seek_position):
-            rows = await self._read(self._listed.page(seek_position, piece, limit - len(found)))
-            found += [row for row in rows if row[0] is not None]
-            if len(found) >= limit:
+            rows = await self._read(self._listed.page(seek_position, piece, limit - len(found_rows)))
+            found_rows += [row for row in rows if row[0] is not None]
+            if len(found_rows) >= limit:
                 break
-        return found
+        return found_rows
 
     async def _read(self, select_statement: SelectStatement) -> list[Row]:
         rows = await self._database.scan(select_statement.text, *select_statement.values)
@@ -225,14 +225,14 @@ async def _rows(
         rows = await database.scan(select_statement.text, *select_statement.values)
         _require_short(record_reader.length(rows, start))
         return rows
-    found: list[Row] = []
+    found_rows: list[Row] = []
     size = 0
     async with aclosing(database.stream(select_statement.text, *select_statement.values)) as pieces:
         async for rows in pieces:
-            found += rows
+            found_rows += rows
             size += record_reader.length(rows, start)
             _require_short(size)
-    return found
+    return found_rows
 
 
 def _require_short(size: int) -> None:
@@ -282,8 +282,8 @@ async def search(run: Run, model: str, body: Body, command: str = "search") -> S
     return result
 
 
-def _sum(high: int, low: int, count: int) -> Sum:
-    total = total_of(high, low)
+def _sum(high_half: int, low_half: int, count: int) -> Sum:
+    total = total_of(high_half, low_half)
     return Sum(total if abs(total) <= LARGEST else None, count)
 
 

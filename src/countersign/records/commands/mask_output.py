@@ -51,13 +51,13 @@ async def _masked_records(run: Run, record_reader: RecordReader, rows: Sequence[
 
 
 async def _literals(run: Run, record_reader: RecordReader, values: list[list[Any]]) -> None:
-    texts = [text for text_index in record_reader.texts for each in values if (text := each[text_index]) is not None]
+    texts = [text for text_index in record_reader.texts for row in values if (text := row[text_index]) is not None]
     tokens = await literals(run, texts)
     if tokens:
-        for each in values:
+        for row in values:
             for text_index in record_reader.texts:
-                if each[text_index] is not None:
-                    each[text_index] = placeholder_tokens.replace_tokens(run.engine.grammar, each[text_index], tokens)
+                if row[text_index] is not None:
+                    row[text_index] = placeholder_tokens.replace_tokens(run.engine.grammar, row[text_index], tokens)
 
 
 async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:

@@ -69,10 +69,10 @@ def require_guards(
             there is none, the error states only that the command is not allowed in this state.
     """
     for readable in (True, False):
-        for each in conditions:
-            is_seen = view is not None and view.knows(each.field)
-            if is_seen is readable and not is_met(model, values, each):
-                reason = queries.refusal(each) if readable else ""
+        for condition in conditions:
+            is_seen = view is not None and view.knows(condition.field)
+            if is_seen is readable and not is_met(model, values, condition):
+                reason = queries.refusal(condition) if readable else ""
                 raise BadInput(f"{command} is not allowed in this state{reason}")
 
 

@@ -217,7 +217,8 @@ class RecordReader:
         """Return some members of each record. The records must come from this reader."""
         positions = [(name, self.names.index(name)) for name in names]
         return [
-            {name: values[place] for name, place in positions} for values in map(msgspec.structs.astuple, records)
+            {name: values[column_index] for name, column_index in positions}
+            for values in map(msgspec.structs.astuple, records)
         ]
 
     def records(self, rows: Sequence[Row], masks: Masks | None = None) -> list[Record]:

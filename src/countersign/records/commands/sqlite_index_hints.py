@@ -54,15 +54,15 @@ async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool
     limit = parameters.put(MANY_ROWS)
     text = f'SELECT count(*) FROM (SELECT 1 FROM "{view.model.name}" AS t WHERE {condition_text} LIMIT {limit})'
     # Use a digest as the key, because the cache may contain many filters, each megabytes long.
-    known = run.engine.frequent_filters
+    frequent = run.engine.frequent_filters
     key = hashlib.blake2b(repr((text, parameters.values)).encode(), digest_size=16).digest()
-    if known.get(key):
-        known[key] -= 1
+    if frequent.get(key):
+        frequent[key] -= 1
         return True
     row = await run.reader.fetch_one(text, *parameters.values)
     are_many = row is not None and bool(row[0] >= MANY_ROWS)
     if are_many:
-        if len(known) >= MAX_KNOWN:
-            known.clear()
-        known[key] = CACHED_CALLS
+        if len(frequent) >= MAX_KNOWN:
+            frequent.clear()
+        frequent[key] = CACHED_CALLS
     return are_many

@@ -238,19 +238,19 @@ async def _replaced(run: Run, field: Field, text: str, name: str, *, is_masked: 
     grammar = run.engine.grammar
     if not grammar.might_hold_token_or_near_miss(text):
         return text, FieldInput(None)
-    found = grammar.tokens(text)
-    labels = {token.label for token in found}
+    text_tokens = grammar.tokens(text)
+    labels = {token.label for token in text_tokens}
     if not labels <= (_allowed(field, labels) if is_masked else {LITERAL}):
         raise BadInput(f"token not allowed in {name}")
     if is_masked:
         _refuse_near_miss(run, text)
-    _require_alone(field, text, found, name)
-    meanings_by_token = await _resolved(run, found)
+    _require_alone(field, text, text_tokens, name)
+    meanings_by_token = await _resolved(run, text_tokens)
     meanings = {each: meaning[1] for each, meaning in meanings_by_token.items()}
-    _require_fitting(run, field, text, found, meanings, name)
+    _require_fitting(run, field, text, text_tokens, meanings, name)
     replaced = placeholder_tokens.replace_tokens(grammar, text, meanings)
-    origins = tuple(meanings_by_token[token.text][0] for token in found if token.label != LITERAL)
-    return replaced, FieldInput(None, _link(text, found, field, origins), False, origins)
+    origins = tuple(meanings_by_token[token.text][0] for token in text_tokens if token.label != LITERAL)
+    return replaced, FieldInput(None, _link(text, text_tokens, field, origins), False, origins)
 
 
 def _require_alone(field: Field, text: str, tokens: Sequence[PlaceholderToken], name: str) -> None:
@@ -279,9 +279,9 @@ def _require_fitting(
 
 def _refuse_near_miss(run: Run, text: str) -> None:
     """Refuse a mistyped token, because it could no longer be resolved after it is stored."""
-    near = run.engine.grammar.near_miss(text)
-    if near:
-        raise BadInput(f"{near} is no placeholder token: write tokens exactly as they were given to you")
+    miss = run.engine.grammar.near_miss(text)
+    if miss:
+        raise BadInput(f"{miss} is no placeholder token: write tokens exactly as they were given to you")
 
 
 def _link(text: str, tokens: Sequence[PlaceholderToken], field: Field, origins: Sequence[int]) -> int | None:

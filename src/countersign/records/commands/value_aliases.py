@@ -47,8 +47,8 @@ async def take(run: Run, model: Declared, field_inputs: Mapping[str, FieldInput]
     value_keys: dict[str, ValueKey] = {}
     if run.domain is None:
         return value_keys
-    for name, each in field_inputs.items():
-        value_key = await _alias_of(run, model.fields[name], each, run.domain.id)
+    for name, field_input in field_inputs.items():
+        value_key = await _alias_of(run, model.fields[name], field_input, run.domain.id)
         if value_key is not None:
             value_keys[name] = value_key
     return value_keys

@@ -249,10 +249,10 @@ async def check_move(
     may set in addition to the action's inputs."""
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
     _require_known(view, move, fields, allowed_fields)
-    seen = await unmask_input.seen_record(run, view, record)
+    visible_record = await unmask_input.seen_record(run, view, record)
     read_inputs = await unmask_input.read_fields(run, view, fields, inputs=frozenset(move.accepted_fields))
-    changed_inputs = unmask_input.changed_fields(view, seen, read_inputs)
-    values = {**seen.values, **{name: each.stored for name, each in changed_inputs.items()}}
+    changed_inputs = unmask_input.changed_fields(view, visible_record, read_inputs)
+    values = {**visible_record.values, **{name: each.stored for name, each in changed_inputs.items()}}
     if not run.is_touched(record.id):
         await _require_allowed(run, view, record, move, values, changed_inputs)
     if run.caller.is_agent and sets_more(move, changed_inputs):
@@ -452,8 +452,10 @@ async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand
     record = await record_writer.find(run, view.model, view.reach("update"), body.get("id"))
     await require_revision(run, view, record, body)
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
-    seen = await unmask_input.seen_record(run, view, record)
-    changed_inputs = unmask_input.changed_fields(view, seen, await unmask_input.read_fields(run, view, fields))
+    visible_record = await unmask_input.seen_record(run, view, record)
+    changed_inputs = unmask_input.changed_fields(
+        view, visible_record, await unmask_input.read_fields(run, view, fields)
+    )
     workflow = view.model.workflow
     if workflow is not None and workflow.field in changed_inputs:
         now, target = record.values[workflow.field], changed_inputs.pop(workflow.field).stored

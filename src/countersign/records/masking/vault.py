@@ -95,22 +95,24 @@ class Vault:
         places = [hashed_value or ids.random_bytes(_HASH_BYTES) for hashed_value in hashes]
         counts = Counter(places)
         rows: dict[bytes, list[Value]] = {
-            place: [_id_of(hashed_value), each.label, hashed_value, ids.random_bytes(_KEY_BYTES), counts[place], None]
-            for place, hashed_value, each in zip(places, hashes, values, strict=True)
+            index: [_id_of(hashed_value), each.label, hashed_value, ids.random_bytes(_KEY_BYTES), counts[index], None]
+            for index, hashed_value, each in zip(places, hashes, values, strict=True)
         }
-        value_keys = {place: _value_key(row) for place, row in rows.items()}
+        value_keys = {index: _value_key(row) for index, row in rows.items()}
         value_keys |= await self._insert_all(transaction, await self._rows_to_lock(transaction, releasing) | rows)
-        return [value_keys[place] for place in places]
+        return [value_keys[index] for index in places]
 
     async def _insert_all(self, transaction: Transaction, rows: Mapping[bytes, list[Value]]) -> dict[bytes, ValueKey]:
         """Add references to the rows, in the order of their hashes. Map the hash of each row that has one to the id and
         key of the stored row."""
         value_keys: dict[bytes, ValueKey] = {}
         insert = _insert_with_one_writer if self._dialect == "sqlite" else _insert
-        for batch in _batches([rows[place] for place in sorted(rows)]):
+        for batch in _batches([rows[index] for index in sorted(rows)]):
             inserted_rows = await insert(transaction, batch)
-            linked_rows = ((number, hashed, key) for number, hashed, key in inserted_rows if hashed is not None)
-            value_keys |= {bytes(hashed): ValueKey(number, bytes(key)) for number, hashed, key in linked_rows}
+            linked_rows = (
+                (number, value_hash, key) for number, value_hash, key in inserted_rows if value_hash is not None
+            )
+            value_keys |= {bytes(value_hash): ValueKey(number, bytes(key)) for number, value_hash, key in linked_rows}
         return value_keys
 
     async def _rows_to_lock(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:

@@ -30,17 +30,17 @@ def with_unfilled(snapshot: Snapshot, table: str, column: str, *, includes_colum
     this column is marked too."""
     places = [*_made_from(snapshot, table, column), *([(table, column)] if includes_column else [])]
     tables = dict(snapshot.tables)
-    for name, each in places:
+    for name, table_entry in places:
         unfilled_table = tables[name]
-        if each not in unfilled_table.unfilled:
-            tables[name] = msgspec.structs.replace(unfilled_table, unfilled=(*unfilled_table.unfilled, each))
+        if table_entry not in unfilled_table.unfilled:
+            tables[name] = msgspec.structs.replace(unfilled_table, unfilled=(*unfilled_table.unfilled, table_entry))
     return Snapshot(tables, snapshot.versions)
 
 
 def _made_from(snapshot: Snapshot, table: str, column: str) -> Iterator[tuple[str, str]]:
     column_path = f"{table}.{column}"
-    for name, each in snapshot.tables.items():
-        for other_column in each.columns:
+    for name, table_entry in snapshot.tables.items():
+        for other_column in table_entry.columns:
             is_copy = name == table and other_column.name in (column + FOLDED, column + VALUE)
             if is_copy or column_path in other_column.indirect_sources:
                 yield name, other_column.name
@@ -175,30 +175,34 @@ class _Planner:
         self._after: Snapshot = after_snapshot
         self._added: set[tuple[str, str]] = set()
 
-    def _step(self, sentence: str, statement: str, after: Table | Snapshot, work: RowTask | None = None) -> None:
+    def _step(self, sentence: str, statement: str, state_after: Table | Snapshot, work: RowTask | None = None) -> None:
         """Add a step that does not delete data."""
-        self._append(Step(sentence, (statement,) if statement else (), self._whole(after), work=work))
+        self._append(Step(sentence, (statement,) if statement else (), self._whole(state_after), work=work))
 
-    def _destroy(self, sentence: str, statements: Iterable[str], after: Table | Snapshot, work: RowTask | None) -> None:
-        self._append(Step(sentence, tuple(statements), self._whole(after), is_destructive=True, work=work))
+    def _destroy(
+        self, sentence: str, statements: Iterable[str], state_after: Table | Snapshot, work: RowTask | None
+    ) -> None:
+        self._append(Step(sentence, tuple(statements), self._whole(state_after), is_destructive=True, work=work))
 
     def _append(self, step: Step) -> None:
         self.now = step.after
         self.steps.append(step)
 
-    def _whole(self, after: Table | Snapshot) -> Snapshot:
-        return after if isinstance(after, Snapshot) else _with(self.now, after)
+    def _whole(self, state_after: Table | Snapshot) -> Snapshot:
+        return state_after if isinstance(state_after, Snapshot) else _with(self.now, state_after)
 
     def create(self, name: str) -> None:
         """Add a step that creates a table. Its refs are added later, when all tables exist."""
-        each = self._after.tables[name]
-        own_columns = [column for column in each.columns if column.references is None]
+        new_table = self._after.tables[name]
+        own_columns = [column for column in new_table.columns if column.references is None]
         columns = "".join(f', "{column.name}" {column.type}' for column in own_columns)
         text = (
             f'CREATE TABLE "{name}" (id TEXT PRIMARY KEY NOT NULL, revision BIGINT NOT NULL, '
             f"changed BIGINT NOT NULL{columns})"
         )
-        self._step(f"create the table {name}", text, msgspec.structs.replace(each, columns=own_columns, indexes=[]))
+        self._step(
+            f"create the table {name}", text, msgspec.structs.replace(new_table, columns=own_columns, indexes=[])
+        )
 
     def rename(self, name: str) -> None:
         """Add steps that rename the columns of renamed fields. Their indexes are dropped and created again."""
@@ -218,18 +222,18 @@ class _Planner:
     def take_away(self, name: str) -> None:
         """Add steps that drop the indexes, columns and options of a table that are no longer declared in the same
         form."""
-        each = self._after.tables[name]
+        new_table = self._after.tables[name]
         present_columns = self.now.tables[name].columns
         removed_columns = [
-            column for column in present_columns if not _stays(column, each.column(column.name), self._kinds)
+            column for column in present_columns if not _stays(column, new_table.column(column.name), self._kinds)
         ]
         for index in list(self.now.tables[name].indexes):
-            if index not in each.indexes or _is_over(index, removed_columns):
+            if index not in new_table.indexes or _is_over(index, removed_columns):
                 self._drop_index(name, index)
         for column in removed_columns:
-            self._drop_column(name, column, each.column(column.name))
+            self._drop_column(name, column, new_table.column(column.name))
         for column in list(self.now.tables[name].columns):
-            self._take_options(name, column, each.column(column.name))
+            self._take_options(name, column, new_table.column(column.name))
 
     def _drop_index(self, name: str, index: Index) -> None:
         now = self.now.tables[name]
@@ -286,10 +290,10 @@ class _Planner:
     def fill(self) -> None:
         """Add steps that fill columns of existing rows, each column after its sources."""
         while True:
-            found = next_to_fill(self.now, self._after)
-            if found is None:
+            column_to_fill = next_to_fill(self.now, self._after)
+            if column_to_fill is None:
                 return
-            name, filled_column, sentence, work = found
+            name, filled_column, sentence, work = column_to_fill
             now = self.now.tables[name]
             table_after = msgspec.structs.replace(
                 now,
@@ -305,20 +309,20 @@ class _Planner:
 
     def finish(self, name: str) -> None:
         """Add steps that create the missing indexes of a filled table and record its remaining changes."""
-        each = self._after.tables[name]
-        for index in each.indexes:
+        new_table = self._after.tables[name]
+        for index in new_table.indexes:
             now = self.now.tables[name]
             if index not in now.indexes:
                 unique = "UNIQUE " if index.is_unique else ""
                 text = f'CREATE {unique}INDEX "{index.name}" ON "{name}" {index.statement}'
                 after_finishing = self._whole(msgspec.structs.replace(now, indexes=[*now.indexes, index]))
                 column = index.terms.strip('"')
-                is_checked = index.is_unique and each.column(column) is not None
+                is_checked = index.is_unique and new_table.column(column) is not None
                 sentence = f"index {name} by {index.terms}{', which must be unique' if index.is_unique else ''}"
                 sought = Unique(name, column, self._is_there(name, column)) if is_checked else None
                 self._append(Step(sentence, (text,), after_finishing, unique=sought))
-        if self.now.tables[name] != each:
-            self._step(f"note the fields of {name}", "", each)
+        if self.now.tables[name] != new_table:
+            self._step(f"note the fields of {name}", "", new_table)
 
     def drop(self, names: list[str]) -> None:
         """Add steps that drop the tables of removed models.

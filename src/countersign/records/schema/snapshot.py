@@ -106,7 +106,7 @@ def table(model: Declared, module: str, totals: Iterable[Total], before_table: T
         DeclarationError: over time, the model has had more fields than there are bits.
     """
     bits = dict(before_table.bits) if before_table is not None else {}
-    used = before_table.used_bits if before_table is not None else 0
+    bits_before = before_table.used_bits if before_table is not None else 0
     bit_of = {
         name: bits[known_name]
         for name, field in model.fields.items()
@@ -114,12 +114,14 @@ def table(model: Declared, module: str, totals: Iterable[Total], before_table: T
     }
     for name in model.fields:
         if name not in bit_of:
-            bit_of[name] = used
-            used += 1
-    if used > MAX_BITS:
+            bit_of[name] = bits_before
+            bits_before += 1
+    if bits_before > MAX_BITS:
         text = f"{model.source}: {model.name} has had more than {MAX_BITS} fields: make a second model"
         raise DeclarationError(text)
-    return Table(model.name, module, list(_columns(model, tuple(totals))), list(_indexes(model, dialect)), bit_of, used)
+    return Table(
+        model.name, module, list(_columns(model, tuple(totals))), list(_indexes(model, dialect)), bit_of, bits_before
+    )
 
 
 @lru_cache(maxsize=256)

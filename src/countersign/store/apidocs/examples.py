@@ -464,13 +464,13 @@ class Examples:
         members: Mapping[str, Document] = schema.get("properties", {})
         required_names = schema.get("required", ())
         result: Document = {}
-        for each, member in members.items():
+        for member_name, member in members.items():
             # A schema may refer to itself: omit optional members at the maximum depth, so that the recursion ends.
-            if each in known_members:
-                result[each] = known_members[each]
-            elif each in required_names or (depth < _MAX_DEPTH and not _is_null_default(each, member)):
-                result[each] = self.of(member, each, depth + 1)
-        return {each: value for each, value in result.items() if value is not LEFT_OUT}
+            if member_name in known_members:
+                result[member_name] = known_members[member_name]
+            elif member_name in required_names or (depth < _MAX_DEPTH and not _is_null_default(member_name, member)):
+                result[member_name] = self.of(member, member_name, depth + 1)
+        return {member_name: value for member_name, value in result.items() if value is not LEFT_OUT}
 
     def _array(self, schema: Document, name: str, depth: int) -> list[Any]:
         items = schema.get("items")

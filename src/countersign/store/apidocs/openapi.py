@@ -216,10 +216,10 @@ def document(described_routes: Iterable[Route[Store]], root_url: str, cookie: st
     schemas = Schemas(listed_routes, (WebhookEvent,))
     operations = Operations(schemas, operation_ids(listed_routes))
     paths: dict[str, Document] = {}
-    for each in listed_routes:
-        paths.setdefault(address_of(each), {})[each.method.lower()] = operations.describe(each)
+    for listed_route in listed_routes:
+        paths.setdefault(address_of(listed_route), {})[listed_route.method.lower()] = operations.describe(listed_route)
     repeated = _share_responses(paths)
-    features = dict.fromkeys(feature_of(each) for each in listed_routes)
+    features = dict.fromkeys(feature_of(listed_route) for listed_route in listed_routes)
     return {
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://spec.openapis.org/oas/3.1/dialect/base",

@@ -110,9 +110,9 @@ def of_request(route: Route[Store], examples: Examples) -> list[Document]:
     """Return the parameters of a route: those of the path, those of the query, and the request headers."""
     parameters_known = schemas.ENDPOINTS.get((route.method, route.path), schemas.UNDESCRIBED).parameters
     request_parameters = [*_of_path(route, examples), *_of_query(route, examples), *_of_header(route, examples)]
-    for each in request_parameters:
-        if each["name"] not in parameters_known:
-            each[ADDITION] = True
+    for parameter in request_parameters:
+        if parameter["name"] not in parameters_known:
+            parameter[ADDITION] = True
     return request_parameters
 
 
@@ -229,10 +229,10 @@ def of_answer(source: Key, status: int, ids: Mapping[Key, str]) -> Document:
     """Map the id of each operation that can follow a response to its link. `ids` maps the method and the full path of
     each existing operation to its id."""
     links: Document = {}
-    for each in LINKS:
-        target_id = ids.get(_with_prefix(each.target))
-        if (_with_prefix(each.source), each.status) == (source, status) and target_id is not None:
-            links[target_id] = {"operationId": target_id, "parameters": {**each.parameters}}
+    for link in LINKS:
+        target_id = ids.get(_with_prefix(link.target))
+        if (_with_prefix(link.source), link.status) == (source, status) and target_id is not None:
+            links[target_id] = {"operationId": target_id, "parameters": {**link.parameters}}
     return links
 
 
@@ -334,9 +334,9 @@ class Operations:
             self._add_refusal(route, refusal, responses)
         for status, meaning in SERVER_STATUSES.items():
             responses.setdefault(status, {"description": meaning})
-        for status, each in responses.items():
+        for status, response in responses.items():
             if not is_documented(route, status):
-                each[ADDITION] = True
+                response[ADDITION] = True
         return {str(status): responses[status] for status in sorted(responses)}
 
     def _content(self, route: Route[Store], shape: object) -> Document:

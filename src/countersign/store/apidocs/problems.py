@@ -59,8 +59,8 @@ def types(routes: Iterable[Route[Store]]) -> dict[str, type[Refused]]:
 
     If several refusals share a code, a general refusal, which any route can answer with, takes precedence.
     """
-    named = (refusal for each in routes for refusal in each.refusals)
-    return {refusal.code.replace("_", "-"): refusal for refusal in (*named, *IN_JOBS, *EVERYWHERE)}
+    declared_refusals = (refusal for each in routes for refusal in each.refusals)
+    return {refusal.code.replace("_", "-"): refusal for refusal in (*declared_refusals, *IN_JOBS, *EVERYWHERE)}
 
 
 class ProblemType(msgspec.Struct):

@@ -203,11 +203,11 @@ class Schemas:
         that are optional in the API document."""
         known_names: dict[str, str] = {}
         self._name(known_names, Problem, "problem details")
-        for each in routes:
-            entry = ENDPOINTS.get((each.method, each.path), UNDESCRIBED)
-            self._name(known_names, each.body, entry.body)
+        for route in routes:
+            entry = ENDPOINTS.get((route.method, route.path), UNDESCRIBED)
+            self._name(known_names, route.body, entry.body)
             for status, name in entry.answers.items():
-                self._name(known_names, each.answers.get(status), name)
+                self._name(known_names, route.answers.get(status), name)
         for name, schema in self.components.items():
             if name in known_names:
                 _mark_members(schema, known_names[name])
@@ -272,14 +272,14 @@ def _describe_sent(schema: Document, struct: type[msgspec.Struct]) -> None:
     """Describe a response struct as it is sent. With `omit_defaults`, a member with a default value is omitted and is
     never null; without it, every member is always present."""
     members: dict[str, Document] = schema["properties"]
-    for each in msgspec.structs.fields(struct):
-        if each.required or each.default is msgspec.UNSET:
+    for struct_field in msgspec.structs.fields(struct):
+        if struct_field.required or struct_field.default is msgspec.UNSET:
             continue
         if struct.__struct_config__.omit_defaults:
-            members[each.encode_name] = _without_null(members[each.encode_name])
+            members[struct_field.encode_name] = _without_null(members[struct_field.encode_name])
         else:
-            members[each.encode_name].pop("default", None)
-            schema.setdefault("required", []).append(each.encode_name)
+            members[struct_field.encode_name].pop("default", None)
+            schema.setdefault("required", []).append(struct_field.encode_name)
 
 
 def _without_null(schema: Document) -> Document:

@@ -122,21 +122,21 @@ async def verify(store: Store, assertion: str) -> IdentityAssertion:
         is verified.
         Unavailable: the issuer's keys cannot be fetched.
     """
-    verified = await verify_token(store, assertion, TYP)
-    claims = decode_claims(verified, _IdJagClaims)
+    verified_token = await verify_token(store, assertion, TYP)
+    claims = decode_claims(verified_token, _IdJagClaims)
     require_audience(store, claims.aud)
     _require_time(claims)
-    _require_supported(verified.claims)
-    if verified.issuer.client_ids and claims.client_id not in verified.issuer.client_ids:
+    _require_supported(verified_token.claims)
+    if verified_token.issuer.client_ids and claims.client_id not in verified_token.issuer.client_ids:
         raise InvalidClientId("the issuer is not allowed for this client")
     return IdentityAssertion(
-        issuer=verified.issuer.issuer,
-        issuer_name=verified.issuer.name,
+        issuer=verified_token.issuer.issuer,
+        issuer_name=verified_token.issuer.name,
         subject=claims.sub,
         client_id=claims.client_id,
         jti=claims.jti,
         expires_at=Instant(claims.exp * clock.SECOND),
-        email=_email(verified.issuer, claims),
+        email=_email(verified_token.issuer, claims),
         scope=None if claims.scope is None else frozenset(claims.scope.split()),
         auth_time_s=claims.auth_time,
         resource=_resource(store, claims.resource),
@@ -149,9 +149,9 @@ async def use_once(transaction: Transaction, identity_assertion: IdentityAsserti
     Raises:
         ReplayDetected: the assertion was used before, or by a concurrent transaction that commits.
     """
-    until = clock.later(identity_assertion.expires_at, seconds=REMEMBERED_S)
+    remembered_until = clock.later(identity_assertion.expires_at, seconds=REMEMBERED_S)
     if not await trusted_issuers.record_token_use(
-        transaction, "id-jag", identity_assertion.issuer, identity_assertion.jti, until
+        transaction, "id-jag", identity_assertion.issuer, identity_assertion.jti, remembered_until
     ):
         raise ReplayDetected("the assertion was used before")
 
@@ -199,9 +199,9 @@ def _require_time(claims: _IdJagClaims) -> None:
 
 
 def _require_supported(claims: Members) -> None:
-    verified = [name for name in _UNSUPPORTED if name in claims]
-    if verified:
-        raise MalformedToken(f"the claim {verified[0]} is not supported")
+    unsupported_claims = [name for name in _UNSUPPORTED if name in claims]
+    if unsupported_claims:
+        raise MalformedToken(f"the claim {unsupported_claims[0]} is not supported")
 
 
 def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
@@ -221,8 +221,8 @@ def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
 def _resource(store: Store, resource: str | list[str] | None) -> tuple[str, ...]:
     """Return the resources that the assertion is limited to (RFC 8707). The assertion is invalid if it names a resource
     of another service."""
-    named = [resource] if isinstance(resource, str) else resource or []
-    for each in named:
-        if each != store.root_url and not each.startswith(f"{store.root_url}/"):
+    resources = [resource] if isinstance(resource, str) else resource or []
+    for resource_name in resources:
+        if resource_name != store.root_url and not resource_name.startswith(f"{store.root_url}/"):
             raise InvalidAudience(f"the resource must lie within {store.root_url}")
-    return tuple(named)
+    return tuple(resources)

@@ -81,16 +81,16 @@ async def verify(store: Store, body: bytes) -> SecurityEvent:
         token = body.strip().decode("ascii")
     except UnicodeDecodeError:
         raise MalformedToken("the body must be a security event token") from None
-    verified = await verify_token(store, token, TYP)
-    claims = decode_claims(verified, _EventClaims)
+    verified_token = await verify_token(store, token, TYP)
+    claims = decode_claims(verified_token, _EventClaims)
     require_audience(store, claims.aud)
     _require_time(claims)
-    subject = _subject(verified, claims)
+    subject = _subject(verified_token, claims)
     is_revocation = store.settings.revoked_event in claims.events
     if is_revocation and subject is None:
         raise MalformedToken("the event names no subject, as sub or as sub_id of the format iss_sub")
     expires_at = Instant((claims.iat + MAX_AGE_S + REMEMBERED_S) * clock.SECOND)
-    return SecurityEvent(verified.issuer.issuer, subject, claims.jti, is_revocation, expires_at)
+    return SecurityEvent(verified_token.issuer.issuer, subject, claims.jti, is_revocation, expires_at)
 
 
 async def use_once(transaction: Transaction, event: SecurityEvent) -> bool:

@@ -191,11 +191,11 @@ async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenRe
     if session is None:
         raise unauthenticated(store, "the request has no session", "Sign in at /auth/signin first.")
     available_scopes = await tokens.scopes_of_person(store.database, session.person_id)
-    granted = tokens.granted_scopes(scope, available_scopes)
+    token_scopes = tokens.granted_scopes(scope, available_scopes)
     is_limited = bool((scope or "").strip())
-    carried_scopes = granted if is_limited else frozenset[str]()
+    carried_scopes = token_scopes if is_limited else frozenset[str]()
     access_token, life_s = tokens.issue_in_session(store, session, name, carried_scopes)
-    return TokenResponse(access_token, "Bearer", life_s, scopes.words(granted))
+    return TokenResponse(access_token, "Bearer", life_s, scopes.words(token_scopes))
 
 
 def cookie_name(store: Store) -> str:

@@ -82,9 +82,9 @@ def issue_for_grant(
     when the generation of the grant changes. `subject` is the id of the person, or of an unclaimed registration. `jti`
     is the id of the token, if the id was chosen beforehand."""
     now_s = clock.now() // clock.SECOND
-    fresh = _claims(store, subject, client_id, granted_scopes, now_s, now_s + store.settings.token_ttl_s)
+    new_claims = _claims(store, subject, client_id, granted_scopes, now_s, now_s + store.settings.token_ttl_s)
     claims = msgspec.structs.replace(
-        fresh, reg=grant.id, gen=grant.generation, auth_time=auth_time_s, jti=jti or fresh.jti
+        new_claims, reg=grant.id, gen=grant.generation, auth_time=auth_time_s, jti=jti or new_claims.jti
     )
     return store.tokens.issue(claims), claims
 

@@ -141,7 +141,7 @@ async def add(
             algorithm is not supported, or a domain is invalid.
         IssuerExists: the issuer is trusted already.
     """
-    made = Issuer(
+    new_issuer = Issuer(
         _checked_identifier(store, issuer),
         _checked_name(name),
         _checked_url("the address of the keys", jwks_uri, store),
@@ -150,9 +150,9 @@ async def add(
         frozenset(map(_checked_domain, domains)),
         clock.now(),
     )
-    if not await insert_issuer(transaction, made):
+    if not await insert_issuer(transaction, new_issuer):
         raise IssuerExists(f"{issuer} is trusted already")
-    return made
+    return new_issuer
 
 
 async def remove(transaction: Transaction, issuer: str) -> None:

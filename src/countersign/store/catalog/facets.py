@@ -108,8 +108,8 @@ def _counts(products_left: int, sets: dict[str, int]) -> list[FacetCount]:
 
 
 def _most_frequent(tags: list[FacetCount]) -> list[FacetCount]:
-    tags.sort(key=lambda each: (-each.count, each.value))
-    return [each for each in tags[:MAX_TAGS] if each.count]
+    tags.sort(key=lambda facet_count: (-facet_count.count, facet_count.value))
+    return [facet_count for facet_count in tags[:MAX_TAGS] if facet_count.count]
 
 
 def _show_chosen(counts: list[FacetCount], query: PageQuery, products: int) -> None:

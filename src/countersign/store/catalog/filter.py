@@ -159,9 +159,9 @@ def _error_in_times(query: Filter) -> str | None:
 
 def describe(filter: Filter) -> str:
     """The filter as text that has the same meaning when it is asked as a question."""
-    where = filter.where
-    noun = join_words([f"{kind}s" for kind in where.kind.any], "or") or filter.find
-    text = " ".join([*where.access.any, *where.tag.any[:1], noun])
+    query_conditions = filter.where
+    noun = join_words([f"{kind}s" for kind in query_conditions.kind.any], "or") or filter.find
+    text = " ".join([*query_conditions.access.any, *query_conditions.tag.any[:1], noun])
     text += "".join(_condition(name, values) for name, values in conditions(filter))
     time_limits = [f" {word} {end[:10]}" for word, end in (("since", filter.since), ("before", filter.until)) if end]
     return f"{text} {_RELEASED[filter.when]}{''.join(time_limits)}" if time_limits else text

@@ -240,8 +240,8 @@ async def _release(store: Store, query: Filter, row: ReleaseMatch) -> str:
 
 
 def _newest_of_channels(store: Store, query: Filter, product: Facts) -> FilterAnswer:
-    narrowed = (*query.channel.any, *query.channel.all) or CHANNELS
-    results = [each for each in product.detail.channels if each.channel in narrowed]
+    selected_channels = (*query.channel.any, *query.channel.all) or CHANNELS
+    results = [each for each in product.detail.channels if each.channel in selected_channels]
     names = join_words([f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in results]) or "none"
     text = f"{product.detail.title} has releases in {_number(results, 'channel')}: {names}."
     return FilterAnswer(text, tuple(_source(store, product.slug, each.version) for each in results))

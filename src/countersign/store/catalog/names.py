@@ -173,11 +173,13 @@ def _named(slot: str, value: str, spans_by_form: dict[str, list[WordSpan]], *for
 def _by_span(results: list[Name]) -> list[Name]:
     """One name for each range and slot; the slugs of further products with the same title go into `others`."""
     unique: dict[tuple[str, int, int], Name] = {}
-    for each in results:
-        earlier_match = unique.setdefault((each.slot, each.start, each.end), each)
-        if each.slot == "product" and each.value != earlier_match.value:
-            unique[each.slot, each.start, each.end] = earlier_match._replace(others=(*earlier_match.others, each.value))
-    return sorted(unique.values(), key=lambda each: each.start - each.end)
+    for match in results:
+        earlier_match = unique.setdefault((match.slot, match.start, match.end), match)
+        if match.slot == "product" and match.value != earlier_match.value:
+            unique[match.slot, match.start, match.end] = earlier_match._replace(
+                others=(*earlier_match.others, match.value)
+            )
+    return sorted(unique.values(), key=lambda match: match.start - match.end)
 
 
 async def _tags(database: Database, spans_by_form: dict[str, list[WordSpan]]) -> list[Name]:
@@ -252,9 +254,9 @@ async def publisher_of(database: Database, slug: str) -> str:
 async def resolved(database: Database, slot: str, text: str) -> str | None:
     """The value of the slot product, org or tag that this text names, exactly or with a typing error; None if no value
     matches."""
-    for each in await exact(database, [WordSpan(0, 1, text)]):
-        if each.slot == slot:
-            return each.value
+    for match in await exact(database, [WordSpan(0, 1, text)]):
+        if match.slot == slot:
+            return match.value
     like = {"product": products_like, "org": publishers_like}.get(slot)
     similar_matches = await like(database, text) if like else []
     return similar_matches[0][0] if similar_matches else None

@@ -41,8 +41,8 @@ def plain_text(markdown: str) -> str:
 def first_sentence(markdown: str | None) -> str | None:
     """The first sentence of a Markdown text as plain text of at most 140 characters; None if it has no text."""
     text = plain_text(markdown or "")
-    found = _SENTENCE.match(text)
-    sentence = found.group() if found else text
+    sentence_match = _SENTENCE.match(text)
+    sentence = sentence_match.group() if sentence_match else text
     if len(sentence) <= MAX_SUMMARY:
         return sentence or None
     shortened = sentence[: MAX_SUMMARY - 1]

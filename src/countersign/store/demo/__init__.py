@@ -95,8 +95,10 @@ async def seed(store: Store) -> bool:
         return False
     password_hash = await passwords.hash_password(PASSWORD)
     with ids.seeded("demo"):
-        builds_by_release = {(each.slug, release.version): builds(each, release) for each, release in _releases()}
-        shots = {each.slug: screenshots(each) for each in products()}
+        builds_by_release = {
+            (product.slug, release.version): builds(product, release) for product, release in _releases()
+        }
+        shots = {product.slug: screenshots(product) for product in products()}
         await _store_blobs(
             store, {*chain(*builds_by_release.values()), *chain(*shots.values()), *_covers_and_trailers()}
         )
@@ -106,12 +108,12 @@ async def seed(store: Store) -> bool:
             with clock.fixed(moment(FOUNDED)):
                 orgs = await _organisations(transaction)
             org_ids: dict[str, str] = {}
-            for each in products():
+            for product in products():
                 of_product = {
-                    release.version: builds_by_release[each.slug, release.version] for release in each.releases
+                    release.version: builds_by_release[product.slug, release.version] for release in product.releases
                 }
-                org_ids[each.slug] = await _product(
-                    transaction, orgs[each.publisher], each, of_product, shots[each.slug]
+                org_ids[product.slug] = await _product(
+                    transaction, orgs[product.publisher], product, of_product, shots[product.slug]
                 )
             with clock.fixed(moment(SIGNED_UP)):
                 await _people(transaction, orgs[ORGANISATIONS[0][0]], password_hash, org_ids)
@@ -217,11 +219,11 @@ def _palette(product: DemoProduct) -> int:
 
 
 def _covers_and_trailers() -> Iterable[bytes]:
-    for each in products():
-        if each.cover is not None:
-            yield cover(each)
-        if each.trailer is not None:
-            yield each.read_trailer()
+    for product in products():
+        if product.cover is not None:
+            yield cover(product)
+        if product.trailer is not None:
+            yield product.read_trailer()
 
 
 def _releases() -> Iterable[tuple[DemoProduct, DemoRelease]]:
@@ -233,8 +235,8 @@ async def _store_blobs(store: Store, contents: Iterable[bytes]) -> None:
     pending_contents = iter(contents)
 
     async def work() -> None:
-        for each in pending_contents:
-            await blobs.put(store.database, store.blobs, each)
+        for content in pending_contents:
+            await blobs.put(store.database, store.blobs, content)
 
     await asyncio.gather(*(work() for _ in range(BLOBS_AT_ONCE)))
 

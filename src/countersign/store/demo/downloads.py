@@ -83,11 +83,11 @@ def other_counts(
     """Metric, day and value of what else is counted for a product: updates, redemptions and new followers."""
     usual_count = POPULAR.get(slug, 4 + hash_of(slug) % 27)
     for days_ago in range(1, days + 1):
-        at = today - timedelta(days=days_ago)
-        earlier_releases = [each for each in release_days if each <= at]
+        counted_day = today - timedelta(days=days_ago)
+        earlier_releases = [each for each in release_days if each <= counted_day]
         if not earlier_releases:
             return
-        day, trend = at.isoformat(), _trend_percent(days_ago, (at - earlier_releases[-1]).days)
+        day, trend = counted_day.isoformat(), _trend_percent(days_ago, (counted_day - earlier_releases[-1]).days)
         yield "updates", day, (usual_count // 2 + hash_of(f"{slug} update {days_ago}") % 9) * trend // 100
         yield "redemptions", day, hash_of(f"{slug} code {days_ago}") % (3 + usual_count // 8)
         yield "followers", day, hash_of(f"{slug} follow {days_ago}") % 4

@@ -163,14 +163,23 @@ async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewB
     org = await organisation_of(store.database, caller, org_slug, "admin:org")
     products = await _own_products(store.database, org.id, body.products)
     uses = _uses(body)
-    starts = _instant("/valid_from", body.valid_from)
-    ends = _instant("/expires_at", body.expires_at)
-    if starts is not None and ends is not None and ends <= starts:
+    start_instant = _instant("/valid_from", body.valid_from)
+    end_instant = _instant("/expires_at", body.expires_at)
+    if start_instant is not None and end_instant is not None and end_instant <= start_instant:
         raise invalid_member("/expires_at", "must be after valid_from")
-    if ends is not None and ends <= clock.now():
+    if end_instant is not None and end_instant <= clock.now():
         raise invalid_member("/expires_at", "must be in the future")
     batch_id = ids.new_uuid()
-    members = (batch_id, org.id, body.kind, msgspec.json.encode(products).decode(), body.count, uses, starts, ends)
+    members = (
+        batch_id,
+        org.id,
+        body.kind,
+        msgspec.json.encode(products).decode(),
+        body.count,
+        uses,
+        start_instant,
+        end_instant,
+    )
     async with store.database.transaction() as transaction:
         await transaction.run(INSERT_BATCH, *members, caller.key, clock.now())
     seed = ids.random_bytes(SEED_BYTES)

@@ -217,8 +217,8 @@ async def download_artifact(call: StoreRequest[Nothing, Nothing]) -> Response:
     count = download.download_counter(store, artifact.id)
     address = await download.redirect_address(store, artifact)
     if address is None:
-        offered = download.stored_content(artifact, is_for_anyone=is_for_anyone)
-        return await range_response.range_response(store.blobs, call.headers, offered, count)
+        content_answer = download.stored_content(artifact, is_for_anyone=is_for_anyone)
+        return await range_response.range_response(store.blobs, call.headers, content_answer, count)
     byte_range = requested_range(call.headers.get("range"), artifact.size)
     counts = byte_range is None or byte_range.start == 0
     headers = (("Location", address), ("Cache-Control", "no-store"), ("Content-Length", "0"))

@@ -224,18 +224,18 @@ async def _survey(store: Store, idle_before: Instant) -> _Survey:
     files, unknown_bytes = 0, 0
     due_blobs, unknown = dict[str, int](), list[str]()
     blobs_left = await blobs.due(store.database, idle_before)
-    known = blobs.known_digests(store.database)
-    last_digest = await anext(known, None)
-    async for each in store.blobs.sealed():
+    digests = blobs.known_digests(store.database)
+    last_digest = await anext(digests, None)
+    async for sealed_blob in store.blobs.sealed():
         files += 1
-        while last_digest is not None and last_digest < each.sha256:
-            last_digest = await anext(known, None)
-        if each.sha256 in blobs_left:
-            blobs_left.remove(each.sha256)
-            due_blobs[each.sha256] = each.size
-        elif last_digest != each.sha256 and each.changed_at < idle_before:
-            unknown.append(each.sha256)
-            unknown_bytes += each.size
+        while last_digest is not None and last_digest < sealed_blob.sha256:
+            last_digest = await anext(digests, None)
+        if sealed_blob.sha256 in blobs_left:
+            blobs_left.remove(sealed_blob.sha256)
+            due_blobs[sealed_blob.sha256] = sealed_blob.size
+        elif last_digest != sealed_blob.sha256 and sealed_blob.changed_at < idle_before:
+            unknown.append(sealed_blob.sha256)
+            unknown_bytes += sealed_blob.size
     return _Survey(files, due_blobs, sorted(blobs_left), unknown, unknown_bytes)
 
 

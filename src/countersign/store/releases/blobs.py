@@ -141,9 +141,9 @@ async def reserve(database: Database, store: BlobStore, blobs: Sequence[tuple[st
         return []
     async with database.transaction() as transaction:
         reservations = [await touch(transaction, sha256, size) for sha256, size in sorted(set(blobs))]
-    for each in reservations:
-        if await store.size(each.sha256) != each.size:
-            await _give_up(database, store, each.sha256)
+    for reservation in reservations:
+        if await store.size(reservation.sha256) != reservation.size:
+            await _give_up(database, store, reservation.sha256)
             raise BlobRemoved("a file that was just stored was removed", headers={"Retry-After": "1"})
     return reservations
 
@@ -176,10 +176,10 @@ async def keep(transaction: Transaction, reservations: Iterable[Reservation]) ->
     Raises:
         BlobRemoved: a removal of a blob has begun since it was reserved.
     """
-    for each in sorted(reservations):
-        if not await transaction.run(KEEP, each.sha256, each.token, clock.now()):
+    for reservation in sorted(reservations):
+        if not await transaction.run(KEEP, reservation.sha256, reservation.token, clock.now()):
             raise BlobRemoved("a reserved file was removed", headers={"Retry-After": "1"})
-        await transaction.run(FORGET_IDLE, each.sha256)
+        await transaction.run(FORGET_IDLE, reservation.sha256)
 
 
 def removal_in_progress() -> Unavailable:

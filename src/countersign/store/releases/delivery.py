@@ -250,9 +250,9 @@ async def address(store: Store, sha256: str, filename: str) -> str:
     """A temporary signed address of a blob, at the CDN if one is configured."""
     settings = store.settings
     if settings.downloads == "redirect" and not settings.cdn_url:
-        elsewhere = await store.blobs.signed_url(sha256, filename, ADDRESS_TTL_S)
-        if elsewhere is not None:
-            return elsewhere
+        bucket_url = await store.blobs.signed_url(sha256, filename, ADDRESS_TTL_S)
+        if bucket_url is not None:
+            return bucket_url
     expires = int(clock.later(clock.now(), seconds=ADDRESS_TTL_S) // clock.SECOND)
     path = download.signed_path(store.addresses, sha256, filename, expires)
     is_at_cdn = settings.cdn_url and settings.downloads == "redirect"
@@ -297,14 +297,14 @@ async def show_chunks(call: StoreRequest[BuildQuery, Nothing]) -> Response:
         store, call.caller, call.path["id"], call.path["version"], call.query.platform
     )
     names = await builds.chunk_names(store, build)
-    located = await builds.chunk_locations(store.database, build.org_id, names)
+    locations = await builds.chunk_locations(store.database, build.org_id, names)
     packs = [
         Pack(
             await address(store, sha256, "pack"),
             size,
             [(each.id, each.start, each.length) for each in group],
         )
-        for (sha256, size), group in groupby(located, key=lambda each: (each.pack_sha256, each.pack_size))
+        for (sha256, size), group in groupby(locations, key=lambda each: (each.pack_sha256, each.pack_size))
     ]
     url = await address(store, ready_artifact.sha256, ready_artifact.filename)
     if call.headers.get(BEGINS_HEADER.lower()) == "1":
@@ -317,13 +317,13 @@ async def offer_delta(call: StoreRequest[DeltaQuery, Nothing]) -> Response:
     store, query = call.context, call.query
     new_build, _, _ = await permitted_build(store, call.caller, call.path["id"], call.path["version"], query.platform)
     old_build, _, _ = await permitted_build(store, call.caller, call.path["id"], query.from_, query.platform)
-    prepared = await deltas.pair_state(store.database, old_build.artifact_id, new_build.artifact_id)
+    delta_state = await deltas.pair_state(store.database, old_build.artifact_id, new_build.artifact_id)
     deltas_listed: list[Delta] = []
     for sha256, size, listing in await deltas.deltas(store.database, old_build.artifact_id, new_build.artifact_id):
         content = msgspec.json.decode(listing, type=deltas.DeltaListing)
         url = await address(store, sha256, "delta")
         deltas_listed.append(Delta(url, size, sha256, content.old, content.files, content.memory))
-    status = "ready" if deltas_listed else "preparing" if prepared == "wanted" else "none"
+    status = "ready" if deltas_listed else "preparing" if delta_state == "wanted" else "none"
     return response.json(
         DeltaOffer(
             status,

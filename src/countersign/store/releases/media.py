@@ -295,8 +295,8 @@ async def _keep(transaction: Transaction, upload: Upload, content: Content) -> N
     product = await transaction.fetch_one(PRODUCT_OF, upload.subject_id)
     if product is None or not await transaction.run(SET_CONTENT, upload.subject_id, *_stored_values(content)):
         raise UploadNotFound("the media of this upload were removed")
-    for each in content.sizes:
-        size = (each.media_type, each.width, each.sha256, each.size)
+    for image_size in content.sizes:
+        size = (image_size.media_type, image_size.width, image_size.sha256, image_size.size)
         await transaction.run(INSERT_SIZE, upload.subject_id, *size)
     await projection.refresh(transaction, product[0], reindex=False)
 

@@ -290,9 +290,9 @@ class DataSets:
 
     async def _close_above_limit(self, limit: int) -> None:
         """Close the least recently used data sets above the limit, except those in use."""
-        by_age = sorted(self._open.values(), key=lambda each: each.used_s)
-        for each in by_age[: max(0, len(by_age) - limit)]:
-            await self._close_unused(each.name)
+        by_age = sorted(self._open.values(), key=lambda data_set: data_set.used_s)
+        for data_set in by_age[: max(0, len(by_age) - limit)]:
+            await self._close_unused(data_set.name)
 
     async def _close_unused(self, name: str) -> None:
         async with self._turn(name):

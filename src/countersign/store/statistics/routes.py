@@ -214,19 +214,19 @@ async def _organisation(database: Database, caller: Caller, slug: str | None) ->
     if caller.kind == "person" and caller.scopes is None:
         roles = await queries.roles(database, caller.id)
         allowed_orgs = tuple(org_id for org_id, role in roles.items() if role in READERS)
-    found = None
+    org_row = None
     if slug is not None:
-        found = await queries.organisation_with_slug(database, slug)
+        org_row = await queries.organisation_with_slug(database, slug)
     elif len(allowed_orgs) > 1:
         raise invalid_parameter("org", "is required because you belong to several organisations")
     elif allowed_orgs:
-        found = await queries.organisation(database, allowed_orgs[0])
-    if found is None or found.id not in allowed_orgs:
+        org_row = await queries.organisation(database, allowed_orgs[0])
+    if org_row is None or org_row.id not in allowed_orgs:
         raise InsufficientScope(
             "statistics are for owners and publishers of the organisation",
             resolution="Sign in as one of them, or use a token with the scope admin:org.",
         )
-    return found
+    return org_row
 
 
 async def _product_id(database: Database, org: Organisation, id_or_slug: str | None) -> str:
@@ -308,7 +308,7 @@ async def _suppressed(
     """The groups without numbers of fewer than five downloads or updates: they could tell of single people."""
     metric = "downloads" if query.metric == "bytes" else query.metric
     series_by_key = await _series(database, range_query._replace(metric=metric), "platform")
-    found: list[StatsGroup] = []
+    suppressed_groups: list[StatsGroup] = []
     for group in groups:
         values = series_by_key.get(group.key, {})
         cells = _points(steps, values, query)
@@ -317,8 +317,8 @@ async def _suppressed(
             for point, cell in zip(group.points, cells, strict=True)
         ]
         is_small = 0 < sum(values.values()) < MIN_CELL
-        found.append(StatsGroup(group.key, group.label, None if is_small else group.total, points))
-    return found
+        suppressed_groups.append(StatsGroup(group.key, group.label, None if is_small else group.total, points))
+    return suppressed_groups
 
 
 async def _series(

@@ -261,8 +261,12 @@ def _move(source: Path, target: Path, *, is_file: bool) -> None:
         source.rename(target)
 
 
-def _is_same_file(one: Path, other_path: Path) -> bool:
-    return os.path.lexists(one) and os.path.lexists(other_path) and os.path.samestat(one.lstat(), other_path.lstat())
+def _is_same_file(first_path: Path, other_path: Path) -> bool:
+    return (
+        os.path.lexists(first_path)
+        and os.path.lexists(other_path)
+        and os.path.samestat(first_path.lstat(), other_path.lstat())
+    )
 
 
 def _is_newer(path: Path, other_path: Path) -> bool:

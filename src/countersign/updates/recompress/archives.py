@@ -117,7 +117,9 @@ def _span(start: int, content: bytes, length: int) -> Iterator[StreamSpan]:
 
 def _after_descriptor(data: memoryview, position: int) -> int:
     following_bytes = bytes(data[position : position + _DESCRIPTOR + 4])
-    mark_positions = [place for place in (following_bytes.find(mark) for mark in _NEXT) if place >= 0]
+    mark_positions = [
+        position_found for position_found in (following_bytes.find(mark) for mark in _NEXT) if position_found >= 0
+    ]
     return position + min(mark_positions) if mark_positions else len(data)
 
 

@@ -192,21 +192,21 @@ def _read_block(bits: _Bits, tokens: Tokens, limit: int) -> Block:
 
 def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Tokens, limit: int) -> None:
     """Read tokens up to the end of the block or `limit`. This is the hot loop: it calls no function per token."""
-    data, at, held, value = bits.data, bits.at, bits.held, bits.value
+    data, byte_position, held_bits, value = bits.data, bits.at, bits.held, bits.value
     literal_mask, distance_mask, add = len(literals) - 1, len(distances) - 1, tokens.append
     while True:
-        if held < 48:
-            if at >= len(data):
+        if held_bits < 48:
+            if byte_position >= len(data):
                 raise Malformed("a deflate stream has no end")
             if len(tokens) >= limit:
                 break
-            value |= int.from_bytes(data[at : at + 8], "little") << held
-            at += 8
-            held += _REFILL_BITS
-        found = literals[value & literal_mask]
-        value >>= found & 15
-        held -= found & 15
-        symbol = found >> 4
+            value |= int.from_bytes(data[byte_position : byte_position + 8], "little") << held_bits
+            byte_position += 8
+            held_bits += _REFILL_BITS
+        table_entry = literals[value & literal_mask]
+        value >>= table_entry & 15
+        held_bits -= table_entry & 15
+        symbol = table_entry >> 4
         if symbol < 256:
             add(0)
             continue
@@ -215,15 +215,15 @@ def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Token
         extra = _LENGTH_EXTRA[symbol - 257]
         length = _LENGTH_BASE[symbol - 257] + (value & (1 << extra) - 1)
         value >>= extra
-        held -= extra
-        found = distances[value & distance_mask]
-        value >>= found & 15
-        extra = _DISTANCE_EXTRA[found >> 4]
+        held_bits -= extra
+        table_entry = distances[value & distance_mask]
+        value >>= table_entry & 15
+        extra = _DISTANCE_EXTRA[table_entry >> 4]
         value_after = value >> extra
-        add(length << 16 | _DISTANCE_BASE[found >> 4] + (value & (1 << extra) - 1))
-        held -= (found & 15) + extra
+        add(length << 16 | _DISTANCE_BASE[table_entry >> 4] + (value & (1 << extra) - 1))
+        held_bits -= (table_entry & 15) + extra
         value = value_after
-    bits.at, bits.held, bits.value = at, held, value
+    bits.at, bits.held, bits.value = byte_position, held_bits, value
 
 
 _LENGTH_SYMBOLS = bytes(index for index, bits in enumerate(_LENGTH_EXTRA[:-1]) for _ in range(1 << bits))[:255] + bytes(
@@ -298,27 +298,27 @@ def _write_tokens(writer: _Writer, content: bytes | memoryview, position: int, t
     """Write the tokens of the block at offset `position` of the content; return the offset of the next block."""
     literals, distances = _by_symbol(codes.literals), _by_symbol(codes.distances)
     widths, far_widths = codes.literals, codes.distances
-    value, held, out = writer.value, writer.held, writer.out
+    value, held_bits, output = writer.value, writer.held, writer.out
     for token in tokens:
         if not token:
             symbol = content[position]
-            value |= literals[symbol] << held
-            held += widths[symbol]
+            value |= literals[symbol] << held_bits
+            held_bits += widths[symbol]
             position += 1
         else:
             length, distance = token >> 16, token & 0xFFFF
             position += length
             index = _LENGTH_SYMBOLS[length - 3]
-            value |= (literals[index + 257] | length - _LENGTH_BASE[index] << widths[index + 257]) << held
-            held += widths[index + 257] + _LENGTH_EXTRA[index]
+            value |= (literals[index + 257] | length - _LENGTH_BASE[index] << widths[index + 257]) << held_bits
+            held_bits += widths[index + 257] + _LENGTH_EXTRA[index]
             index = _NEAR[distance - 1] if distance <= 256 else _FAR[distance - 1 >> 7]
-            value |= (distances[index] | distance - _DISTANCE_BASE[index] << far_widths[index]) << held
-            held += far_widths[index] + _DISTANCE_EXTRA[index]
-        if held >= 256:
-            out += (value & _FULL).to_bytes(32, "little")
+            value |= (distances[index] | distance - _DISTANCE_BASE[index] << far_widths[index]) << held_bits
+            held_bits += far_widths[index] + _DISTANCE_EXTRA[index]
+        if held_bits >= 256:
+            output += (value & _FULL).to_bytes(32, "little")
             value >>= 256
-            held -= 256
-    writer.value, writer.held = value, held
+            held_bits -= 256
+    writer.value, writer.held = value, held_bits
     writer.put(literals[256], widths[256])
     return position
 

@@ -225,8 +225,8 @@ def _bytes_below(limit: int, count: int) -> list[int]:
 
 def _attempt(row: Row) -> ClaimAttempt:
     attempt = ClaimAttempt(*row)
-    shown = None if attempt.shown_code is None else bytes(attempt.shown_code)
-    return attempt._replace(typed_code=bytes(attempt.typed_code), shown_code=shown)
+    code_bytes = None if attempt.shown_code is None else bytes(attempt.shown_code)
+    return attempt._replace(typed_code=bytes(attempt.typed_code), shown_code=code_bytes)
 
 
 MAX_GUESSES_OF_PERSON = 20

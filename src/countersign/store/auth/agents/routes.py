@@ -226,10 +226,10 @@ async def _claim_by_assertion(store: Store, registration: Registration, assertio
 
 async def _reload(store: Store, registration: Registration) -> Registration:
     """The registration, read again."""
-    found = await registrations.with_id(store.database, registration.id)
-    if found is None:
+    current_registration = await registrations.with_id(store.database, registration.id)
+    if current_registration is None:
         raise InvalidClaimToken("the registration was removed")
-    return found
+    return current_registration
 
 
 async def _me(call: StoreRequest[Nothing, Nothing]) -> Me:

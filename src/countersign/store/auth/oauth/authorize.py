@@ -172,13 +172,13 @@ def _challenge(query: AuthorizeQuery, client: Client, redirect: RedirectTarget) 
 def _scopes(query: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> frozenset[str]:
     """Return the requested scopes that the client may have. If the request names no scopes, return all scopes that the
     client may have."""
-    available = client.scopes & scopes.DELEGABLE
-    allowed = (frozenset(query.scope.split()) or available) & available
-    if not allowed:
+    available_scopes = client.scopes & scopes.DELEGABLE
+    allowed_scopes = (frozenset(query.scope.split()) or available_scopes) & available_scopes
+    if not allowed_scopes:
         raise AuthorizationError(
-            redirect, "invalid_scope", f"this client may ask for: {scopes.words(available) or 'nothing'}"
+            redirect, "invalid_scope", f"this client may ask for: {scopes.words(available_scopes) or 'nothing'}"
         )
-    return allowed
+    return allowed_scopes
 
 
 class ConnectedAgent(NamedTuple):
@@ -206,10 +206,10 @@ class ConsentOffer(NamedTuple):
         """The texts that the page shows. A decision is valid only for these texts: the form of a page that showed other
         texts is rejected."""
         client, redirect = self.request.client, self.request.redirect
-        granted = scopes.words(self.granted)
+        scope_text = scopes.words(self.granted)
         challenge = self.request.challenge or ""
-        named = (client.id, client.name, client.org_id or "", self.organisation)
-        return (*named, redirect.redirect_uri, redirect.state, challenge, self.request.resource, granted)
+        client_values = (client.id, client.name, client.org_id or "", self.organisation)
+        return (*client_values, redirect.redirect_uri, redirect.state, challenge, self.request.resource, scope_text)
 
 
 def consent_page(
@@ -219,28 +219,28 @@ def consent_page(
     person saw it."""
     client, redirect = offer.request.client, offer.request.redirect
     site = clients.lowercase_origin(redirect.redirect_uri)
-    kept = {name: getattr(query, name) for name in AuthorizeQuery.__struct_fields__}
-    kept["csrf"] = sessions.form_token(store, signed_in.session)
-    kept["shown"] = sessions.form_token(store, signed_in.session, *offer.shown)
-    fields = "".join(html.hidden_field(name, value) for name, value in kept.items() if value)
+    query_values = {name: getattr(query, name) for name in AuthorizeQuery.__struct_fields__}
+    query_values["csrf"] = sessions.form_token(store, signed_in.session)
+    query_values["shown"] = sessions.form_token(store, signed_in.session, *offer.shown)
+    fields = "".join(html.hidden_field(name, value) for name, value in query_values.items() if value)
     t, name = html.translate, escape(client.name)
-    who = "<strong>{name}</strong>, a client of <strong>{organisation}</strong>,"
-    who, warning = t(who, name=name, organisation=escape(offer.organisation)), ""
+    client_text = "<strong>{name}</strong>, a client of <strong>{organisation}</strong>,"
+    client_text, warning = t(client_text, name=name, organisation=escape(offer.organisation)), ""
     title = t("Allow {name}?", name=client.name)
     if client.is_dynamic:
         # The client chose its name itself, so the title shows the host instead: the person can check the host.
         title = t("Allow {name}?", name=urlsplit(site).netloc)
-        who, warning = _unverified_name(client.name), _unverified(site)
-    changed = t("This has changed since you saw it. Check it again, then decide.")
+        client_text, warning = _unverified_name(client.name), _unverified(site)
+    change_text = t("This has changed since you saw it. Check it again, then decide.")
     request = t(
         "{who} wants to act for you at {store}. You are signed in as {email}.",
-        who=who,
+        who=client_text,
         store=escape(store.settings.resource_name),
         email=escape(signed_in.person.email),
     )
     onward = t("You will be redirected to {site}.", site=f"<code>{escape(site)}</code>")
     remedy = t('You can take this back at any time on the page <a href="/auth/agents">Connected agents</a>.')
-    error = f'<p class="error" role="alert">{changed}</p>' if has_changed else ""
+    error = f'<p class="error" role="alert">{change_text}</p>' if has_changed else ""
     body = (
         f"{error}<p>{request}</p>{warning}<p>{t('It will be able to:')}</p>{in_words(offer.granted)}"
         f"{_lacking(offer.lacking)}<p>{onward}</p>"
@@ -269,8 +269,8 @@ def error_page(error: AuthorizationError) -> Response:
     reason = f"<p>{refusal}</p><p>{escape(error.error)}: {escape(error.description)}.</p>"
     if isinstance(error, PermissionsMissing):
         title = "Nothing was allowed"
-        none = t("Your account has none of the permissions that <strong>{host}</strong> asked for.", host=host)
-        reason = f"<p>{none}</p>"
+        reason_text = t("Your account has none of the permissions that <strong>{host}</strong> asked for.", host=host)
+        reason = f"<p>{reason_text}</p>"
     if not error.redirect.is_trusted:
         warning = t(
             "The client registered itself (<strong>not verified</strong>). Return only if you came from "
@@ -278,8 +278,8 @@ def error_page(error: AuthorizationError) -> Response:
             site=escape(site),
         )
         unverified = f"<p>{warning}</p>"
-    back = t("Return to {host}", host=host)
-    link = f'<p><a rel="noreferrer" href="{escape(error.redirect.address(error.members))}">{back}</a></p>'
+    link_text = t("Return to {host}", host=host)
+    link = f'<p><a rel="noreferrer" href="{escape(error.redirect.address(error.members))}">{link_text}</a></p>'
     return html.page(title, reason + unverified + link, 400)
 
 
@@ -302,15 +302,15 @@ def _unverified(site: str) -> str:
     return f"<p>{warning}</p>"
 
 
-def connected_agents_page(store: Store, listed: Iterable[ConnectedAgent], email: str, form_token: str) -> Response:
+def connected_agents_page(store: Store, agents: Iterable[ConnectedAgent], email: str, form_token: str) -> Response:
     """The page of the agents and clients that can act for a person, with a button to disconnect each."""
-    lines = "".join(_line(each, form_token) for each in listed)
-    place = {"email": escape(email), "store": escape(store.settings.resource_name)}
-    shown = f"<p>{html.translate('No agents are connected to {email} at {store}.', **place)}</p>"
+    lines = "".join(_line(each, form_token) for each in agents)
+    texts = {"email": escape(email), "store": escape(store.settings.resource_name)}
+    content = f"<p>{html.translate('No agents are connected to {email} at {store}.', **texts)}</p>"
     if lines:
-        intro = html.translate("Agents and clients with access to {email} at {store}.", **place)
-        shown = f'<p class="intro">{intro}</p><ul class="entries">{lines}</ul>'
-    return html.page("Connected agents", shown + html.link_list((("Start page", "/"),)))
+        intro = html.translate("Agents and clients with access to {email} at {store}.", **texts)
+        content = f'<p class="intro">{intro}</p><ul class="entries">{lines}</ul>'
+    return html.page("Connected agents", content + html.link_list((("Start page", "/"),)))
 
 
 def _line(connected_agent: ConnectedAgent, form_token: str) -> str:

@@ -235,12 +235,12 @@ async def exchange_code(store: Store, client: Client, request: TokenRequest) -> 
     if isinstance(outcome, InvalidGrant):
         raise outcome
     code, grant = outcome
-    granted = tokens.granted_scopes(code.scopes, await tokens.scopes_of_grant(store.database, grant))
+    token_scopes = tokens.granted_scopes(code.scopes, await tokens.scopes_of_grant(store.database, grant))
     auth_time_s = code.auth_time // clock.SECOND
     token, _ = tokens.issue_for_grant(
-        store, str(grant.person_id), client.id, granted, grant, auth_time_s, jti=code.token_jti
+        store, str(grant.person_id), client.id, token_scopes, grant, auth_time_s, jti=code.token_jti
     )
-    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
+    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(token_scopes))
 
 
 async def forget_old_codes(transaction: Transaction) -> int:

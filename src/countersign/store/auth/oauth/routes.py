@@ -78,10 +78,10 @@ async def _connected(store: Store, person_id: str) -> list[ConnectedAgent]:
     agents = await registrations.of_person(store, person_id)
     clients = await consents.of_person(store.database, person_id)
     lines = [
-        each._replace(used_at=store.uses.last(each.id) or each.used_at)
-        for each in (*map(_agent, agents), *map(_client, clients))
+        agent._replace(used_at=store.uses.last(agent.id) or agent.used_at)
+        for agent in (*map(_agent, agents), *map(_client, clients))
     ]
-    return sorted(lines, key=lambda each: (-each.since, each.id))
+    return sorted(lines, key=lambda agent: (-agent.since, agent.id))
 
 
 def _agent(entry: Registration) -> ConnectedAgent:

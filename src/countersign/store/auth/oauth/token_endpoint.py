@@ -97,8 +97,8 @@ async def authenticate_client(store: Store, credentials: Credentials, headers: H
     """
     client_id, secret = _credentials(credentials, headers)
     client = await queries.client(store.database, client_id)
-    stored = client.secret_hash if client else _NO_SECRET
-    if not secrets.matches(secret, stored) or client is None or not clients.is_enabled(store, client):
+    stored_hash = client.secret_hash if client else _NO_SECRET
+    if not secrets.matches(secret, stored_hash) or client is None or not clients.is_enabled(store, client):
         raise _invalid_client("unknown client or wrong secret")
     return client
 
@@ -156,9 +156,9 @@ def exchange_client_credentials(store: Store, client: Client, scope: str | None)
     Raises:
         InvalidScope: the client does not have a requested scope.
     """
-    granted = tokens.granted_scopes(scope, client.scopes)
-    token = tokens.issue(store, client.id, client.id, granted)
-    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
+    token_scopes = tokens.granted_scopes(scope, client.scopes)
+    token = tokens.issue(store, client.id, client.id, token_scopes)
+    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(token_scopes))
 
 
 class _IssuerClaim(msgspec.Struct):
@@ -338,8 +338,12 @@ async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: s
         remedy = "Register with the assertion at /api/v1/auth/register: the person confirms there once."
         raise InvalidGrant("the person has to confirm the agent first", resolution=remedy)
     grant = await registrations.grant_of(store.database, outcome)
-    granted = tokens.granted_scopes(scopes.words(requested_scopes), await tokens.scopes_of_grant(store.database, grant))
-    return _registration_token(store, grant, granted, client_id=client.id, auth_time_s=assertion_claims.auth_time_s)
+    token_scopes = tokens.granted_scopes(
+        scopes.words(requested_scopes), await tokens.scopes_of_grant(store.database, grant)
+    )
+    return _registration_token(
+        store, grant, token_scopes, client_id=client.id, auth_time_s=assertion_claims.auth_time_s
+    )
 
 
 def _registration_token(

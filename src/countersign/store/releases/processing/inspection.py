@@ -60,11 +60,11 @@ def damaged_chunks(path: Path, chunk_locations: Sequence[ChunkLocation]) -> list
     """The chunks of a pack whose frames are damaged."""
     damaged: list[ChunkLocation] = []
     with path.open("rb") as pack:
-        for each in chunk_locations:
+        for location in chunk_locations:
             try:
-                chunks.decompress(os.pread(pack.fileno(), each.length, each.start), each.size, each.id)
+                chunks.decompress(os.pread(pack.fileno(), location.length, location.start), location.size, location.id)
             except ChunkDamaged:
-                damaged.append(each)
+                damaged.append(location)
     return damaged
 
 
@@ -214,10 +214,10 @@ class Verification:
         """Check every stored chunk of the build, pack by pack."""
         self.result.checked.append("chunks")
         names = [chunk.id for chunk in manifest.chunks]
-        located = await builds.chunk_locations(self._store.database, build.org_id, names)
-        for missing in sorted(set(names) - {each.id for each in located}):
+        locations = await builds.chunk_locations(self._store.database, build.org_id, names)
+        for missing in sorted(set(names) - {each.id for each in locations}):
             self._report(Corruption("chunk", f"the chunk {missing} is not stored", PROCESS_AGAIN))
-        packs = [list(pack) for _, pack in groupby(located, key=lambda each: each.pack_sha256)]
+        packs = [list(pack) for _, pack in groupby(locations, key=lambda each: each.pack_sha256)]
         for number, pack in enumerate(packs, 1):
             await self._check_pack(pack)
             await self._work.progress(BYTES_SHARE + CHUNKS_SHARE * number / len(packs))
@@ -232,9 +232,9 @@ class Verification:
             damaged = await asyncio.to_thread(damaged_chunks, path, chunk_locations)
             if path.parent == self._work.scratch:
                 path.unlink()
-        for each in damaged:
-            detail = f"the chunk {each.id} is damaged in the pack {digest}"
-            self._report(Corruption("chunk", detail, PROCESS_AGAIN, offset=each.start, length=each.length))
+        for location in damaged:
+            detail = f"the chunk {location.id} is damaged in the pack {digest}"
+            self._report(Corruption("chunk", detail, PROCESS_AGAIN, offset=location.start, length=location.length))
 
     async def check_archive(self, path: Path, manifest: Manifest | None) -> None:
         """Check the archive against the rules of safe reading and against the manifest."""

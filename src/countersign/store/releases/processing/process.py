@@ -133,10 +133,10 @@ class Ingest:
                 raise LookupError(f"an unexpected record: {type(record).__name__}")
 
     async def _new_chunks(self, names: list[str]) -> bytes:
-        known: list[ChunkRow] = []
+        chunk_rows: list[ChunkRow] = []
         if not self._again:
-            known = await builds.known_chunks(self._store.database, self._artifact.org_id, names)
-        self._contents.rows.update({row.id: row for row in known})
+            chunk_rows = await builds.known_chunks(self._store.database, self._artifact.org_id, names)
+        self._contents.rows.update({row.id: row for row in chunk_rows})
         return bytes(name not in self._contents.rows for name in names)
 
 
@@ -231,13 +231,13 @@ def _make_manifest(artifact: ReadyArtifact, contents: ArtifactContents, limits: 
     Raises:
         ManifestRefused: clients would reject the manifest.
     """
-    described = _manifest(artifact, contents)
+    new_manifest = _manifest(artifact, contents)
     # Validate the manifest, because its entries come from a process that reads untrusted input.
-    validate(described, limits)
-    payload = manifest.encode(described)
+    validate(new_manifest, limits)
+    payload = manifest.encode(new_manifest)
     if len(payload) > MAX_MANIFEST_BYTES:
         raise ManifestRefused(f"the manifest would have {len(payload)} bytes, at most {MAX_MANIFEST_BYTES} are allowed")
-    return described, payload
+    return new_manifest, payload
 
 
 def _sign(payload: bytes, key: SigningKey) -> bytes:
@@ -246,18 +246,18 @@ def _sign(payload: bytes, key: SigningKey) -> bytes:
 
 
 def _manifest(artifact: ReadyArtifact, contents: ArtifactContents) -> Manifest:
-    entries = sorted(contents.entries, key=lambda found: found.path.encode())
+    entries = sorted(contents.entries, key=lambda entry: entry.path.encode())
     numbers: dict[bytes, int] = {}
     manifest_chunks: list[Chunk] = []
     files: list[File] = []
-    for found in entries:
-        if found.kind == "file":
-            for name, size in found.chunks:
+    for entry in entries:
+        if entry.kind == "file":
+            for name, size in entry.chunks:
                 if name not in numbers:
                     numbers[name] = len(manifest_chunks)
                     manifest_chunks.append(Chunk(name.hex(), size))
-            positions = [numbers[name] for name, _ in found.chunks]
-            files.append(File(found.path, found.mode, found.size, found.sha256.hex(), found.blake3.hex(), positions))
+            positions = [numbers[name] for name, _ in entry.chunks]
+            files.append(File(entry.path, entry.mode, entry.size, entry.sha256.hex(), entry.blake3.hex(), positions))
     return Manifest(
         org=artifact.org,
         product_id=artifact.product_id,
@@ -269,33 +269,33 @@ def _manifest(artifact: ReadyArtifact, contents: ArtifactContents) -> Manifest:
         platform=artifact.platform,
         created_at=clock.rfc3339(clock.now()),
         files=files,
-        links=[Symlink(found.path, found.target) for found in entries if found.kind == "link"],
+        links=[Symlink(entry.path, entry.target) for entry in entries if entry.kind == "link"],
         folders=_empty_folders(entries),
         chunks=manifest_chunks,
-        launch=[found.launch for found in entries if found.launch is not None][:1000],
+        launch=[entry.launch for entry in entries if entry.launch is not None][:1000],
     )
 
 
 def _empty_folders(entries: Sequence[EntryRecord]) -> list[str]:
     """Return the empty folders of the archive. Other folders are not listed, because the paths of files imply them."""
-    folders_with_entries = {found.path.rpartition("/")[0] for found in entries}
-    return [found.path for found in entries if found.kind == "folder" and found.path not in folders_with_entries]
+    folders_with_entries = {entry.path.rpartition("/")[0] for entry in entries}
+    return [entry.path for entry in entries if entry.kind == "folder" and entry.path not in folders_with_entries]
 
 
 def _summary(
-    artifact: ReadyArtifact, described: Manifest, payload: bytes, contents: ArtifactContents, components: int
+    artifact: ReadyArtifact, build_manifest: Manifest, payload: bytes, contents: ArtifactContents, components: int
 ) -> BuildResult:
     return BuildResult(
         artifact_id=artifact.id,
         manifest_sha256=manifest.digest(payload),
         platform=artifact.platform,
-        platforms=sorted({start.platform for start in described.launch if start.platform is not None}),
-        files=len(described.files),
-        size=described.size,
-        chunks=len(described.chunks),
+        platforms=sorted({start.platform for start in build_manifest.launch if start.platform is not None}),
+        files=len(build_manifest.files),
+        size=build_manifest.size,
+        chunks=len(build_manifest.chunks),
         new_chunks=sum(len(pack.rows) for pack in contents.packs),
         stored=sum(pack.size for pack in contents.packs),
-        launch=described.launch[:MAX_SHOWN],
+        launch=build_manifest.launch[:MAX_SHOWN],
         components=components,
     )
 

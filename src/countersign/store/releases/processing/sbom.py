@@ -108,8 +108,8 @@ def _json(path: str, fields: _Document) -> list[Component]:
 
 def _spdx(fields: _Document) -> list[Component]:
     """Packages of an SPDX 2.3 document."""
-    listed = msgspec.convert(fields.packages or [], list[_Package])
-    return [_component(each.name, each.versionInfo, None) for each in listed if each.name]
+    spdx_packages = msgspec.convert(fields.packages or [], list[_Package])
+    return [_component(each.name, each.versionInfo, None) for each in spdx_packages if each.name]
 
 
 def _npm_lock(fields: _Document) -> list[Component]:
