@@ -25,7 +25,7 @@ interface Props {
 
 export function Hero({ products, popular }: Props) {
   const box = useRef<HTMLElement>(null);
-  const [at, setAt] = useState(0);
+  const [slideIndex, setAt] = useState(0);
   const notes = useMemo(() => notesOf(products, popular), [products, popular]);
   const [isPaused, setPaused] = useState(() => matchMedia("(prefers-reduced-motion: reduce)").matches);
   useEffect(() => {
@@ -34,26 +34,26 @@ export function Hero({ products, popular }: Props) {
     }
     const timer = setInterval(() => {
       if (!box.current?.matches(":hover, :focus-within") && !document.hidden) {
-        setAt((last) => (last + 1) % products.length);
+        setAt((index) => (index + 1) % products.length);
       }
     }, TURN_MS);
     return () => clearInterval(timer);
   }, [isPaused, products]);
-  const shown = products[at] ?? products[0];
-  if (!shown) {
+  const shownProduct = products[slideIndex] ?? products[0];
+  if (!shownProduct) {
     return null;
   }
   return (
     <section class="hero" aria-label={t("featured")} ref={box}>
-      <Feature key={shown.id} product={shown} />
+      <Feature key={shownProduct.id} product={shownProduct} />
       <ul class="queue">
-        {products.map((each, place) => (
-          <li key={each.id}>
-            <button type="button" aria-current={place === at ? "true" : undefined} onClick={() => setAt(place)}>
-              <CoverImage product={each} sizes="104px" isFirst />
+        {products.map((slide, index) => (
+          <li key={slide.id}>
+            <button type="button" aria-current={index === slideIndex ? "true" : undefined} onClick={() => setAt(index)}>
+              <CoverImage product={slide} sizes="104px" isFirst />
               <span class="grow">
-                <span class="name">{each.title}</span>
-                <span class="note">{notes[place]}</span>
+                <span class="name">{slide.title}</span>
+                <span class="note">{notes[index]}</span>
               </span>
             </button>
           </li>

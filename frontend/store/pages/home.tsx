@@ -3,11 +3,11 @@ import { useEffect } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Heading } from "../../shared/components/heading";
 import { Icon, type IconName } from "../../shared/components/icon";
-import { Empty, Failed } from "../../shared/components/states";
+import { Empty, FailureNotice } from "../../shared/components/states";
 import { go, query } from "../../shared/router";
 import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { COUNTED, dayBefore, FACETS } from "../facets";
+import { COUNTED_FACETS, dayBefore, FACETS } from "../facets";
 import { Hero } from "../hero";
 import { ListPanel } from "../list_panel";
 import { currentPlatform, PLATFORMS } from "../platform";
@@ -40,7 +40,7 @@ export function Home() {
       <div class="hidden-text">
         <Heading title={t("discover")} />
       </div>
-      {found.state === "failed" && <Failed problem={found.problem} onRetry={found.reload} />}
+      {found.state === "failed" && <FailureNotice problem={found.problem} onRetry={found.reload} />}
       {found.state === "loading" && <HomeBones />}
       {found.state === "loaded" && <Shown home={found.value} />}
     </div>
@@ -114,7 +114,7 @@ function newestFirst(products: readonly Card[]): Card[] {
 /** Links to common filters of the list, with the number of products. */
 function Categories() {
   const found = useRequest(
-    async (signal) => (await api.get("/api/v1/products", { query: { limit: 1, facets: COUNTED }, signal })).value.facets ?? {},
+    async (signal) => (await api.get("/api/v1/products", { query: { limit: 1, facets: COUNTED_FACETS }, signal })).value.facets ?? {},
     [],
   );
   const count = (facet: string, value: string) =>

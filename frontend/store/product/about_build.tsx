@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { CopyButton } from "../../shared/components/button";
 import { Icon, type IconName } from "../../shared/components/icon";
-import { date, listed, plural, size, translator } from "../../shared/i18n";
+import { date, joinWords, plural, size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { PLATFORMS } from "../platform";
 import { updateTo, type BuildFacts } from "./build_facts";
@@ -119,7 +119,7 @@ function Missing({ known: { signed, components } }: { known: BuildFacts }) {
     components === null && t("build.no.parts"),
   ].filter((each) => each !== false);
   return (
-    <Fact icon="info" title={t("build.missing", { facts: listed(missing, "disjunction") })} isMissing>
+    <Fact icon="info" title={t("build.missing", { facts: joinWords(missing, "disjunction") })} isMissing>
       {components === "owners" ? t("build.parts.owners") : t("build.compare")}
     </Fact>
   );

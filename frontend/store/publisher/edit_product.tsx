@@ -21,7 +21,7 @@ export function EditProduct({ product, etag, reload }: ProductState & { reload: 
   const typing = useStoredInput(`product ${product.id}`, { input: toInput(product), base: etag });
   const { input: value, base } = typing.value;
   const setValue = (input: ProductInput) => typing.change({ input, base });
-  const [theirs, setTheirs] = useState<ProductState | null>(null);
+  const [serverState, setTheirs] = useState<ProductState | null>(null);
   const { isBusy, problem, setProblem, run } = useSubmit();
   const values = { id: product.id };
   const save = (match: string) =>
@@ -40,12 +40,12 @@ export function EditProduct({ product, etag, reload }: ProductState & { reload: 
       }
     });
   const isConflict = problem?.status === 412;
-  if (isConflict && theirs === null) {
+  if (isConflict && serverState === null) {
     void fetchProductState(product.id).then(setTheirs, () => setProblem(null));
   }
   const take = () => {
-    if (theirs) {
-      typing.change({ input: toInput(theirs.product), base: theirs.etag });
+    if (serverState) {
+      typing.change({ input: toInput(serverState.product), base: serverState.etag });
       typing.forget();
       setTheirs(null);
       setProblem(null);
@@ -67,8 +67,8 @@ export function EditProduct({ product, etag, reload }: ProductState & { reload: 
           </Button>
         </p>
       )}
-      {isConflict && theirs && (
-        <Conflict mine={withoutEmpty(value)} theirs={toInput(theirs.product)} onMine={() => save(theirs.etag)} onTheirs={take} />
+      {isConflict && serverState && (
+        <Conflict mine={withoutEmpty(value)} theirs={toInput(serverState.product)} onMine={() => save(serverState.etag)} onTheirs={take} />
       )}
       <div class="product-editor">
         <ProductForm value={value} problem={isConflict ? null : problem} onChange={setValue} onSend={() => save(base)}>

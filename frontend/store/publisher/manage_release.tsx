@@ -44,13 +44,13 @@ export function ManageRelease({ slug, version }: { slug: string; version: string
   return <ProductArea org={org}>{page}</ProductArea>;
 }
 
-interface Found {
+interface ReleaseData {
   product: ProductState["product"];
   release: Release;
   former: Release | undefined;
 }
 
-function LoadedRelease({ product, release, former, reload }: Found & { reload: () => void }) {
+function LoadedRelease({ product, release, former, reload }: ReleaseData & { reload: () => void }) {
   const actions = <ReleaseActions product={product} release={release} former={former} reload={reload} />;
   return release.status === "draft" ? (
     <div class="stack">
@@ -68,7 +68,7 @@ function LoadedRelease({ product, release, former, reload }: Found & { reload: (
   );
 }
 
-async function fetchRelease(slug: string, version: string, signal: AbortSignal): Promise<Found> {
+async function fetchRelease(slug: string, version: string, signal: AbortSignal): Promise<ReleaseData> {
   const [{ product }, releases] = await Promise.all([fetchProductState(slug, signal), allReleases(slug, signal)]);
   const release = releases.find((each) => each.version === version);
   if (!release) {

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { SelectField, TextField } from "../../shared/components/field";
-import { Failed } from "../../shared/components/states";
+import { FailureNotice } from "../../shared/components/states";
 import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import { api, type Schemas } from "../api";
@@ -32,9 +32,9 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
   const { isBusy, problem, run } = useSubmit();
   const values = { id: product.id, version: release.version };
   const path = `/api/v1/products/${product.slug}/releases/${encodeURIComponent(release.version)}`;
-  const act = (does: () => Promise<unknown>, message: string) =>
+  const act = (action: () => Promise<unknown>, message: string) =>
     void run(async () => {
-      await does();
+      await action();
       showToast(message);
       setOpenDialog("");
       reload();
@@ -83,7 +83,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
           </>
         )}
       </div>
-      {problem && !openDialog && <Failed problem={problem} />}
+      {problem && !openDialog && <FailureNotice problem={problem} />}
       <Dialog
         title={t("promote")}
         isOpen={openDialog === "promote"}
@@ -105,7 +105,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
           options={otherChannels.map((each) => [each, each] as const)}
           onChange={(value) => setChannel(value as Channel)}
         />
-        {problem && <Failed problem={problem} />}
+        {problem && <FailureNotice problem={problem} />}
       </Dialog>
       <Dialog
         title={isBack ? t("roll.back.title") : t("yank")}
@@ -130,7 +130,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
           maxLength={1000}
           onInput={(event) => setReason(event.currentTarget.value)}
         />
-        {problem && <Failed problem={problem} />}
+        {problem && <FailureNotice problem={problem} />}
       </Dialog>
       <Dialog
         title={t("draft.delete")}
@@ -146,7 +146,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
         }
       >
         <p>{t("draft.delete.text", { version: release.version })}</p>
-        {problem && <Failed problem={problem} />}
+        {problem && <FailureNotice problem={problem} />}
       </Dialog>
     </div>
   );

@@ -9,18 +9,18 @@ const t = translator("connect");
 
 /** @param isNarrow Whether most clients are under the tab "More". */
 export function ClientSetup({ isNarrow = false }: { isNarrow?: boolean }) {
-  const all = clientSettings(`${location.origin}/mcp`);
+  const allClients = clientSettings(`${location.origin}/mcp`);
   if (!isNarrow) {
-    return <ClientTabs label={t("clients")} clients={all} />;
+    return <ClientTabs label={t("clients")} clients={allClients} />;
   }
-  return <ClientTabs label={t("clients")} clients={all.filter((each) => each.isFirst)} more={all.filter((each) => !each.isFirst)} />;
+  return <ClientTabs label={t("clients")} clients={allClients.filter((each) => each.isFirst)} more={allClients.filter((each) => !each.isFirst)} />;
 }
 
 function ClientTabs({ label, clients, more }: { label: string; clients: readonly ClientSettings[]; more?: readonly ClientSettings[] }) {
-  const [chosen, setChosen] = useState("");
+  const [chosenName, setChosen] = useState("");
   const tabs = clients.map((each) => ({ name: each.name.replaceAll(" ", "-"), label: each.name, content: () => <Settings client={each} /> }));
-  const others = more && { name: "more", label: t("clients.more"), content: () => <ClientTabs label={t("clients.others")} clients={more} /> };
-  return <Tabs {...{ label, chosen }} onChoose={setChosen} tabs={others ? [...tabs, others] : tabs} />;
+  const otherClients = more && { name: "more", label: t("clients.more"), content: () => <ClientTabs label={t("clients.others")} clients={more} /> };
+  return <Tabs {...{ label, chosen: chosenName }} onChoose={setChosen} tabs={otherClients ? [...tabs, otherClients] : tabs} />;
 }
 
 function Settings({ client }: { client: ClientSettings }) {

@@ -25,16 +25,16 @@ import "../users/users.css";
 const t = translator("users");
 
 export function Users({ meta }: { meta: Meta }) {
-  return managesPeople(meta) ? <Known meta={meta} /> : <NotFound />;
+  return managesPeople(meta) ? <UsersContent meta={meta} /> : <NotFound />;
 }
 
-type Asking = { person: Person; about: "link" | "disable" | "roles" };
+type UserQuestion = { person: Person; about: "link" | "disable" | "roles" };
 
-function Known({ meta }: { meta: Meta }) {
+function UsersContent({ meta }: { meta: Meta }) {
   const isInviting = query.value.get("invite") === "1";
   const setInviting = (isOpen: boolean) => setQuery({ invite: isOpen ? "1" : "" });
-  const [made, setMade] = useState<{ name: string; link: string } | null>(null);
-  const [asking, setAsking] = useState<Asking | null>(null);
+  const [createdUser, setMade] = useState<{ name: string; link: string } | null>(null);
+  const [question, setAsking] = useState<UserQuestion | null>(null);
   const peopleRequest = useRequest(loadPeople, [], { keepsPrevious: true });
   const enable = async (person: Person) => {
     try {
@@ -53,9 +53,9 @@ function Known({ meta }: { meta: Meta }) {
       <Heading title={t("title")}>
         {hasRoles && (
           <div class="segments" role="group" aria-label={t("title")}>
-            {(["people", "roles"] as const).map((each) => (
-              <button key={each} type="button" aria-pressed={(each === "roles") === isRoles} onClick={() => setQuery({ view: each === "roles" ? each : "" })}>
-                {t(each)}
+            {(["people", "roles"] as const).map((tabName) => (
+              <button key={tabName} type="button" aria-pressed={(tabName === "roles") === isRoles} onClick={() => setQuery({ view: tabName === "roles" ? tabName : "" })}>
+                {t(tabName)}
               </button>
             ))}
           </div>
@@ -71,9 +71,9 @@ function Known({ meta }: { meta: Meta }) {
       </Heading>
       <div class="people-page">
       <p class="quiet">{t("lead")}</p>
-      {made && <InviteLink {...made} onDone={() => setMade(null)} />}
+      {createdUser && <InviteLink {...createdUser} onDone={() => setMade(null)} />}
       <RequestResult of={peopleRequest}>
-        {(all) => isRoles ? <Roles {...{ meta, all }} /> : <List {...{ all }} onAsk={setAsking} onEnable={(person) => void enable(person)} />}
+        {(people) => isRoles ? <Roles {...{ meta, all: people }} /> : <List {...{ all: people }} onAsk={setAsking} onEnable={(person) => void enable(person)} />}
       </RequestResult>
       {isInviting && (
         <section class="panel-box" aria-labelledby="inviting">
@@ -88,10 +88,10 @@ function Known({ meta }: { meta: Meta }) {
           />
         </section>
       )}
-      {asking && peopleRequest.state === "loaded" && (
+      {question && peopleRequest.state === "loaded" && (
         <Question
-          {...{ asking, all: peopleRequest.value }}
-          onLink={(link) => setMade({ name: asking.person.username, link })}
+          {...{ asking: question, all: peopleRequest.value }}
+          onLink={(link) => setMade({ name: question.person.username, link })}
           onClose={(isChanged) => {
             setAsking(null);
             if (isChanged) {
@@ -107,7 +107,7 @@ function Known({ meta }: { meta: Meta }) {
 
 interface ListProps {
   all: People;
-  onAsk: (asking: Asking) => void;
+  onAsk: (question: UserQuestion) => void;
   onEnable: (person: Person) => void;
 }
 
@@ -172,7 +172,7 @@ function List({ all, onAsk, onEnable }: ListProps) {
 }
 
 interface QuestionProps {
-  asking: Asking;
+  asking: UserQuestion;
   all: People;
   onLink: (link: string) => void;
   onClose: (isChanged: boolean) => void;
@@ -184,7 +184,7 @@ function Question({ asking: { person, about }, all, onLink, onClose }: QuestionP
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
   const name = person.username;
-  const actions: Record<Asking["about"], () => Promise<void>> = {
+  const actions: Record<UserQuestion["about"], () => Promise<void>> = {
     link: async () => onLink(await linkFor(person.id)),
     disable: async () => {
       await setActive(person, false);
@@ -222,10 +222,10 @@ function Question({ asking: { person, about }, all, onLink, onClose }: QuestionP
       <Faults problem={problem} />
       {about === "roles" ? (
         <div class="stack tight">
-          {all.roles.map((each) => (
-            <label key={each.id} class="row tick">
-              <input type="checkbox" checked={roles.has(each.id)} onChange={(event) => turn(each.id, event.currentTarget.checked)} />
-              {String(each["title"])}
+          {all.roles.map((role) => (
+            <label key={role.id} class="row tick">
+              <input type="checkbox" checked={roles.has(role.id)} onChange={(event) => turn(role.id, event.currentTarget.checked)} />
+              {String(role["title"])}
             </label>
           ))}
         </div>
