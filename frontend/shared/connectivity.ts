@@ -41,7 +41,7 @@ function pause(): Promise<unknown> {
   return awake.finally(() => visibility.abort());
 }
 
-/** Wait until the server can be reached, or `until` is aborted. */
+/** Wait until the server can be reached, or `signal` is aborted. */
 export function waitUntilReachable(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     let stopEffect = () => {};

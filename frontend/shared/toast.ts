@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 interface Toast {
   /** Distinguishes it from other messages with the same words. */
   id: number;
-  words: string;
+  message: string;
   undo?: { label: string; run: () => void };
 }
 
@@ -17,8 +17,8 @@ let lastId = 0;
 
 /** Show a message for some seconds, longer if it has an undo. The same words are not shown twice. */
 export function showToast(messageText: string, undo?: { label: string; run: () => void }): void {
-  const message: Toast = { id: (lastId += 1), words: messageText, ...(undo ? { undo } : {}) };
-  toasts.value = [...toasts.peek().filter((each) => each.words !== messageText), message].slice(-MAX_TOASTS);
+  const message: Toast = { id: (lastId += 1), message: messageText, ...(undo ? { undo } : {}) };
+  toasts.value = [...toasts.peek().filter((each) => each.message !== messageText), message].slice(-MAX_TOASTS);
   keepFor(message, undo ? UNDO_MS : SHOWN_MS);
 }
 

@@ -25,7 +25,7 @@ interface Props {
 
 export function Hero({ products, popular }: Props) {
   const box = useRef<HTMLElement>(null);
-  const [slideIndex, setAt] = useState(0);
+  const [slideIndex, setSlideIndex] = useState(0);
   const notes = useMemo(() => notesOf(products, popular), [products, popular]);
   const [isPaused, setPaused] = useState(() => matchMedia("(prefers-reduced-motion: reduce)").matches);
   useEffect(() => {
@@ -34,7 +34,7 @@ export function Hero({ products, popular }: Props) {
     }
     const timer = setInterval(() => {
       if (!box.current?.matches(":hover, :focus-within") && !document.hidden) {
-        setAt((index) => (index + 1) % products.length);
+        setSlideIndex((index) => (index + 1) % products.length);
       }
     }, TURN_MS);
     return () => clearInterval(timer);
@@ -49,7 +49,7 @@ export function Hero({ products, popular }: Props) {
       <ul class="queue">
         {products.map((slide, index) => (
           <li key={slide.id}>
-            <button type="button" aria-current={index === slideIndex ? "true" : undefined} onClick={() => setAt(index)}>
+            <button type="button" aria-current={index === slideIndex ? "true" : undefined} onClick={() => setSlideIndex(index)}>
               <CoverImage product={slide} sizes="104px" isFirst />
               <span class="grow">
                 <span class="name">{slide.title}</span>

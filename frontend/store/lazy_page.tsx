@@ -16,12 +16,12 @@ interface Props<Given> {
 }
 
 export function LazyPage<Given extends object>({ load, props, isPart = false }: Props<Given>) {
-  const [loadedPage, setFound] = useState<{ Page: ComponentType<Given> } | Problem | null>(null);
+  const [loadedPage, setLoadedPage] = useState<{ Page: ComponentType<Given> } | Problem | null>(null);
   const [round, setRound] = useState(0);
   useEffect(() => {
     load().then(
-      (Page) => setFound({ Page }),
-      () => setFound(Problem.offline()),
+      (Page) => setLoadedPage({ Page }),
+      () => setLoadedPage(Problem.offline()),
     );
   }, [round]);
   if (loadedPage === null) {
@@ -31,7 +31,7 @@ export function LazyPage<Given extends object>({ load, props, isPart = false }: 
     return (
       <>
         {!isPart && <Heading title={t("failed")} />}
-        <FailureNotice problem={loadedPage} onRetry={() => (setFound(null), setRound(round + 1))} />
+        <FailureNotice problem={loadedPage} onRetry={() => (setLoadedPage(null), setRound(round + 1))} />
       </>
     );
   }

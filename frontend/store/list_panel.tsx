@@ -8,7 +8,7 @@ const t = translator("store");
 
 interface Props {
   title: string;
-  all: string;
+  allAddress: string;
   /** Null while it is loading. */
   products: readonly CatalogItem[] | null;
   /** The number of downloads of each product, shown instead of the release date. */
@@ -17,12 +17,12 @@ interface Props {
   showsAccess?: boolean;
 }
 
-export function ListPanel({ title, all, products, downloads, showsAccess = false }: Props) {
+export function ListPanel({ title, allAddress, products, downloads, showsAccess = false }: Props) {
   return (
     <section class="panel-box list-panel" aria-label={title}>
       <h2>
         {title}
-        <a href={all}>
+        <a href={allAddress}>
           {t("all")}
           <span class="hidden-text">: {title}</span>
         </a>

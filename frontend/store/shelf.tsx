@@ -14,20 +14,20 @@ const EDGE_PX = 8;
 interface Props {
   title: string;
   note?: string;
-  all?: string | undefined;
+  allAddress?: string | undefined;
   products: readonly CatalogItem[];
   /** Whether it is on the first screen. */
   isFirst?: boolean;
 }
 
-export function Shelf({ title, note, all, products, isFirst = false }: Props) {
+export function Shelf({ title, note, allAddress, products, isFirst = false }: Props) {
   const row = useRef<HTMLUListElement>(null);
-  const [scrollEnds, setEnds] = useState({ atStart: true, atEnd: false });
+  const [scrollEnds, setScrollEnds] = useState({ atStart: true, atEnd: false });
   const measure = () => {
     const list = row.current;
     if (list) {
       const scroll_px = Math.abs(list.scrollLeft);
-      setEnds({ atStart: scroll_px < EDGE_PX, atEnd: scroll_px + list.clientWidth > list.scrollWidth - EDGE_PX });
+      setScrollEnds({ atStart: scroll_px < EDGE_PX, atEnd: scroll_px + list.clientWidth > list.scrollWidth - EDGE_PX });
     }
   };
   useEffect(measure, [products]);
@@ -43,7 +43,7 @@ export function Shelf({ title, note, all, products, isFirst = false }: Props) {
   );
   return (
     <section class="shelf" aria-label={title}>
-      <ShelfHead title={title} {...(note ? { note } : {})} all={all} />
+      <ShelfHead title={title} {...(note ? { note } : {})} allAddress={allAddress} />
       <div class="shelf-frame">
         <ul class="shelf-row" ref={row} onScroll={measure}>
           {products.map((shownProduct, index) => (
@@ -58,13 +58,13 @@ export function Shelf({ title, note, all, products, isFirst = false }: Props) {
 }
 
 /** A heading with a note beside it, and a link to the complete list. */
-export function ShelfHead({ title, note, all }: { title: string; note?: string; all?: string | undefined }) {
+export function ShelfHead({ title, note, allAddress }: { title: string; note?: string; allAddress?: string | undefined }) {
   return (
     <div class="shelf-head">
       <h2>{title}</h2>
       {note && <p>{note}</p>}
-      {all && (
-        <a href={all} class="right">
+      {allAddress && (
+        <a href={allAddress} class="right">
           {t("all")}
           <span class="hidden-text">: {title}</span>
           <Icon name="chevron-right" />

@@ -9,7 +9,7 @@ const tStore = translator("store");
 const t = translator("ask");
 
 interface Props {
-  all: Conditions;
+  conditions: Conditions;
   /** Titles of products, by slug. */
   titles: ReadonlyMap<string, string>;
   /** Called with the new conditions; `dropped` is the removed condition in words. */
@@ -18,7 +18,7 @@ interface Props {
 
 const ADDABLE = ["kind", "platform", "channel", "access", "find", "order", "answer"] as const;
 
-export function Chips({ all, titles, onChange }: Props) {
+export function Chips({ conditions, titles, onChange }: Props) {
   const list = useRef<HTMLUListElement>(null);
   const lastDropped = useRef<{ button: HTMLElement; at: number } | null>(null);
   useLayoutEffect(() => {
@@ -31,7 +31,7 @@ export function Chips({ all, titles, onChange }: Props) {
       (chip?.querySelector<HTMLElement>(buttonSelector) ?? chip?.querySelector("button"))?.focus();
     }
   });
-  const drop = (each: Condition) => onChange(withoutCondition(all, each), conditionText(each, titles));
+  const drop = (each: Condition) => onChange(withoutCondition(conditions, each), conditionText(each, titles));
   return (
     <section class="reading" aria-labelledby="reading">
       <h2 id="reading" class="small quiet">
@@ -50,17 +50,17 @@ export function Chips({ all, titles, onChange }: Props) {
           }
         }}
       >
-        {all.map((condition) => (
+        {conditions.map((condition) => (
           <Chip
             key={`${condition.name} ${condition.mode} ${condition.value}`}
-            words={chipText(condition, all, titles)}
+            text={chipText(condition, conditions, titles)}
             name={conditionText(condition, titles)}
-            items={edits(condition, all, titles, onChange)}
+            items={edits(condition, conditions, titles, onChange)}
             onDrop={() => drop(condition)}
           />
         ))}
         <li key="add">
-          <Menu tight label={t("add")} items={additions(all, onChange)} />
+          <Menu tight label={t("add")} items={additions(conditions, onChange)} />
         </li>
       </ul>
     </section>
@@ -68,14 +68,14 @@ export function Chips({ all, titles, onChange }: Props) {
 }
 
 interface ChipProps {
-  words: string;
+  text: string;
   /** The full name, for use outside of the chip. */
   name: string;
   items: readonly MenuItem[];
   onDrop: () => void;
 }
 
-function Chip({ words, name, items, onDrop }: ChipProps) {
+function Chip({ text, name, items, onDrop }: ChipProps) {
   const keyed = (event: KeyboardEvent) => {
     const isInMenu = (event.target as Element).matches("[role=menuitem]");
     if (!isInMenu && (event.key === "Delete" || event.key === "Backspace")) {
@@ -85,7 +85,7 @@ function Chip({ words, name, items, onDrop }: ChipProps) {
   };
   return (
     <li class="token" onKeyDown={keyed}>
-      {items.length ? <Menu tight label={words} items={items} /> : <span class="token-words">{words}</span>}
+      {items.length ? <Menu tight label={text} items={items} /> : <span class="token-words">{text}</span>}
       <button type="button" class="token-drop" onClick={onDrop} aria-label={t("drop", { condition: name })}>
         <span aria-hidden="true">×</span>
       </button>

@@ -76,7 +76,7 @@ function Note({ product }: { product: OwnedProduct }) {
   const { value, change, isRestored, forget } = useStoredInput<Draft>(`note of ${product.id}`, { text: noteBefore, base: noteBefore });
   const [problem, setProblem] = useState<Problem | null>(null);
   /** The note that was saved elsewhere meanwhile. */
-  const [serverText, setTheirs] = useState<string | null>(null);
+  const [serverText, setServerText] = useState<string | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   /** The present draft, also for a save that was started before it was typed. */
   const draft = useRef(value);
@@ -102,7 +102,7 @@ function Note({ product }: { product: OwnedProduct }) {
       if (note !== base || note !== noteBefore) {
         const serverText = await loadNote(product);
         if (serverText !== undefined && serverText !== base && serverText !== note) {
-          setTheirs(serverText);
+          setServerText(serverText);
           if (!field.current) {
             showToast(tLibrary("note.conflict"));
           }
@@ -126,7 +126,7 @@ function Note({ product }: { product: OwnedProduct }) {
   };
   const keepMine = (replaced: string) => {
     edit({ text: draft.current.text, base: replaced });
-    setTheirs(null);
+    setServerText(null);
     field.current?.focus();
     save();
   };
@@ -135,7 +135,7 @@ function Note({ product }: { product: OwnedProduct }) {
       const serverText = await reloadNote(product);
       edit({ text: serverText, base: serverText });
       forget();
-      setTheirs(null);
+      setServerText(null);
       setProblem(null);
       field.current?.focus();
     } catch (error) {

@@ -21,9 +21,9 @@ export const KINDS = ["game", "app", "tool"] as const;
 const SHOWN_ON_PHONES = 3;
 const ICON_OF: Readonly<Record<Kind, IconName>> = { game: "gamepad-2", app: "app-window", tool: "wrench" };
 
-export function Places({ owned }: { owned: readonly OwnedProduct[] }) {
+export function Places({ products }: { products: readonly OwnedProduct[] }) {
   const [isNaming, setNaming] = useState(false);
-  const { main, ofCollections, more: otherCollections } = placesOf(owned);
+  const { main, ofCollections, more: otherCollections } = placesOf(products);
   const otherPlaces = [...main.slice(SHOWN_ON_PHONES), ...ofCollections, ...otherCollections];
   const currentPlace = otherPlaces.find((each) => each.isCurrent);
   const create = () => setNaming(true);

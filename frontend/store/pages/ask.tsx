@@ -154,7 +154,7 @@ export function Ask() {
       <p class="hidden-text" role="status">
         {news}
       </p>
-      {now.conditions.length > 0 && <Chips all={now.conditions} titles={titles(now.answer)} onChange={change} />}
+      {now.conditions.length > 0 && <Chips conditions={now.conditions} titles={titles(now.answer)} onChange={change} />}
       <div class={isComing && now.answer ? "stack is-stale" : "stack"} role="group" aria-label={t("answer")} aria-busy={isComing} tabIndex={-1} ref={focus}>
         {isSlow && !now.answer && <Loading />}
         {now.state === "stopped" && <Stopped onAgain={restart} />}

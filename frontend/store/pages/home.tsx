@@ -65,19 +65,19 @@ function Shown({ home }: { home: Schemas["Home"] }) {
       <Hero products={home.hero} popular={shelves.downloaded?.items ?? []} />
       <Shelf title={t("home.new")} note={t(isOfWeek ? "home.new.week" : "home.new.text")} all={all("new")} products={fresh} isFirst />
       <Categories />
-      <Shelf title={t("home.free")} note={t("home.free.text")} all={all("free")} products={free} />
+      <Shelf title={t("home.free")} note={t("home.free.text")} allAddress={all("free")} products={free} />
       <div class="panels">
-        <ListPanel title={t("home.updated")} all={all("updated")} products={updated} />
-        <ListPanel title={t("home.downloaded")} all={all("downloaded")} products={downloaded} downloads={shelves.downloaded?.downloads_7d} />
+        <ListPanel title={t("home.updated")} allAddress={all("updated")} products={updated} />
+        <ListPanel title={t("home.downloaded")} allAddress={all("downloaded")} products={downloaded} downloads={shelves.downloaded?.downloads_7d} />
         <ListPanel
           title={t("for", { platform: PLATFORMS[currentPlatform] })}
-          all={`/browse?platform=${currentPlatform}&sort=-published_at`}
+          allAddress={`/browse?platform=${currentPlatform}&sort=-published_at`}
           products={own}
           showsAccess
         />
       </div>
       {kinds.map(([id, products]) => (
-        <Shelf key={id} title={t(`home.${id}`)} note={t("home.popular.text")} all={all(id)} products={products} />
+        <Shelf key={id} title={t(`home.${id}`)} note={t("home.popular.text")} allAddress={all(id)} products={products} />
       ))}
     </>
   );

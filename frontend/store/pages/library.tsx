@@ -98,7 +98,7 @@ function Shown() {
           </LinkButton>
         </div>
       </div>
-      <div class="side-column">{owned && owned.length > 0 && <Places owned={owned} />}</div>
+      <div class="side-column">{owned && owned.length > 0 && <Places products={owned} />}</div>
       <div class="library-main">
         {problem && <FailureNotice problem={problem} onRetry={reload} />}
         {!problem && !owned && <CardBones count={10} />}

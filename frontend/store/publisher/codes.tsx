@@ -31,7 +31,7 @@ export function Codes({ org }: { org: string }) {
     [org],
     { keepsPrevious: true },
   );
-  const [batchToRevoke, setRevoked] = useState<Batch | null>(null);
+  const [batchToRevoke, setBatchToRevoke] = useState<Batch | null>(null);
   return (
     <div class="stack">
       <IssueCodes org={org} onIssued={request.reload} />
@@ -50,7 +50,7 @@ export function Codes({ org }: { org: string }) {
                 { name: "uses", label: t("codes.used"), cell: (each) => <UsedCodes of={each} /> },
                 { name: "until", label: t("until"), cell: (each) => (each.expires_at ? date(each.expires_at) : "–") },
                 { name: "status", label: t("status"), cell: (each) => <Chip tone={each.status === "active" ? "good" : "bad"}>{t(each.status === "active" ? "active" : "revoked")}</Chip> },
-                { name: "revoke", label: t("revoke"), cell: (each) => each.status === "active" && <EndBatch of={each} onEnd={setRevoked} /> },
+                { name: "revoke", label: t("revoke"), cell: (each) => each.status === "active" && <EndBatch of={each} onEnd={setBatchToRevoke} /> },
               ]}
             />
           ) : (
@@ -58,7 +58,7 @@ export function Codes({ org }: { org: string }) {
           )
         }
       </RequestResult>
-      <Revoking org={org} batch={batchToRevoke} onDone={() => (setRevoked(null), request.reload())} />
+      <Revoking org={org} batch={batchToRevoke} onDone={() => (setBatchToRevoke(null), request.reload())} />
     </div>
   );
 }

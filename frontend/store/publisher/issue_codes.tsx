@@ -26,8 +26,8 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
   const [kind, setKind] = useState<NewBatch["kind"]>("license");
   const [count, setCount] = useState("10");
   const [uses, setUses] = useState("100");
-  const [expiryDay, setUntil] = useState("");
-  const [issuedCodes, setIssued] = useState<IssuedCodes | null>(null);
+  const [expiryDay, setExpiryDay] = useState("");
+  const [issuedCodes, setIssuedCodes] = useState<IssuedCodes | null>(null);
   const { isBusy, problem, run } = useSubmit();
   const body: NewBatch = {
     kind,
@@ -44,7 +44,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
       const answer = await send("POST", path, { body, headers: { ...idempotencyHeader(), Accept: "text/csv, application/problem+json" } });
       const csv = await answer.blob();
       const codes = (await csv.text()).split(/\r?\n/).slice(1).filter(Boolean);
-      setIssued({ codes, address: URL.createObjectURL(csv) });
+      setIssuedCodes({ codes, address: URL.createObjectURL(csv) });
       onIssued();
     });
   const text = (name: "products" | "count" | "max_uses" | "expires_at", value: string, setText: (value: string) => void) => (
@@ -84,7 +84,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
         />
         {text("count", count, setCount)}
         {kind === "promo" && text("max_uses", uses, setUses)}
-        {text("expires_at", expiryDay, setUntil)}
+        {text("expires_at", expiryDay, setExpiryDay)}
         <div class="row">
           <Button type="submit" look="strong" busy={isBusy}>
             {t("issue")}

@@ -47,11 +47,11 @@ export function ManageRelease({ slug, version }: { slug: string; version: string
 interface ReleaseData {
   product: ProductState["product"];
   release: Release;
-  former: Release | undefined;
+  previousRelease: Release | undefined;
 }
 
-function LoadedRelease({ product, release, former, reload }: ReleaseData & { reload: () => void }) {
-  const actions = <ReleaseActions product={product} release={release} former={former} reload={reload} />;
+function LoadedRelease({ product, release, previousRelease, reload }: ReleaseData & { reload: () => void }) {
+  const actions = <ReleaseActions product={product} release={release} previousRelease={previousRelease} reload={reload} />;
   return release.status === "draft" ? (
     <div class="stack">
       <ReleaseSteps key={release.version} product={product} release={release} reload={reload} />
@@ -74,5 +74,5 @@ async function fetchRelease(slug: string, version: string, signal: AbortSignal):
   if (!release) {
     throw new Problem(404, {});
   }
-  return { product, release, former: previousRelease(release, releases) };
+  return { product, release, previousRelease: previousRelease(release, releases) };
 }

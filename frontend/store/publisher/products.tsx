@@ -25,11 +25,11 @@ const PAGE = 40;
 
 export function Products({ org }: { org: string }) {
   const firstPage = useRequest((signal) => fetchPage(org, null, signal), [org]);
-  return <RequestResult of={firstPage}>{(page) => <ProductRows org={org} first={page} />}</RequestResult>;
+  return <RequestResult of={firstPage}>{(page) => <ProductRows org={org} firstPage={page} />}</RequestResult>;
 }
 
-function ProductRows({ org, first }: { org: string; first: Page }) {
-  const [pages, setPages] = useState<readonly Page[]>([first]);
+function ProductRows({ org, firstPage }: { org: string; firstPage: Page }) {
+  const [pages, setPages] = useState<readonly Page[]>([firstPage]);
   const { isBusy, problem, run } = useSubmit();
   const rows = pages.flatMap((each) => each.items);
   const nextCursor = pages.at(-1)?.next ?? null;

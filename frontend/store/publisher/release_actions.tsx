@@ -18,13 +18,13 @@ interface Props {
   product: Schemas["ProductDetail"];
   release: Release;
   /** The release that customers get if this one is yanked; undefined unless this one is the newest of its channel. */
-  former: Release | undefined;
+  previousRelease: Release | undefined;
   reload: () => void;
 }
 
 type Channel = Schemas["Promotion"]["channel"];
 
-export function ReleaseActions({ product, release, former, reload }: Props) {
+export function ReleaseActions({ product, release, previousRelease, reload }: Props) {
   const [openDialog, setOpenDialog] = useState<"" | "promote" | "yank" | "roll back" | "delete">("");
   const [reason, setReason] = useState("");
   const otherChannels = CHANNELS.filter((each) => each !== release.channel);
@@ -58,7 +58,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
     setReason(because);
     setOpenDialog(how);
   };
-  const isBack = openDialog === "roll back" && former;
+  const isBack = openDialog === "roll back" && previousRelease;
   const isDraft = release.status === "draft";
   const isYanked = release.status === "yanked";
   return (
@@ -72,9 +72,9 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
         {!isDraft && !isYanked && (
           <>
             <Button onClick={() => setOpenDialog("promote")}>{t("promote")}</Button>
-            {former && (
-              <Button onClick={() => takeBack("roll back", t("rolled.back", { version: former.version }))}>
-                {t("roll.back", { version: former.version })}
+            {previousRelease && (
+              <Button onClick={() => takeBack("roll back", t("rolled.back", { version: previousRelease.version }))}>
+                {t("roll.back", { version: previousRelease.version })}
               </Button>
             )}
             <Button look="risky" onClick={() => takeBack("yank", "")}>
@@ -121,7 +121,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
         }
       >
         <p>{isBack ? t("roll.back.text", { version: release.version }) : t("yank.text")}</p>
-        {former && <p>{t("yank.former", { channel: release.channel, version: former.version })}</p>}
+        {previousRelease && <p>{t("yank.former", { channel: release.channel, version: previousRelease.version })}</p>}
         <TextField
           name="reason"
           label={t("reason")}

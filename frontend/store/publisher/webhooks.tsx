@@ -28,7 +28,7 @@ export function Webhooks({ org }: { org: string }) {
     [org],
     { keepsPrevious: true },
   );
-  const [webhookToRemove, setRemoved] = useState<Webhook | null>(null);
+  const [webhookToRemove, setWebhookToRemove] = useState<Webhook | null>(null);
   const [secret, setSecret] = useState<string | null>(null);
   const { problem, run } = useSubmit();
   const ping = (webhook: Webhook) =>
@@ -68,7 +68,7 @@ export function Webhooks({ org }: { org: string }) {
                       <Button tight onClick={() => rotate(each)}>
                         {t("webhook.rotate")} <span class="hidden-text">{each.url}</span>
                       </Button>
-                      <Button tight look="risky" onClick={() => setRemoved(each)}>
+                      <Button tight look="risky" onClick={() => setWebhookToRemove(each)}>
                         {t("remove")} <span class="hidden-text">{each.url}</span>
                       </Button>
                     </span>
@@ -82,7 +82,7 @@ export function Webhooks({ org }: { org: string }) {
         }
       </RequestResult>
       <NewWebhook org={org} onMade={(webhook) => (setSecret(webhook), request.reload())} />
-      <Removing org={org} webhook={webhookToRemove} onClose={() => setRemoved(null)} onDone={request.reload} />
+      <Removing org={org} webhook={webhookToRemove} onClose={() => setWebhookToRemove(null)} onDone={request.reload} />
     </div>
   );
 }

@@ -36,7 +36,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
   const listId = useId();
   const input = useRef<HTMLInputElement>(null);
   const isBrowsing = path.value === "/browse" && !isOpen;
-  const [searchText, setWords] = useState(isBrowsing ? (query.value.get("q") ?? "") : "");
+  const [searchText, setSearchText] = useState(isBrowsing ? (query.value.get("q") ?? "") : "");
   const [hasFocus, setFocus] = useState(false);
   const [suggestions, setSuggestions] = useState<{ words: string; choices: readonly Choice[] } | null>(null);
   const [activeIndex, setActiveIndex] = useState(-1);
@@ -46,7 +46,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
     // The back button or a link has changed the words.
     if (searchedWords !== sentWords.current) {
       sentWords.current = searchedWords;
-      setWords(searchedWords);
+      setSearchText(searchedWords);
     }
   }, [searchedWords]);
   useEffect(() => {
@@ -142,7 +142,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
         onInput={(event) => {
           // Firefox sends focus events only while its window is in front.
           setFocus(true);
-          setWords(event.currentTarget.value);
+          setSearchText(event.currentTarget.value);
         }}
         onKeyDown={keyed}
       />

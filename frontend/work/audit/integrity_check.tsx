@@ -26,13 +26,13 @@ interface CheckResult {
 
 /** The button in the head of the page, and its result: a chip if the log is intact, or else a message below the head. */
 export function useIntegrityCheck() {
-  const [checkState, setFound] = useState<CheckResult | Problem | "asked" | null>(null);
+  const [checkState, setCheckState] = useState<CheckResult | Problem | "asked" | null>(null);
   const ask = async () => {
-    setFound("asked");
+    setCheckState("asked");
     try {
-      setFound((await run<CheckResult>("audit_entry", "verify", {})).value);
+      setCheckState((await run<CheckResult>("audit_entry", "verify", {})).value);
     } catch (error) {
-      setFound(Problem.from(error));
+      setCheckState(Problem.from(error));
     }
   };
   const isChecked = checkState !== null && checkState !== "asked" && !(checkState instanceof Problem);

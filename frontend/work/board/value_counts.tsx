@@ -33,7 +33,7 @@ interface Props {
 export function ValueCounts({ meta, model, fields, start }: Props) {
   const [name, setName] = useState((start ?? fields[0])?.name ?? "");
   const [isTable, setTable] = useState(false);
-  const [columnName, setOther] = useState((start && model.state_field) || "");
+  const [columnName, setColumnName] = useState((start && model.state_field) || "");
   const field = fieldOf(model, name);
   const countsRequest = useRequest(
     async (signal) => (await run<Group[]>(model.name, "count_by", { field: name }, signal)).value,
@@ -66,7 +66,7 @@ export function ValueCounts({ meta, model, fields, start }: Props) {
           name={`across-${model.name}`}
           label={t("across")}
           value={columnField?.name ?? ""}
-          onChange={setOther}
+          onChange={setColumnName}
           options={[["", t("across.none")], ...columns.map((each) => [each.name, each.label] as const)]}
         />
       )}

@@ -17,10 +17,10 @@ export function ClientSetup({ isNarrow = false }: { isNarrow?: boolean }) {
 }
 
 function ClientTabs({ label, clients, more }: { label: string; clients: readonly ClientSettings[]; more?: readonly ClientSettings[] }) {
-  const [chosenName, setChosen] = useState("");
+  const [chosenName, setChosenName] = useState("");
   const tabs = clients.map((each) => ({ name: each.name.replaceAll(" ", "-"), label: each.name, content: () => <Settings client={each} /> }));
   const otherClients = more && { name: "more", label: t("clients.more"), content: () => <ClientTabs label={t("clients.others")} clients={more} /> };
-  return <Tabs {...{ label, chosen: chosenName }} onChoose={setChosen} tabs={otherClients ? [...tabs, otherClients] : tabs} />;
+  return <Tabs {...{ label, chosen: chosenName }} onChoose={setChosenName} tabs={otherClients ? [...tabs, otherClients] : tabs} />;
 }
 
 function Settings({ client }: { client: ClientSettings }) {

@@ -64,9 +64,9 @@ function Form({ meta, onAdd }: Pick<Props, "meta" | "onAdd">) {
   const allModels = businessModels(meta);
   const kinds = KINDS.filter((kind) => kind === "text" || allModels.some((model) => isPossible(kind, model)));
   const [kind, setKind] = useState<TileKind>(kinds[0] ?? "text");
-  const [modelName, setModel] = useState("");
-  const [measureIndex, setPlace] = useState("0");
-  const [fieldName, setField] = useState("");
+  const [modelName, setModelName] = useState("");
+  const [measureIndex, setMeasureIndex] = useState("0");
+  const [fieldName, setFieldName] = useState("");
   const [title, setTitle] = useState("");
   const [text, setText] = useState("");
   const models = allModels.filter((each) => isPossible(kind, each));
@@ -83,9 +83,9 @@ function Form({ meta, onAdd }: Pick<Props, "meta" | "onAdd">) {
   return (
     <form id="add-tile" class="stack" onSubmit={add}>
       <SelectField name="tile-kind" label={t("kind")} value={kind} onChange={(value) => setKind(value as TileKind)} options={kinds.map((each) => [each, t(`kind.${each}`)])} />
-      {kind !== "text" && model && <SelectField name="tile-model" label={t("records")} value={model.name} onChange={setModel} options={models.map((each) => [each.name, each.plural])} />}
-      {measure && <SelectField name="tile-measure" label={t("measure")} value={String(measures.indexOf(measure))} onChange={setPlace} options={measures.map((each, index) => [String(index), measureName(each)])} />}
-      {kind !== "text" && field && <SelectField name="tile-field" label={t("by")} value={field.name} onChange={setField} options={fields.map((each) => [each.name, each.label])} />}
+      {kind !== "text" && model && <SelectField name="tile-model" label={t("records")} value={model.name} onChange={setModelName} options={models.map((each) => [each.name, each.plural])} />}
+      {measure && <SelectField name="tile-measure" label={t("measure")} value={String(measures.indexOf(measure))} onChange={setMeasureIndex} options={measures.map((each, index) => [String(index), measureName(each)])} />}
+      {kind !== "text" && field && <SelectField name="tile-field" label={t("by")} value={field.name} onChange={setFieldName} options={fields.map((each) => [each.name, each.label])} />}
       {kind === "text" && <TextField name="tile-text" label={t("text")} value={text} maxLength={2000} required onInput={(event) => setText(event.currentTarget.value)} />}
       <TextField name="tile-title" label={t("tile.title")} help={t("tile.title.help")} value={title} maxLength={200} onInput={(event) => setTitle(event.currentTarget.value)} />
     </form>

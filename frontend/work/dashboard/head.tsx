@@ -26,20 +26,20 @@ export interface Board {
 }
 
 /** The dashboards as a select, which replaces the tabs and the heading on phones. */
-export function BoardSelect({ boards, saved, current }: { boards: readonly Board[]; saved: readonly SavedDashboard[]; current: string }) {
+export function BoardSelect({ boards, savedDashboards, currentBoard }: { boards: readonly Board[]; savedDashboards: readonly SavedDashboard[]; currentBoard: string }) {
   const open = (value: string) => {
     const [key = "", id = ""] = value.split("=");
     go(addressWith({ [key]: id }));
   };
   return (
     <SelectButton look="of-board">
-      <select aria-label={t("title")} value={current} onChange={(event) => open(event.currentTarget.value)}>
+      <select aria-label={t("title")} value={currentBoard} onChange={(event) => open(event.currentTarget.value)}>
         {boards.map((shownBoard) => (
           <option key={shownBoard.name} value={`board=${shownBoard.name}`}>
             {shownBoard.label}
           </option>
         ))}
-        {saved.map((savedDashboard) => (
+        {savedDashboards.map((savedDashboard) => (
           <option key={savedDashboard.id} value={`dashboard=${savedDashboard.id}`}>
             {savedDashboard.name}
           </option>

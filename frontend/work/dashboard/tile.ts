@@ -159,7 +159,7 @@ function pivotStart(model: Model, stateModel: Model | undefined): Pick<StoredTil
   return model === stateModel && person ? { by: person.name } : {};
 }
 
-/** One tile for each field that breaks down a count over time, up to a maximum. The fields of `first` come first. */
+/** One tile for each field that breaks down a count over time, up to a maximum. The fields of `firstModel` come first. */
 function partTiles(firstModel: Model, firstMeasures: readonly { model: Model; measure: Measure }[]): StoredTile[] {
   const countMeasures = firstMeasures.filter(({ measure }) => measure.fn === "count").toSorted((one, other) => Number(other.model === firstModel) - Number(one.model === firstModel));
   const models = new Map(countMeasures.map((each) => [each.model.name, each]));

@@ -9,7 +9,7 @@ export interface OwnedModel {
   model: Model;
   owner: Field;
   state: Field | undefined;
-  due: Field | undefined;
+  dueDateField: Field | undefined;
   money: Field | undefined;
 }
 
@@ -37,7 +37,7 @@ export function ownedModels(meta: Meta): OwnedModel[] {
   const ownedModels = businessModels(meta).flatMap((model): OwnedModel[] => {
     const owner = model.fields.find((each) => each.ref === "user" && !each.readonly && !each.masked);
     const money = model.fields.find((each) => each.kind === "money" && !each.masked);
-    return owner && mayRun(model, "search") ? [{ model, owner, money, state: workflowField(model), due: dueField(model) }] : [];
+    return owner && mayRun(model, "search") ? [{ model, owner, money, state: workflowField(model), dueDateField: dueField(model) }] : [];
   });
   return [...ownedModels.filter((each) => each.money), ...ownedModels.filter((each) => !each.money)].slice(0, MOST_MODELS);
 }
@@ -53,9 +53,9 @@ export function isOpen(state: Field | undefined): Condition[] {
 }
 
 export async function loadOwnRecords(ownedModel: OwnedModel, me: string, signal: AbortSignal): Promise<OwnRecords> {
-  const { model, owner, state, due } = ownedModel;
+  const { model, owner, state, dueDateField } = ownedModel;
   const filter: Condition[] = [{ field: owner.name, op: "eq", value: me }, ...isOpen(state)];
-  const order = due ? [{ field: due.name, dir: "asc" }] : [];
+  const order = dueDateField ? [{ field: dueDateField.name, dir: "asc" }] : [];
   const result = await run<{ rows: Row[]; total: number }>(model.name, "search", { filter, order, limit: MAX_RECORDS }, signal);
   return { ...ownedModel, ...result.value, filter };
 }
@@ -83,16 +83,16 @@ export function amountOf({ money, rows, total }: OwnRecords): number | undefined
 
 /** The numbers of records that are due within a week, and that are overdue. */
 export function dueCounts(ownRecords: readonly OwnRecords[], day: string): { week: number; overdue: number } {
-  const days = ownRecords.flatMap(({ due, rows }) => (due ? rows.flatMap((each) => (each[due.name] ? daysUntil(String(each[due.name]), day) : [])) : []));
+  const days = ownRecords.flatMap(({ dueDateField, rows }) => (dueDateField ? rows.flatMap((each) => (each[dueDateField.name] ? daysUntil(String(each[dueDateField.name]), day) : [])) : []));
   return { week: days.filter((each) => each >= 0 && each < 7).length, overdue: days.filter((each) => each < 0).length };
 }
 
 /** The rows of a panel: first the last overdue ones, then those that are due next. */
-export function nextRows({ due, rows }: OwnRecords, day: string, maxRows: number): Row[] {
-  if (!due) {
+export function nextRows({ dueDateField, rows }: OwnRecords, day: string, maxRows: number): Row[] {
+  if (!dueDateField) {
     return rows.slice(0, maxRows);
   }
-  const isPast = (each: Row) => Boolean(each[due.name]) && daysUntil(String(each[due.name]), day) < 0;
+  const isPast = (each: Row) => Boolean(each[dueDateField.name]) && daysUntil(String(each[dueDateField.name]), day) < 0;
   const past = rows.filter(isPast);
   const coming = rows.filter((each) => !isPast(each)).slice(0, maxRows);
   const shownOverdue = Math.max(MOST_OVERDUE, maxRows - coming.length);
@@ -100,6 +100,6 @@ export function nextRows({ due, rows }: OwnRecords, day: string, maxRows: number
 }
 
 /** The number of records that are overdue or due within two weeks. */
-export function soonCount({ due, rows }: OwnRecords, day: string): number {
-  return due ? rows.filter((each) => each[due.name] && daysUntil(String(each[due.name]), day) < SOON_DAYS).length : rows.length;
+export function soonCount({ dueDateField, rows }: OwnRecords, day: string): number {
+  return dueDateField ? rows.filter((each) => each[dueDateField.name] && daysUntil(String(each[dueDateField.name]), day) < SOON_DAYS).length : rows.length;
 }

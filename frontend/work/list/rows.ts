@@ -39,7 +39,7 @@ export class Rows {
     return this.pages.get(Math.floor(index / PAGE_SIZE))?.[index % PAGE_SIZE];
   }
 
-  /** Load the rows from `first` to `last`, and abort requests for other rows. */
+  /** Load the rows from `firstRow` to `lastRow`, and abort requests for other rows. */
   loadVisible(firstRow: number, lastRow: number): void {
     const firstPage = Math.floor(Math.max(0, firstRow) / PAGE_SIZE);
     const lastPage = Math.floor(Math.max(0, lastRow) / PAGE_SIZE);
@@ -91,7 +91,7 @@ export class Rows {
     }
   }
 
-  /** Return the rows from `first` to `last`; rows that are missing are loaded.
+  /** Return the rows from `firstRow` to `lastRow`; rows that are missing are loaded.
    *  @throws Problem if they cannot be loaded. */
   async load(firstRow: number, lastRow: number): Promise<Row[]> {
     const knownRows = Array.from({ length: lastRow - firstRow + 1 }, (_, offset) => this.at(firstRow + offset));

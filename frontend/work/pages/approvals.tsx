@@ -74,19 +74,19 @@ function Inbox({ meta }: { meta: Meta }) {
       </Heading>
       {problem.value && <FailureNotice problem={problem.value} />}
       {allPlans === null && !problem.value && <Loading />}
-      {allPlans !== null && <PlanTabs key={shows} {...{ meta, all: allPlans, now_ms, shows }} />}
+      {allPlans !== null && <PlanTabs key={shows} {...{ meta, plans: allPlans, now_ms, shows }} />}
     </div>
   );
 }
 
 interface SortedProps {
   meta: Meta;
-  all: readonly Plan[];
+  plans: readonly Plan[];
   now_ms: number;
   shows: Tab;
 }
 
-function PlanTabs({ meta, all, now_ms, shows }: SortedProps) {
+function PlanTabs({ meta, plans, now_ms, shows }: SortedProps) {
   const agent = query.value.get("agent") ?? "";
   const modelName = query.value.get("model") ?? "";
   const age = query.value.get("age") ?? "";
@@ -95,7 +95,7 @@ function PlanTabs({ meta, all, now_ms, shows }: SortedProps) {
   const isOpen = (plan: Plan) => plan.state === "pending" && !isExpired(plan, now_ms);
   const isOwn = (plan: Plan) => plan.agent !== null && plan.proposed_by?.person === meta.caller.name;
   const isInTab = (plan: Plan) => (shows === "own" ? isOwn(plan) : isOpen(plan) === (shows === "pending"));
-  const shownPlans = all.filter(
+  const shownPlans = plans.filter(
     (plan) =>
       (plan.id === planId || isInTab(plan)) &&
       (!agent || plan.agent === agent) &&

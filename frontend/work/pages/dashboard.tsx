@@ -62,7 +62,7 @@ export function Dashboard({ meta }: { meta: Meta }) {
           {boards.map((each) => tab(each.label, { board: each.name }, !savedDashboard && each === board))}
           {savedDashboards.map((each) => tab(each.name, { dashboard: each.id }, each === savedDashboard, each.isShared))}
         </nav>
-        {board && <BoardSelect {...{ boards, saved: savedDashboards }} current={savedDashboard ? `dashboard=${savedDashboard.id}` : `board=${board.name}`} />}
+        {board && <BoardSelect {...{ boards, savedDashboards: savedDashboards }} currentBoard={savedDashboard ? `dashboard=${savedDashboard.id}` : `board=${board.name}`} />}
         <span class="right" />
         <Choices {...{ meta, models, name, period }}>
           {!isEdited && (savedDashboard || board) && <EditButton {...{ meta, own: savedDashboard }} name={savedDashboard?.name ?? board?.label ?? ""} tiles={() => savedDashboard?.tiles ?? defaultTiles(board?.models ?? [])} onMade={dashboardsRequest.reload} />}

@@ -36,7 +36,7 @@ const PLAN_ROWS = 5;
 
 interface Work {
   plans: { rows: Plan[]; total: number };
-  own: OwnRecords[];
+  ownRecords: OwnRecords[];
   events: Event[];
   /** The records opened last, as the service recorded them; null if it does not. */
   visits: Visit[] | null;
@@ -73,7 +73,7 @@ async function loadWork(meta: Meta, signal: AbortSignal): Promise<Work> {
     loadOwn(),
     loadEvents(),
   ]);
-  return { plans, own: records, events, visits };
+  return { plans, ownRecords: records, events, visits };
 }
 
 export function Home({ meta }: { meta: Meta }) {
@@ -139,24 +139,24 @@ function Bones() {
   );
 }
 
-function Panels({ meta, work: { plans, own, events, visits: noted } }: { meta: Meta; work: Work }) {
+function Panels({ meta, work: { plans, ownRecords, events, visits: noted } }: { meta: Meta; work: Work }) {
   const [now_ms, setNow] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 30_000);
     return () => clearInterval(timer);
   }, []);
   const day = today(new Date(now_ms));
-  const filledPanels = own.filter((each) => each.rows.length > 0);
+  const filledPanels = ownRecords.filter((each) => each.rows.length > 0);
   const visits = (noted ?? recentVisits.value).filter((each) => modelOf(meta, each.model));
   const isEmpty = plans.total === 0 && filledPanels.length === 0 && events.length === 0;
   return (
     <>
-      {!isEmpty && <Tiles {...{ plans, own, day, now_ms }} />}
+      {!isEmpty && <Tiles {...{ plans, ownRecords, day, now_ms }} />}
       {isEmpty && <Start meta={meta} />}
       <div class="home-part">
         {plans.rows.length > 0 && <Decisions {...{ meta, plans, now_ms }} />}
         {filledPanels.map((panel) => (
-          <OwnList key={panel.model.name} own={panel} day={day} />
+          <OwnList key={panel.model.name} ownRecords={panel} day={day} />
         ))}
       </div>
       <div class="home-part">
@@ -167,15 +167,15 @@ function Panels({ meta, work: { plans, own, events, visits: noted } }: { meta: M
   );
 }
 
-function addressOfList({ model, filter, due }: OwnRecords): string {
-  const order = due ? `&order=${due.name}` : "";
+function addressOfList({ model, filter, dueDateField }: OwnRecords): string {
+  const order = dueDateField ? `&order=${dueDateField.name}` : "";
   return `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}${order}`;
 }
 
-function Tiles({ plans, own, day, now_ms }: { plans: Work["plans"]; own: readonly OwnRecords[]; day: string; now_ms: number }) {
+function Tiles({ plans, ownRecords, day, now_ms }: { plans: Work["plans"]; ownRecords: readonly OwnRecords[]; day: string; now_ms: number }) {
   const oldestPlan = plans.rows.at(-1);
-  const [firstModel, ...otherModels] = own;
-  const { week, overdue } = dueCounts(own, day);
+  const [firstRecords, ...otherRecords] = ownRecords;
+  const { week, overdue } = dueCounts(ownRecords, day);
   const note = (ownRecords: OwnRecords) => {
     const amount = amountOf(ownRecords);
     return amount !== undefined ? t("expected", { amount: formatShortAmount(amount, ownRecords.money?.currency) }) : lateNote(dueCounts([ownRecords], day).overdue);
@@ -184,7 +184,7 @@ function Tiles({ plans, own, day, now_ms }: { plans: Work["plans"]; own: readonl
     <KeyFigure
       key={ownRecords.model.name}
       icon={modelIcon(ownRecords.model)}
-      label={t(ownRecords === firstModel ? "mine.open" : "mine", { models: nounOf(ownRecords.model.plural) })}
+      label={t(ownRecords === firstRecords ? "mine.open" : "mine", { models: nounOf(ownRecords.model.plural) })}
       value={number(ownRecords.total)}
       note={note(ownRecords)}
       href={addressOfList(ownRecords)}
@@ -200,9 +200,9 @@ function Tiles({ plans, own, day, now_ms }: { plans: Work["plans"]; own: readonl
         note={oldestPlan && plans.rows.length === plans.total ? t("oldest", { when: relativePast(oldestPlan.proposed_at, now_ms) }) : plans.total === 0 && t("waiting.none")}
         href="/approvals"
       />
-      {firstModel && tile(firstModel)}
-      {own.some((each) => each.due) && <KeyFigure icon="calendar" label={t("due")} value={number(week)} note={lateNote(overdue)} />}
-      {otherModels.slice(0, 1).map(tile)}
+      {firstRecords && tile(firstRecords)}
+      {ownRecords.some((each) => each.dueDateField) && <KeyFigure icon="calendar" label={t("due")} value={number(week)} note={lateNote(overdue)} />}
+      {otherRecords.slice(0, 1).map(tile)}
     </div>
   );
 }
@@ -239,21 +239,21 @@ function Decisions({ meta, plans, now_ms }: { meta: Meta; plans: Work["plans"]; 
   );
 }
 
-function OwnList({ own, day }: { own: OwnRecords; day: string }) {
-  const { model, state, due, money, total } = own;
+function OwnList({ ownRecords, day }: { ownRecords: OwnRecords; day: string }) {
+  const { model, state, dueDateField, money, total } = ownRecords;
   const models = nounOf(model.plural);
-  const isClosing = due !== undefined && money !== undefined;
+  const isClosing = dueDateField !== undefined && money !== undefined;
   return (
-    <Widget title={t(isClosing ? "closing" : "mine", { models, name: model.plural })} count={isClosing ? soonCount(own, day) : total} link={{ href: addressOfList(own), label: t("mine", { models }) }}>
+    <Widget title={t(isClosing ? "closing" : "mine", { models, name: model.plural })} count={isClosing ? soonCount(ownRecords, day) : total} link={{ href: addressOfList(ownRecords), label: t("mine", { models }) }}>
       <ul>
-        {nextRows(own, day, ROWS).map((row) => {
+        {nextRows(ownRecords, day, ROWS).map((row) => {
           const value = state && row[state.name];
           return (
             <li key={row.id} class="widget-row">
               <span class="grow cut">{mayRun(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row)}</span>
               {state && value ? <Chip tone={optionTone(state, String(value))}>{optionLabel(state, String(value))}</Chip> : null}
               {money && <span class="amount">{typeof row[money.name] === "number" && formatWholeAmount(Number(row[money.name]), money.currency)}</span>}
-              {due && <DueDay day={row[due.name]} today={day} />}
+              {dueDateField && <DueDay day={row[dueDateField.name]} today={day} />}
             </li>
           );
         })}

@@ -45,7 +45,7 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
   const [decimal, setDecimal] = useState<Decimal>(notation.decimal);
   const [order, setOrder] = useState<DateOrder>(notation.date_order);
   const [restores, setRestores] = useState(false);
-  const [report, setTold] = useState<ImportReport | null>(null);
+  const [report, setReport] = useState<ImportReport | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [planId, setPlanId] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -53,7 +53,7 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
   const send = async (extraInput: object): Promise<ImportReport | null> => {
     setBusy(true);
     setProblem(null);
-    setTold(null);
+    setReport(null);
     try {
       const outcome = await attempt<ImportReport>(model.name, "import", { decimal, date_order: order, ...extraInput });
       setPlanId(outcome.isDone ? null : outcome.planId);
@@ -81,11 +81,11 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
   const run = async (isTrial: boolean) => {
     const columns = mapping.map((each) => each || null);
     const restore = restores ? { restore: true } : {};
-    setTold(await send({ csv: text, dry_run: isTrial, columns, ...restore }));
+    setReport(await send({ csv: text, dry_run: isTrial, columns, ...restore }));
   };
   const restoring = (isRestoring: boolean) => {
     setRestores(isRestoring);
-    setTold(null);
+    setReport(null);
     const fieldNames = fieldOptions(model, isRestoring).map(([value]) => value);
     setMapping(mapping.map((each, index) => each || (isRestoring && fieldNames.includes(heads[index] ?? "") ? (heads[index] ?? "") : "")));
   };
@@ -111,8 +111,8 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
             <pre class="small">{text.slice(0, BEGINNING).split(/\r\n|\r|\n/).slice(0, 3).join("\n")}</pre>
           </figure>
           <div class="form">
-            <SelectField name="decimal" label={t("decimal")} value={decimal} options={DECIMALS} onChange={(newDecimal) => (setDecimal(newDecimal as Decimal), setTold(null))} />
-            <SelectField name="dates" label={t("dates")} value={order} options={ORDERS.map((each) => [each, t(each)] as const)} onChange={(newOrder) => (setOrder(newOrder as DateOrder), setTold(null))} />
+            <SelectField name="decimal" label={t("decimal")} value={decimal} options={DECIMALS} onChange={(newDecimal) => (setDecimal(newDecimal as Decimal), setReport(null))} />
+            <SelectField name="dates" label={t("dates")} value={order} options={ORDERS.map((each) => [each, t(each)] as const)} onChange={(newOrder) => (setOrder(newOrder as DateOrder), setReport(null))} />
             {canRestore && (
               <Field name="restore" label={t("restore")} help={t("restore.help")}>
                 {(controlAttributes) => <input {...controlAttributes} class="" type="checkbox" checked={restores} onChange={(event) => restoring(event.currentTarget.checked)} />}
@@ -124,7 +124,7 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
                 name={`column-${index}`}
                 label={column || `#${index + 1}`}
                 value={mapping[index] ?? ""}
-                onChange={(fieldName) => (setMapping(mapping.with(index, fieldName)), setTold(null))}
+                onChange={(fieldName) => (setMapping(mapping.with(index, fieldName)), setReport(null))}
                 options={[["", t("ignore")], ...fieldOptions(model, restores)]}
               />
             ))}

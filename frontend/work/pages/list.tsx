@@ -127,7 +127,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
         showToast(t("proposed"));
         return true;
       case "conflict":
-        setConflict({ base: row, theirs: outcome.theirs, mine: { [field.name]: value }, field });
+        setConflict({ base: row, serverRecord: outcome.serverRecord, ownChanges: { [field.name]: value }, field });
         return true;
       default:
         showToast(outcome.problem.message);
@@ -140,17 +140,17 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       rows.put(outcome.row);
       showToast(t("undone"));
     } else if (outcome.state === "conflict") {
-      setConflict({ base: row, theirs: outcome.theirs, mine: { [field.name]: valueBefore }, field });
+      setConflict({ base: row, serverRecord: outcome.serverRecord, ownChanges: { [field.name]: valueBefore }, field });
     } else if (outcome.state === "refused") {
       showToast(outcome.problem.message);
     }
   };
   const decide = (changes: Record<string, unknown>) => {
     if (conflict) {
-      rows.put(conflict.theirs);
+      rows.put(conflict.serverRecord);
       setConflict(null);
       if (conflict.field.name in changes) {
-        void saveValue(conflict.theirs, conflict.field, changes[conflict.field.name]);
+        void saveValue(conflict.serverRecord, conflict.field, changes[conflict.field.name]);
       }
     }
   };

@@ -71,7 +71,7 @@ function RecordContent({ meta, model, answer, onAgain }: Props) {
   const [planId, setPlanId] = useState<string | null>(null);
   const [conflict, setConflict] = useState<EditConflict | null>(null);
   const [tab, setTab] = useState("timeline");
-  const [loadedTimeline, setLoaded] = useState<LoadedTimeline>({ entries: [], comments: [] });
+  const [loadedTimeline, setLoadedTimeline] = useState<LoadedTimeline>({ entries: [], comments: [] });
   const [deleting, setDeleting] = useState<"asked" | "refused" | null>(null);
   useEffect(() => rememberVisit(model.name, record.id), []);
   const remove = async (cascade: boolean) => {
@@ -87,14 +87,14 @@ function RecordContent({ meta, model, answer, onAgain }: Props) {
     } else if (outcome.state === "proposed") {
       setPlanId(outcome.planId);
     } else if (outcome.state === "conflict") {
-      setRecord(outcome.theirs);
+      setRecord(outcome.serverRecord);
       showToast(t("conflict.title"));
     } else {
       showToast(outcome.problem.message);
     }
   };
   const decide = async (changes: Record<string, unknown>) => {
-    const serverRecord = conflict?.theirs ?? record;
+    const serverRecord = conflict?.serverRecord ?? record;
     setConflict(null);
     if (Object.keys(changes).length === 0) {
       setRecord(serverRecord);
@@ -106,7 +106,7 @@ function RecordContent({ meta, model, answer, onAgain }: Props) {
       showToast(t("saved"));
       onAgain();
     } else if (outcome.state === "conflict") {
-      setConflict({ base: serverRecord, theirs: outcome.theirs, mine: changes });
+      setConflict({ base: serverRecord, serverRecord: outcome.serverRecord, ownChanges: changes });
     } else if (outcome.state === "refused") {
       showToast(outcome.problem.message);
     }
@@ -129,7 +129,7 @@ function RecordContent({ meta, model, answer, onAgain }: Props) {
   );
   // Both tabs show one timeline, so that it is not loaded again.
   const timeline = (onlyComments: boolean) => () => (
-    <Timeline key="timeline" {...{ meta, model, onlyComments, planId, id: record.id, revision: record.revision }} onLoad={setLoaded} />
+    <Timeline key="timeline" {...{ meta, model, onlyComments, planId, id: record.id, revision: record.revision }} onLoad={setLoadedTimeline} />
   );
   const sideTabs: Tab[] = [
     ...(mayRun(model, "history") ? [{ name: "timeline", label: t("history"), content: timeline(false) }] : []),

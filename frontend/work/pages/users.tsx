@@ -33,8 +33,8 @@ type UserQuestion = { person: Person; about: "link" | "disable" | "roles" };
 function UsersContent({ meta }: { meta: Meta }) {
   const isInviting = query.value.get("invite") === "1";
   const setInviting = (isOpen: boolean) => setQuery({ invite: isOpen ? "1" : "" });
-  const [createdUser, setMade] = useState<{ name: string; link: string } | null>(null);
-  const [question, setAsking] = useState<UserQuestion | null>(null);
+  const [createdUser, setCreatedUser] = useState<{ name: string; link: string } | null>(null);
+  const [question, setQuestion] = useState<UserQuestion | null>(null);
   const peopleRequest = useRequest(loadPeople, [], { keepsPrevious: true });
   const enable = async (person: Person) => {
     try {
@@ -71,16 +71,16 @@ function UsersContent({ meta }: { meta: Meta }) {
       </Heading>
       <div class="people-page">
       <p class="quiet">{t("lead")}</p>
-      {createdUser && <InviteLink {...createdUser} onDone={() => setMade(null)} />}
+      {createdUser && <InviteLink {...createdUser} onDone={() => setCreatedUser(null)} />}
       <RequestResult of={peopleRequest}>
-        {(people) => isRoles ? <Roles {...{ meta, all: people }} /> : <List {...{ all: people }} onAsk={setAsking} onEnable={(person) => void enable(person)} />}
+        {(people) => isRoles ? <Roles {...{ meta, people: people }} /> : <List {...{ people: people }} onAsk={setQuestion} onEnable={(person) => void enable(person)} />}
       </RequestResult>
       {isInviting && (
         <section class="panel-box" aria-labelledby="inviting">
           <h2 id="inviting">{t("invite")}</h2>
           <InviteForm
             roles={roles}
-            onMade={(name, link) => (setMade({ name, link }), setInviting(false), peopleRequest.reload())}
+            onMade={(name, link) => (setCreatedUser({ name, link }), setInviting(false), peopleRequest.reload())}
             onClose={() => {
               setInviting(false);
               setTimeout(() => document.querySelector<HTMLElement>(".head-action .button")?.focus());
@@ -90,10 +90,10 @@ function UsersContent({ meta }: { meta: Meta }) {
       )}
       {question && peopleRequest.state === "loaded" && (
         <Question
-          {...{ asking: question, all: peopleRequest.value }}
-          onLink={(link) => setMade({ name: question.person.username, link })}
+          {...{ question: question, people: peopleRequest.value }}
+          onLink={(link) => setCreatedUser({ name: question.person.username, link })}
           onClose={(isChanged) => {
-            setAsking(null);
+            setQuestion(null);
             if (isChanged) {
               peopleRequest.reload();
             }
@@ -106,23 +106,23 @@ function UsersContent({ meta }: { meta: Meta }) {
 }
 
 interface ListProps {
-  all: People;
+  people: People;
   onAsk: (question: UserQuestion) => void;
   onEnable: (person: Person) => void;
 }
 
-function List({ all, onAsk, onEnable }: ListProps) {
-  const titles = new Map(all.roles.map((each) => [each.id, String(each["title"])]));
-  const rolesOf = (person: Person) => (all.memberships.get(person.id) ?? []).map((each) => titles.get(each.role) ?? each.role.slice(0, 8));
+function List({ people, onAsk, onEnable }: ListProps) {
+  const titles = new Map(people.roles.map((each) => [each.id, String(each["title"])]));
+  const rolesOf = (person: Person) => (people.memberships.get(person.id) ?? []).map((each) => titles.get(each.role) ?? each.role.slice(0, 8));
   return (
     <>
       <Table
         caption={t("known")}
-        rows={all.people.slice(0, MOST_PEOPLE)}
+        rows={people.people.slice(0, MOST_PEOPLE)}
         keyOf={(person) => person.id}
         columns={[
           { name: "username", label: t("username"), cell: (person) => <a href={addressOf("user", person.id)}>{person.username}</a> },
-          ...(all.people.some((each) => "last_seen_at" in each)
+          ...(people.people.some((each) => "last_seen_at" in each)
             ? [{ name: "seen", label: t("seen"), cell: (person: Person) => (person["last_seen_at"] ? relativePast(String(person["last_seen_at"])) : <span class="quiet">{t("seen.never")}</span>) }]
             : []),
           { name: "name", label: t("name"), cell: (person) => String(person["name"] ?? "") },
@@ -162,7 +162,7 @@ function List({ all, onAsk, onEnable }: ListProps) {
           },
         ]}
       />
-      {all.people.length > MOST_PEOPLE && (
+      {people.people.length > MOST_PEOPLE && (
         <p>
           <a href="/models/user">{t("more", { n: number(MOST_PEOPLE) })}</a>
         </p>
@@ -172,14 +172,14 @@ function List({ all, onAsk, onEnable }: ListProps) {
 }
 
 interface QuestionProps {
-  asking: UserQuestion;
-  all: People;
+  question: UserQuestion;
+  people: People;
   onLink: (link: string) => void;
   onClose: (isChanged: boolean) => void;
 }
 
-function Question({ asking: { person, about }, all, onLink, onClose }: QuestionProps) {
-  const now = all.memberships.get(person.id) ?? [];
+function Question({ question: { person, about }, people, onLink, onClose }: QuestionProps) {
+  const now = people.memberships.get(person.id) ?? [];
   const [roles, setRoles] = useState<ReadonlySet<string>>(new Set(now.map((each) => each.role)));
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -222,7 +222,7 @@ function Question({ asking: { person, about }, all, onLink, onClose }: QuestionP
       <Faults problem={problem} />
       {about === "roles" ? (
         <div class="stack tight">
-          {all.roles.map((role) => (
+          {people.roles.map((role) => (
             <label key={role.id} class="row tick">
               <input type="checkbox" checked={roles.has(role.id)} onChange={(event) => turn(role.id, event.currentTarget.checked)} />
               {String(role["title"])}

@@ -14,8 +14,8 @@ const PAUSE_MS = 150;
 export function PaletteDialog({ meta }: { meta: Meta }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
-  const [foundRecords, setFound] = useState<PaletteEntry[]>([]);
-  const [activeIndex, setAt] = useState(0);
+  const [foundRecords, setFoundRecords] = useState<PaletteEntry[]>([]);
+  const [activeIndex, setActiveIndex] = useState(0);
   const shownEntries = [...matchingEntries(allEntries(meta), text), ...foundRecords].slice(0, MAX_SHOWN);
   useEffect(() => {
     const focusBefore = document.activeElement;
@@ -23,9 +23,9 @@ export function PaletteDialog({ meta }: { meta: Meta }) {
     return () => focusBefore instanceof HTMLElement && focusBefore.isConnected && focusBefore.focus();
   }, []);
   useEffect(() => {
-    setAt(0);
+    setActiveIndex(0);
     const controller = new AbortController();
-    const load = () => recordEntries(meta, text, controller.signal).then((entries) => controller.signal.aborted || setFound(entries));
+    const load = () => recordEntries(meta, text, controller.signal).then((entries) => controller.signal.aborted || setFoundRecords(entries));
     const timer = setTimeout(() => void load(), PAUSE_MS);
     return () => {
       clearTimeout(timer);
@@ -43,7 +43,7 @@ export function PaletteDialog({ meta }: { meta: Meta }) {
     const nextIndex = { ArrowDown: activeIndex + 1, ArrowUp: activeIndex - 1 }[event.key];
     if (nextIndex !== undefined) {
       event.preventDefault();
-      setAt((nextIndex + shownEntries.length) % Math.max(1, shownEntries.length));
+      setActiveIndex((nextIndex + shownEntries.length) % Math.max(1, shownEntries.length));
     } else if (event.key === "Enter") {
       event.preventDefault();
       choose(shownEntries[activeIndex]);

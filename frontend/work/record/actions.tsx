@@ -58,7 +58,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
     } else if (result.state === "proposed") {
       onProposed(result.planId);
     } else {
-      onConflict({ base: record, theirs: result.theirs, mine: {} });
+      onConflict({ base: record, serverRecord: result.serverRecord, ownChanges: {} });
     }
   };
   const submit = (action: Action) => {

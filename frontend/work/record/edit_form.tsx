@@ -87,7 +87,7 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
     }
     setProblem(null);
     if (result.state === "conflict") {
-      onConflict?.({ base: base ?? result.theirs, theirs: result.theirs, mine: parsedInputs.values });
+      onConflict?.({ base: base ?? result.serverRecord, serverRecord: result.serverRecord, ownChanges: parsedInputs.values });
       return;
     }
     draft.drop();

@@ -56,7 +56,7 @@ interface Props {
 
 export function Timeline({ meta, model, id, revision, planId, onlyComments, onLoad }: Props) {
   const [isExpanded, setExpanded] = useState(false);
-  const [chosenFilter, setFilter] = useState<Filter>("all");
+  const [chosenFilter, setChosenFilter] = useState<Filter>("all");
   const filter = onlyComments ? "comments" : chosenFilter;
   const timelineRequest = useRequest(
     async (signal) => {
@@ -93,7 +93,7 @@ export function Timeline({ meta, model, id, revision, planId, onlyComments, onLo
               {!onlyComments && (shownFilters.includes("agents") || shownFilters.includes("comments")) && (
                 <div class="segments timeline-filter" role="group" aria-label={t("history")}>
                   {shownFilters.map((filterName) => (
-                    <button key={filterName} type="button" aria-pressed={filter === filterName} onClick={() => setFilter(filterName)}>
+                    <button key={filterName} type="button" aria-pressed={filter === filterName} onClick={() => setChosenFilter(filterName)}>
                       {t(`history.show.${filterName}`)}
                     </button>
                   ))}

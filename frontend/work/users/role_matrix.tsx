@@ -27,17 +27,17 @@ function listOf(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : String(value ?? "").split(",").map((each) => each.trim()).filter(Boolean);
 }
 
-export function Roles({ meta, all }: { meta: Meta; all: People }) {
-  const [chosenRole, setChosen] = useState(all.roles[0]?.id ?? "");
-  const role = all.roles.find((each) => each.id === chosenRole);
-  const peopleOf = (id: string) => [...all.memberships.values()].filter((each) => each.some((link) => link.role === id)).length;
+export function Roles({ meta, people }: { meta: Meta; people: People }) {
+  const [chosenRole, setChosenRole] = useState(people.roles[0]?.id ?? "");
+  const role = people.roles.find((each) => each.id === chosenRole);
+  const peopleOf = (id: string) => [...people.memberships.values()].filter((each) => each.some((link) => link.role === id)).length;
   return (
     <div class="roles">
       <nav class="role-list" aria-label={t("roles")}>
         <ul>
-          {all.roles.map((roleChoice) => (
+          {people.roles.map((roleChoice) => (
             <li key={roleChoice.id}>
-              <button type="button" class="role" aria-pressed={roleChoice.id === chosenRole} onClick={() => setChosen(roleChoice.id)}>
+              <button type="button" class="role" aria-pressed={roleChoice.id === chosenRole} onClick={() => setChosenRole(roleChoice.id)}>
                 <span class="grow cut">{String(roleChoice["title"])}</span>
                 <span class="quiet">{plural(peopleOf(roleChoice.id), t("role.people.one"), t("role.people"))}</span>
               </button>

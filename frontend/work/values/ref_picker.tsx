@@ -36,10 +36,10 @@ function searchInput(model: Model, text: string): object {
 
 export function RefPicker({ meta, model, id, given, makes = false, onChoose }: Props) {
   const [text, setText] = useState<string | null>(null);
-  const [foundRows, setFound] = useState<Row[]>([]);
-  const [recentIdList, setLast] = useState<readonly string[]>([]);
+  const [foundRows, setFoundRows] = useState<Row[]>([]);
+  const [recentIdList, setRecentIdList] = useState<readonly string[]>([]);
   const [isThere, setThere] = useState(false);
-  const [activeIndex, setAt] = useState(-1);
+  const [activeIndex, setActiveIndex] = useState(-1);
   const input = useRef<HTMLInputElement>(null);
   const isOpen = text !== null;
   useEffect(() => {
@@ -52,11 +52,11 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
       const ownAnswer = lastIds.length ? await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value: lastIds }], limit: MAX_SHOWN }, controller.signal) : null;
       const searchAnswer = await run<Row[]>(model.name, "list", searchInput(model, text), controller.signal);
       const firstRows = ownAnswer?.value ?? [];
-      setLast(ownAnswer ? lastIds : []);
+      setRecentIdList(ownAnswer ? lastIds : []);
       setThere(true);
-      setFound([...firstRows, ...searchAnswer.value.filter((row) => !lastIds.includes(row.id))].slice(0, MAX_SHOWN));
+      setFoundRows([...firstRows, ...searchAnswer.value.filter((row) => !lastIds.includes(row.id))].slice(0, MAX_SHOWN));
     };
-    const timer = setTimeout(() => void load().catch(() => controller.signal.aborted || setFound([])), text ? 120 : 0);
+    const timer = setTimeout(() => void load().catch(() => controller.signal.aborted || setFoundRows([])), text ? 120 : 0);
     return () => {
       clearTimeout(timer);
       controller.abort();
@@ -71,7 +71,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
     }
     onChoose(row.id);
     setText(null);
-    setAt(-1);
+    setActiveIndex(-1);
   };
   // Wait for the results: otherwise an early Enter would create a record instead of choosing the first one.
   const canMake = makes && model !== undefined && isThere && mayRun(model, "create");
@@ -88,7 +88,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
       event.preventDefault();
       setText(text ?? "");
       // Before the results arrive, the first one is chosen.
-      setAt(Math.max(-1, Math.min(Math.max(0, foundRows.length - (canMake ? 0 : 1)), activeIndex + step)));
+      setActiveIndex(Math.max(-1, Math.min(Math.max(0, foundRows.length - (canMake ? 0 : 1)), activeIndex + step)));
     } else if (event.key === "Enter" && isOpen && canMake && activeIndex === foundRows.length) {
       event.preventDefault();
       event.stopPropagation();
@@ -123,7 +123,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
         aria-activedescendant={isOpen ? marked : undefined}
         aria-describedby={describedBy || undefined}
         value={shownText}
-        onInput={(event) => (setText(event.currentTarget.value), setAt(-1))}
+        onInput={(event) => (setText(event.currentTarget.value), setActiveIndex(-1))}
         onClick={() => setText(text ?? "")}
         onKeyDown={handleKeyDown}
         onBlur={() => setText(null)}
