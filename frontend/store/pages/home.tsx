@@ -63,7 +63,7 @@ function Shown({ home }: { home: Schemas["Home"] }) {
   return (
     <>
       <Hero products={home.hero} popular={shelves.downloaded?.items ?? []} />
-      <Shelf title={t("home.new")} note={t(isOfWeek ? "home.new.week" : "home.new.text")} all={all("new")} products={fresh} isFirst />
+      <Shelf title={t("home.new")} note={t(isOfWeek ? "home.new.week" : "home.new.text")} allAddress={all("new")} products={fresh} isFirst />
       <Categories />
       <Shelf title={t("home.free")} note={t("home.free.text")} allAddress={all("free")} products={free} />
       <div class="panels">
