@@ -107,11 +107,11 @@ class Publisher:
         return digest.hexdigest(), time.monotonic() - began_s
 
 
-def time_copy(file: Path, *, synced: bool) -> float:
-    """Run `cp`, then `sync` of the copy if `synced`, then `sha256sum`. Return the elapsed seconds."""
+def time_copy(file: Path, *, is_synced: bool) -> float:
+    """Run `cp`, then `sync` of the copy if `is_synced`, then `sha256sum`. Return the elapsed seconds."""
     copy = file.with_name("copy")
     commands: list[list[str | Path]] = [["cp", file, copy], ["sha256sum", copy]]
-    if synced:
+    if is_synced:
         commands.insert(1, ["sync", copy])
     began_s = time.monotonic()
     for command in commands:
@@ -131,22 +131,22 @@ def measure(bench: Bench) -> None:
     """In each round, time a copy, a copy with sync, an upload and a download. Report the medians."""
     size = QUICK_BYTES if bench.options.is_quick else BYTES
     file = bench.folder / "build.bin"
-    with file.open("wb") as target_file:
+    with file.open("wb") as content_file:
         for _ in range(size >> 20):
-            target_file.write(os.urandom(1 << 20))
+            content_file.write(os.urandom(1 << 20))
     took_s: dict[str, list[float]] = {name: [] for name in ("cp", "cp, sync", "upload", "download")}
     with serve_store(bench.folder) as (port, pid):
         publisher = Publisher(port)
-        with file.open("rb") as target_file:
-            digest = hashlib.file_digest(target_file, "sha256").hexdigest()
+        with file.open("rb") as content_file:
+            digest = hashlib.file_digest(content_file, "sha256").hexdigest()
         artifact, _ = publisher.upload(file, "warm.bin")
         assert publisher.download(artifact, is_hashed=True)[0] == digest, "the download differs from the upload"
         before_mib = rss_mib(pid)
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # reset the highest resident memory
         for number in range(bench.options.rounds):
             os.sync()  # write pending data now, so that the next measurement does not include it
-            took_s["cp"].append(time_copy(file, synced=False))
-            took_s["cp, sync"].append(time_copy(file, synced=True))
+            took_s["cp"].append(time_copy(file, is_synced=False))
+            took_s["cp, sync"].append(time_copy(file, is_synced=True))
             os.sync()
             artifact, upload_s = publisher.upload(file, f"build-{number}.bin")
             took_s["upload"].append(upload_s)
@@ -155,7 +155,7 @@ def measure(bench: Bench) -> None:
     rates = {name: round(size / 2**20 / statistics.median(times), 1) for name, times in took_s.items()}
     ratio = {
         name: statistics.median(
-            own_time / peer_time for peer_time, own_time in zip(took_s["upload"], took_s[name], strict=True)
+            copy_s / upload_s for upload_s, copy_s in zip(took_s["upload"], took_s[name], strict=True)
         )
         for name in ("cp", "cp, sync")
     }

@@ -90,8 +90,8 @@ function isSevere(reason: string): boolean {
   return ["deletes", "bulk", "personal_data", "access_rights", "money_out"].includes(reason);
 }
 
-/** What the proposal itself does not show of the record: other fields, the last change, and how many records refer to
- *  it. */
+/** Shows what the proposal itself does not contain: the record's other fields, its last change, and the number of
+ *  records that refer to it. */
 function RecordContext({ meta, plan, model: name, id }: { meta: Meta; plan: Plan; model: string; id: string }) {
   const model = modelOf(meta, name);
   const key = [name, id, plan.id, isStale(plan)];
@@ -115,10 +115,10 @@ function RecordContext({ meta, plan, model: name, id }: { meta: Meta; plan: Plan
       {recordRequest.state === "loaded" && recordRequest.value && !areAllFieldsShown(meta, plan, model) && <RecordFields {...{ meta, model, record: recordRequest.value }} omittedFields={shownFields} maxFields={MAX_FIELDS} />}
       {recordRequest.state === "loaded" && recordRequest.value === null && <p class="quiet">{t("now.gone")}</p>}
       <dl class="facts">
-        {related.map((relatedPlan) => (
-          <div key={`${relatedPlan.model}.${relatedPlan.field}`} class="fact">
-            <dt>{modelOf(meta, relatedPlan.model)?.plural ?? relatedPlan.model}</dt>
-            <dd>{number(relatedPlan.count)}</dd>
+        {related.map((relation) => (
+          <div key={`${relation.model}.${relation.field}`} class="fact">
+            <dt>{modelOf(meta, relation.model)?.plural ?? relation.model}</dt>
+            <dd>{number(relation.count)}</dd>
           </div>
         ))}
         {lastChange && (

@@ -56,8 +56,8 @@ export function widthOf({ kind, w = DEFAULT_WIDTHS[kind] }: StoredTile): number 
 /** Parse stored tiles, and sort them by row and column. */
 export function parseTiles(text: string | null): Tile[] {
   const storedTiles = JSON.parse(text || "[]") as StoredTile[];
-  const index = ({ x = 0, y = 0 }: StoredTile) => y * COLUMNS + x;
-  return storedTiles.toSorted((one, other) => index(one) - index(other)).map(newTile);
+  const orderOf = ({ x = 0, y = 0 }: StoredTile) => y * COLUMNS + x;
+  return storedTiles.toSorted((one, other) => orderOf(one) - orderOf(other)).map(newTile);
 }
 
 /** Serialize the tiles. Each tile gets the next position, from left to right and row by row. */
@@ -82,7 +82,7 @@ export function movedTile(tiles: readonly Tile[], fromIndex: number, toIndex: nu
   return tile ? [...otherTiles.slice(0, index), tile, ...otherTiles.slice(index)] : [...tiles];
 }
 
-/** The allowed width that is `steps` sizes larger (or smaller, if negative), or else the largest (smallest) one. */
+/** The allowed width that is `steps` sizes larger (or smaller, if negative), at most the largest (smallest) one. */
 export function nextWidth(tile: StoredTile, steps: number): number {
   const widthIndex = WIDTHS.findIndex((each) => each === widthOf(tile));
   return WIDTHS[Math.max(0, Math.min(WIDTHS.length - 1, widthIndex + steps))] ?? COLUMNS;
@@ -160,8 +160,8 @@ function pivotStart(model: Model, stateModel: Model | undefined): Pick<StoredTil
 }
 
 /** One tile for each field that breaks down a count over time, up to a maximum. The fields of `firstModel` come first. */
-function partTiles(firstModel: Model, firstMeasures: readonly { model: Model; measure: Measure }[]): StoredTile[] {
-  const countMeasures = firstMeasures.filter(({ measure }) => measure.fn === "count").toSorted((one, other) => Number(other.model === firstModel) - Number(one.model === firstModel));
+function partTiles(firstModel: Model, measures: readonly { model: Model; measure: Measure }[]): StoredTile[] {
+  const countMeasures = measures.filter(({ measure }) => measure.fn === "count").toSorted((one, other) => Number(other.model === firstModel) - Number(one.model === firstModel));
   const models = new Map(countMeasures.map((each) => [each.model.name, each]));
   return [...models.values()]
     .flatMap(({ model, measure }) => partFields(model).map((field): StoredTile => ({ ...measureTile("bars", model, measure), by: field.name })))

@@ -1,4 +1,4 @@
-// Dashboards: one for each group of models, and those that people have arranged, over a chosen period.
+// The dashboards of the model groups, and the dashboards that people have saved. Each covers a chosen period.
 import { useMemo, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
@@ -33,7 +33,7 @@ function boardsOf(meta: Meta): Board[] {
     .toSorted((a, b) => weightOf(b) - weightOf(a));
 }
 
-/** The largest number of measures that one of its models has. Dashboards with a higher weight come first. */
+/** The largest number of measures of any of the models. Dashboards with a higher weight come first. */
 function weightOf({ models }: Board): number {
   return Math.max(...models.map((each) => measuresOf(each).length));
 }
@@ -127,7 +127,7 @@ function EditButton({ meta, own, name, tiles, onMade }: EditButtonProps) {
   );
 }
 
-/** Run it; what the service refuses is shown as a toast. */
+/** Run the action. If it fails, show the problem as a toast and return false. */
 async function runOrShowProblem(action: () => Promise<void>): Promise<boolean> {
   try {
     await action();

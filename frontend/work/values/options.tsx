@@ -10,15 +10,15 @@ const BAD_STATES = /^(lost|cancel\w*|fail\w*|reject\w*|void\w*|refused|withdrawn
 const QUIET_STATES = /^(closed|archived|expired|draft)$/;
 const DUE_STATES = /^(waiting|pending|overdue|due)$/;
 
-/** The declared label, or else the key as words: "In progress" for "in_progress". */
+/** The declared label. Without a label, the key as words: "In progress" for "in_progress". */
 export function optionLabel(field: Field, value: string): string {
   const declaredLabel = field.choices?.find((each) => each.value === value)?.label;
   const plainText = value.replaceAll("_", " ");
   return escapeInvisible(inLanguage(declaredLabel, plainText.charAt(0).toUpperCase() + plainText.slice(1)));
 }
 
-/** The colour of a state: as declared, else by its name (bad, inactive or due), else by its position. Undefined means
- *  grey. */
+/** The colour of a state. A state without a declared colour gets one by its name (bad, inactive or due), and any other
+ *  state gets one by its position. Undefined means grey. */
 export function optionTone(field: Field, value: string): Tone | undefined {
   const declaredChoice = field.choices?.find((each) => each.value === value);
   if (declaredChoice) {

@@ -81,9 +81,9 @@ class Engine:
         the same id.
         """
         key = (id(view), caller.domain.id if caller.domain is not None else "")
-        record_reader = self.readers.get(key)
-        if record_reader is not None and record_reader[0] is view:
-            return record_reader[1]
+        cached = self.readers.get(key)
+        if cached is not None and cached[0] is view:
+            return cached[1]
         if len(self.readers) >= MAX_READERS:
             self.readers.clear()
         bits = self.records.bits.get(view.model.name, {})
@@ -113,7 +113,7 @@ class Run:
 
     `created` maps placeholder ids to models, for the records that earlier steps of the same plan create. A token domain
     is the scope in which placeholder tokens are valid. `writer_domain` is the agent's token domain when a person's
-    approval runs the agent's plan, and None for other commands. `earlier` contains the earlier steps of the same plan.
+    approval runs the agent's plan, and None for other commands. `earlier` contains the earlier steps of the plan.
     `stopping` is set when the server stops, so that a waiting command ends. `mentioned_models` collects the models
     whose fields occur in structures of the response.
     """
