@@ -147,12 +147,12 @@ async def _is_alike(store: Store, query: Filter, products: Sequence[Facts]) -> F
 
 async def _is_extreme(store: Store, query: Filter) -> FilterAnswer:
     """Whether the newest or oldest release that matches the other conditions has the version, or else the channel."""
-    other_releases_query = with_slots(query, **{"version" if query.where.version else "channel": Values()})
-    rows = await filter_queries.releases(store.database, replace(other_releases_query, limit=1))
+    other_query = with_slots(query, **{"version" if query.where.version else "channel": Values()})
+    rows = await filter_queries.releases(store.database, replace(other_query, limit=1))
     versions = [text.lower().removeprefix("v") for text in query.where.version.any]
     accepted = versions or query.channel.any
     is_so = any((row.version.lower().removeprefix("v") if versions else row.channel) in accepted for row in rows)
-    return FilterAnswer(f"{_YES_NO[is_so]}. {_releases_text(rows, others)}", _sources(store, rows), len(rows))
+    return FilterAnswer(f"{_YES_NO[is_so]}. {_releases_text(rows, other_query)}", _sources(store, rows), len(rows))
 
 
 async def _fields(store: Store, query: Filter) -> FilterAnswer:
