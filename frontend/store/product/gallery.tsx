@@ -53,12 +53,12 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
         ) : isPlaying ? (
           <video key={one.id} src={one.url} controls autoplay aria-label={one.alt} />
         ) : (
-          <button type="button" class="picture" onClick={() => setPlaying(true)} aria-label={[t("media.play", { alt: one.alt }), lengthOf(one)].filter(Boolean).join(", ")}>
+          <button type="button" class="picture" onClick={() => setPlaying(true)} aria-label={`${t("media.play", { alt: one.alt })}, ${flagOf(one)}`}>
             <Still product={product} video={one} isFirst={at === 0} sizes="(max-width: 760px) 100vw, 1100px" />
             <span class="play">
               <Icon name="play" />
             </span>
-            <span class="flag">{[t("media.trailer"), lengthOf(one)].filter(Boolean).join(" · ")}</span>
+            <span class="flag">{flagOf(one)}</span>
           </button>
         )}
       </div>
@@ -107,6 +107,11 @@ function Still({ product, video, isFirst, sizes }: { product: Schemas["ProductDe
   ) : (
     <video key={video.id} src={video.url} preload="metadata" muted tabIndex={-1} aria-hidden="true" />
   );
+}
+
+/** The text on a video that is not playing yet. Its button's label repeats this text, so that speech input finds it. */
+function flagOf(video: Media): string {
+  return [t("media.trailer"), lengthOf(video)].filter(Boolean).join(" · ");
 }
 
 /** The duration of a video in hours, minutes and seconds, such as 1:24; empty if it is not known. */
