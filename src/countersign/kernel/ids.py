@@ -58,8 +58,9 @@ def new_record_id() -> str:
 
 def new_request_id() -> str:
     """Return a new id of a request: 64 bits as 16 hexadecimal digits. It is unique, but not secret: it comes from a
-    generator in memory, which every forked process seeds again."""
-    return f"{random.getrandbits(64):016x}"
+    generator in memory, which every forked process seeds again; inside a block of `seeded`, from the seed."""
+    generator = _seeded[-1] if _seeded else random
+    return f"{generator.getrandbits(64):016x}"
 
 
 def random_bytes(count: int) -> bytes:
