@@ -6,6 +6,7 @@ and updates it with every ALTER TABLE. The program then adds the comments that p
 
 import re
 import sqlite3
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -16,7 +17,8 @@ HEAD = "-- The whole current schema, to read. `make schema` writes it from migra
 _COMMENTED = re.compile(
     r"((?:^--[^\n]*\n+)+)CREATE (?:UNIQUE )?(?:TABLE|INDEX) (?:IF NOT EXISTS )?(\w+)", re.MULTILINE | re.IGNORECASE
 )
-_POSTGRES_ONLY = re.compile(r"^-- only: postgres[ \t]*\n.*?^-- end[ \t]*$", re.DOTALL | re.MULTILINE)
+_ONLY = re.compile(r"^-- only: (\w+)[ \t]*\n(.*?)^-- end[ \t]*$", re.DOTALL | re.MULTILINE)
+ENGINES = ("sqlite", "postgres")
 _OBJECTS = """
 SELECT tbl_name, name, sql
 FROM sqlite_schema
@@ -26,26 +28,38 @@ ORDER BY rowid
 
 
 def schema() -> str:
-    """Return the text of schema.sql: the tables in the order of their creation, with their comments and indexes, as
-    SQLite has them."""
+    """Return the text of schema.sql: the tables in the order of their creation, with their comments and indexes. A
+    statement that only one engine has is in a block of its own, as in the migrations."""
     texts = [
         file.read_text(encoding="utf-8")
         for file in sorted(resources.files(MIGRATIONS).iterdir(), key=lambda each: each.name)
         if file.name.endswith(".sql")
     ]
+    by_engine = {engine: _statements(texts, engine) for engine in ENGINES}
+    tables: dict[str, list[str]] = {}
+    for engine, statements in by_engine.items():
+        for (table, name), statement in statements.items():
+            is_common = all(others.get((table, name)) == statement for others in by_engine.values())
+            if is_common and engine != ENGINES[0]:
+                continue
+            shown = statement if is_common else f"-- only: {engine}\n{statement}-- end\n"
+            tables.setdefault(table, []).append(shown)
+    return HEAD + "".join("\n" + "".join(statements) for statements in tables.values())
+
+
+def _statements(texts: Sequence[str], engine: str) -> dict[tuple[str, str], str]:
+    """Return the statements of an engine, with their comments, by table and name."""
     comments: dict[str, str] = {}
     database = sqlite3.connect(":memory:")
     try:
         for text in texts:
-            database.executescript(_POSTGRES_ONLY.sub("", text))
-            comments |= {name: comment for comment, name in _COMMENTED.findall(text)}
+            own_text = _ONLY.sub(lambda block: block[2] if block[1] == engine else "", text)
+            database.executescript(own_text)
+            comments |= {name: comment for comment, name in _COMMENTED.findall(own_text)}
         objects: list[tuple[str, str, str]] = database.execute(_OBJECTS).fetchall()
     finally:
         database.close()
-    tables: dict[str, list[str]] = {}
-    for table, name, statement in objects:
-        tables.setdefault(table, []).append(f"{comments.get(name, '')}{statement};\n")
-    return HEAD + "".join("\n" + "".join(statements) for statements in tables.values())
+    return {(table, name): f"{comments.get(name, '')}{statement};\n" for table, name, statement in objects}
 
 
 if __name__ == "__main__":

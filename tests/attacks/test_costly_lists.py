@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from countersign.store.catalog import search
+from countersign.store.catalog import products, search
 from countersign.store.context import Store
 
 FACETS = ("org:north", "tag:new", "kind:game", "platform:linux", "channel:stable", "access:free")
@@ -33,3 +33,13 @@ async def test_a_page_in_the_order_of_titles_is_read_from_one_index_alone(store:
     plan = [str(row[3]) for row in await store.database.fetch(f"EXPLAIN QUERY PLAN {text}", *values)]
 
     assert [step.split(" (")[0] for step in plan] == ["SEARCH e USING COVERING INDEX catalog_entry_by_title"]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_the_update_sizes_of_a_page_are_read_from_its_own_releases(store: Store) -> None:
+    statement = products.UPDATE_SIZES.format(releases="$1, $2")
+
+    plan = [str(row[3]) for row in await store.database.fetch(f"EXPLAIN QUERY PLAN {statement}", "a", "b")]
+
+    assert plan[0].startswith(("SEARCH new_release ", "SEARCH new ")), plan
+    assert not any(step.startswith("SCAN") or "product_id" in step for step in plan), plan

@@ -30,7 +30,7 @@ def with_literal_limit(statement: str, values: Sequence[Value]) -> tuple[str, Se
     return f"{text}{limit}", values[:-1]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _before_limit(statement: str, count: int) -> str | None:
     """Return the statement up to the placeholder of its last limit, if that is the last of `count` values and is used
     only there."""

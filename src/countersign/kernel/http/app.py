@@ -445,7 +445,7 @@ class App(Generic[ContextT]):
         try:
             await _prepare(route, call)
         except Refused as refused:
-            return await self._record_refusal(refused, call, key, database)
+            return await self._record_refusal(refused, route, call, key, database)
         refusal: Refused | None = None
         try:
             async with database.transaction() as transaction:
@@ -463,7 +463,7 @@ class App(Generic[ContextT]):
             # The refusal of an operation rolls back its atomic batch, and with it everything that it could record.
             if refused is not refusal or database is not self._own.database:
                 raise
-            return await self._record_refusal(refused, call, key, database)
+            return await self._record_refusal(refused, route, call, key, database)
         if route.settle is None or answer.status >= 400:
             return answer
         settled = await route.settle(call, answer)
@@ -473,12 +473,17 @@ class App(Generic[ContextT]):
         return settled
 
     async def _record_refusal(
-        self, refused: Refused, call: AnyCall[ContextT], key: idempotency.Key, database: Database
+        self,
+        refused: Refused,
+        route: Route[ContextT],
+        call: AnyCall[ContextT],
+        key: idempotency.Key,
+        database: Database,
     ) -> Response:
         answer = self._recordable(refused, call)
         async with database.transaction() as transaction:
             await idempotency.lock(database, transaction, key)
-            await idempotency.store(transaction, key, answer, secret=False)
+            await idempotency.store(transaction, key, answer, secret=route.secret)
         return answer
 
     def _recordable(self, refused: Refused, call: AnyCall[ContextT]) -> Response:

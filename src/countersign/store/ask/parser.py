@@ -367,7 +367,7 @@ class _Builder(Bound):
         return any(item.start in counts and item.value not in _COUNTED_FIELDS for item in self.found["field"])
 
     def _before_times(self) -> list[str]:
-        return [self.words[time.start - 1] for time in self.times]
+        return [self.words[time.start - 1] for time in self.times if time.start]
 
     def _guard_conditions(self) -> tuple[tuple[str, bool], ...]:
         """Return pairs of a guard and a condition. The guard applies if the condition is true: the question is then

@@ -57,7 +57,8 @@ UPDATE_SIZES = """
     JOIN delta d ON d.to_artifact = new.artifact_id
     JOIN build old ON old.artifact_id = d.from_artifact
     JOIN release old_release ON old_release.id = old.release_id
-    WHERE new.product_id = $1 AND old_release.status = 'published' AND old_release.channel = new_release.channel
+    WHERE new.release_id IN ({releases}) AND old_release.status = 'published'
+      AND old_release.channel = new_release.channel
       AND (old_release.published_at, old_release.sort_key, old_release.id)
           < (new_release.published_at, new_release.sort_key, new_release.id)
     GROUP BY new.release_id, new.artifact_id, new.platform, new.created_at, old_release.id, old_release.version,
@@ -151,7 +152,7 @@ async def releases(
     published releases only, or yanked ones as well. A row is the same for every caller."""
     rows = await database.fetch(RELEASES, product_id, channel, sees, *after_key, limit)
     files = await _artifacts(database, product_id, ready_only=True)
-    updates = await _update_sizes(database, product_id)
+    updates = await _update_sizes(database, [row[0] for row in rows])
     return [_position(row, files, updates) for row in rows]
 
 
@@ -189,11 +190,15 @@ async def _artifacts(database: Database, product_id: str, *, ready_only: bool) -
     return files
 
 
-async def _update_sizes(database: Database, product_id: str) -> dict[str, list[UpdateSize]]:
-    """The updates of a product by the id of the release that they install. For each platform, it is the update from
-    the newest earlier release of the channel for which one is prepared."""
+async def _update_sizes(database: Database, release_ids: Sequence[str]) -> dict[str, list[UpdateSize]]:
+    """The updates by the id of the release that they install, for these releases. For each platform, it is the update
+    from the newest earlier release of the channel for which one is prepared."""
+    if not release_ids:
+        return {}
+    places = ", ".join(f"${number}" for number in range(1, len(release_ids) + 1))
+    rows = await database.fetch(UPDATE_SIZES.format(releases=places), *release_ids)
     sizes: dict[str, dict[str, UpdateSize]] = {}
-    for release_id, version, platform, size in await database.fetch(UPDATE_SIZES, product_id):
+    for release_id, version, platform, size in rows:
         sizes.setdefault(release_id, {}).setdefault(platform, UpdateSize(version, platform or None, int(size)))
     return {release_id: list(by_platform.values()) for release_id, by_platform in sizes.items()}
 

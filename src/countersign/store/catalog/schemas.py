@@ -155,7 +155,7 @@ class Artifact(msgspec.Struct):
 
 class UpdateSize(msgspec.Struct):
     """The size in bytes of the prepared update from an earlier version, for the files of a platform (null: the files
-    without one)."""
+    without one). Files without a prepared update, such as very large ones, are downloaded in addition."""
 
     from_version: str
     platform: Platform | None

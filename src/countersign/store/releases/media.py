@@ -250,13 +250,13 @@ async def _check_video(store: Store, upload: Upload, sha256: str, head: bytes) -
 
 
 async def _duration_ms(store: Store, sha256: str, size: int, kind: VideoType) -> int | None:
-    """The duration of the video, or None if the process that reads it finds none. A video without a duration is
-    accepted, because browsers play it."""
+    """The duration of the video, or None if the process that reads it finds none, cannot be started, or takes too long.
+    A video without a duration is accepted, because browsers play it."""
     try:
         async with _turn, asyncio.timeout(MAX_READING_S), running(PROGRAM) as process:
             await process.send(msgspec.msgpack.encode(DurationOrder(kind, size)))
             return await _received_duration_ms(process, store, sha256, size)
-    except (WorkerDied, TimeoutError, msgspec.DecodeError) as error:
+    except (WorkerDied, OSError, msgspec.DecodeError) as error:
         telemetry.logger("media").warning("the duration of a video was not read", sha256=sha256, error=repr(error))
         return None
 

@@ -188,6 +188,19 @@ async def test_a_video_is_accepted_where_the_process_dies(shop: Shop, monkeypatc
     assert (answer.status_code, answer.json()["duration"]) == (201, None)
 
 
+async def test_a_video_is_accepted_where_the_process_cannot_be_started(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_to_start(program: str) -> None:
+        raise BlockingIOError(f"{program}: the system has no process left")
+
+    monkeypatch.setattr(media, "running", refuse_to_start)
+
+    answer = await announced(shop, TRAILER)
+
+    assert (answer.status_code, answer.json()["duration"]) == (201, None)
+
+
 async def test_the_process_is_confined_before_it_reads() -> None:
     async with running(video_duration.PROGRAM) as process:
         await process.send(msgspec.msgpack.encode(DurationOrder("video/webm", len(TRAILER))))
