@@ -50,16 +50,7 @@ def store(bench: Bench, trees: Trees) -> Iterator[dict[str, Task]]:
     size = seed.Size(products=PRODUCTS, persons=PERSONS, codes=CODES)
     with ExitStack() as stack:
         seed_data = stack.enter_context(seed.new("sqlite", size, bench.folder, None))
-        workers: dict[str, Worker] = {}
-        for name, tree in trees.items():
-            seed_copy = stack.enter_context(seed.copy(seed_data, None))
-            worker_config = {
-                "contender": "ours",
-                "database_url": seed_copy.database_url,
-                "data": str(seed_copy.data),
-                "writes": True,
-            }
-            workers[name] = stack.enter_context(worker(worker_config, bench.folder, bench.cores, tree))
+        workers = versions.store_workers(bench, seed_data, trees, stack)
         pages = [harness.get(path) for path in catalog_page.requests(seed_data)["ours"]]
         etags = {name: harness.ask(workers[name], catalog_page.PATH)[1]["etag"] for name in workers}
         yield {

@@ -9,7 +9,7 @@ base.
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -54,6 +54,18 @@ def store(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStack)
     """Compare pages of the catalog that are not cached, one cached page, and redemptions."""
     size = seed.Size(products=PRODUCTS, persons=2_000, codes=400_000)
     seed_data = stack.enter_context(seed.new(database, size, bench.folder, bench.cluster))
+    workers = store_workers(bench, seed_data, trees, stack)
+    pages = [harness.get(path) for path in catalog_page.requests(seed_data)["ours"]]
+    compare(bench, database, "random pages of 20", workers, {name: Requests(pages) for name in workers})
+    compare(bench, database, "one page repeated", workers, {name: Requests(pages[:1]) for name in workers})
+    codes = {name: redeem.requests(seed_data, "ours") for name in workers}
+    compare(bench, database, "a code each", workers, codes)
+
+
+def store_workers(
+    bench: Bench, seed_data: seed.Seeded, trees: Mapping[str, Path], stack: ExitStack
+) -> dict[str, Worker]:
+    """Serve the store of each tree on a copy of the same data, until the stack closes."""
     workers: dict[str, Worker] = {}
     for name, tree in trees.items():
         seed_copy = stack.enter_context(seed.copy(seed_data, bench.cluster))
@@ -64,11 +76,7 @@ def store(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStack)
             "writes": True,
         }
         workers[name] = stack.enter_context(worker(worker_config, bench.folder, bench.cores, tree))
-    pages = [harness.get(path) for path in catalog_page.requests(seed_data)["ours"]]
-    compare(bench, database, "random pages of 20", workers, {name: Requests(pages) for name in workers})
-    compare(bench, database, "one page repeated", workers, {name: Requests(pages[:1]) for name in workers})
-    codes = {name: redeem.requests(seed_data, "ours") for name in workers}
-    compare(bench, database, "a code each", workers, codes)
+    return workers
 
 
 def records(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStack) -> None:

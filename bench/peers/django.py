@@ -5,16 +5,27 @@ from contextlib import contextmanager
 
 import harness
 import msgspec
-from processes import HERE, listening, pinned
+from processes import HERE, listening
 
 from peers import installed
-from peers.peer import COLUMNS, LIMIT, ORDER, STAGE, Page, Peer, Place, database_of, fill_table, lead_id, rows
+from peers.peer import (
+    COLUMNS,
+    LIMIT,
+    ORDER,
+    STAGE,
+    Page,
+    Peer,
+    Place,
+    database_of,
+    fill_table,
+    gunicorn_command,
+    lead_id,
+    rows,
+)
 from tests.servers.process import free_port
 
 MODULE = "contenders.django_peer"
 OWNER = 1
-# Measured with 1, 4 and 32, with the sync worker and under uvicorn: none does more.
-THREADS = 4
 
 
 class Lead(msgspec.Struct):
@@ -49,17 +60,7 @@ def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     columns = [f"{name}_id" if name == "owner" else name for name in COLUMNS]
     fill_table(location, url, "lead", columns, rows(location.leads, OWNER))
     port = free_port()
-    command = [
-        *pinned(location.cores.worker),
-        python,
-        "-m",
-        "gunicorn",
-        "--bind",
-        f"127.0.0.1:{port}",
-        "--workers",
-        "1",
-    ]
-    command += ["--worker-class", "gthread", "--threads", str(THREADS), "--keep-alive", "60", "--log-level", "warning"]
+    command = gunicorn_command(python, location, port)
     log = location.folder / f"django-{location.database}.log"
     with listening([*command, f"{MODULE}:application"], port, log=log, environment=environment) as worker:
         page = harness.get(f"/leads/?stage={STAGE}&ordering={ORDER},id&limit={LIMIT}")

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import harness
 import msgspec
-from processes import HERE, Worker, listening, pinned
+from processes import HERE, Worker, listening
 
 from peers import installed
 from peers.peer import (
@@ -24,13 +24,13 @@ from peers.peer import (
     Place,
     database_of,
     fill_table,
+    gunicorn_command,
     lead_id,
     rows,
     send_raw,
 )
 from tests.servers.process import free_port
 
-THREADS = 4
 PASSWORD = "a long password"
 CONFIGURATION = """
 [database]
@@ -80,17 +80,7 @@ def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     url = database_of(location, "tryton")
     environment = _set_up(location, python, url)
     port = free_port()
-    command = [
-        *pinned(location.cores.worker),
-        python,
-        "-m",
-        "gunicorn",
-        "--bind",
-        f"127.0.0.1:{port}",
-        "--workers",
-        "1",
-    ]
-    command += ["--worker-class", "gthread", "--threads", str(THREADS), "--keep-alive", "60", "--log-level", "warning"]
+    command = gunicorn_command(python, location, port)
     log = location.folder / f"tryton-{location.database}.log"
     with listening([*command, "trytond.application:app"], port, log=log, environment=environment) as worker:
         call, owner = _signed_in(worker)
