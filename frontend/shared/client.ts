@@ -94,7 +94,7 @@ export async function send(method: string, address: string, parts: RequestParts<
   };
   let answer = await sendOnce();
   if (answer.status === 401 && method === "GET") {
-    // The session has ended since the last call: repeat the request without it, as public data needs no session.
+    // The session has ended since the last call: the server has forgotten it, and the repeated request gets what an anonymous visitor sees.
     await answer.body?.cancel();
     answer = await sendOnce();
   }
