@@ -169,7 +169,7 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         needs_approval=options.get("needs_approval", ()),
         reads=options.get("reads", ()),
         shown_as=shown_as,
-        commands=options.get("commands", READ_COMMANDS if "table" in options else GENERATED + EXTRA),
+        commands=options.get("commands", _default_commands(options)),
         source=source,
         unknown_options=tuple(options.keys() - ModelOptions.__annotations__.keys()),
         **_german(options, label, plural),
@@ -182,6 +182,10 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         risks=options.get("risks", ()),
         table=options.get("table"),
     )
+
+
+def _default_commands(options: ModelOptions) -> tuple[str, ...]:
+    return READ_COMMANDS if "table" in options else GENERATED + EXTRA
 
 
 def _german(options: ModelOptions, label: str, plural: str) -> dict[str, str]:

@@ -32,17 +32,20 @@ def _table_errors(table: Table) -> Iterator[str]:
 def tables_are_read(declarations: Declarations) -> Iterator[str]:
     """Require that models with a table have only reading commands, and no rule or value that the engine writes."""
     for model in declarations.models.values():
-        if model.table is None:
-            continue
-        for name in model.commands:
-            if name not in READ_COMMANDS:
-                text = f"{name} is no command of a model with a table: name some of {', '.join(READ_COMMANDS)}"
-                yield of_field(model, "commands", text)
-        if model.workflow is not None or model.locked or model.locked_with or model.rules or model.needs_approval:
-            yield of_model(model, "a model with a table is only read: take workflow, locks, rules and approvals out")
-        for field in model.fields.values():
-            if field.computed is not None or field.sum_of is not None:
-                yield of_field(model, field.name, "a model with a table has no computed fields: take it out")
+        if model.table is not None:
+            yield from _writing_errors(model)
+
+
+def _writing_errors(model: Declared) -> Iterator[str]:
+    for name in model.commands:
+        if name not in READ_COMMANDS:
+            text = f"a model with a table has no command {name}: name some of {', '.join(READ_COMMANDS)}"
+            yield of_field(model, "commands", text)
+    if any((model.workflow, model.locked, model.locked_with, model.rules, model.needs_approval)):
+        yield of_model(model, "a model with a table is only read: take workflow, locks, rules and approvals out")
+    for field in model.fields.values():
+        if field.computed is not None or field.sum_of is not None:
+            yield of_field(model, field.name, "a model with a table has no computed fields: take it out")
 
 
 def columns_fit(declarations: Declarations) -> Iterator[str]:

@@ -16,10 +16,10 @@ from countersign.records.schema.snapshot import (
     VALUE,
     Column,
     Index,
+    ModelTable,
     RowTask,
     Snapshot,
     Step,
-    Table,
     Unique,
     table,
 )
@@ -171,18 +171,20 @@ class _Planner:
         self._after: Snapshot = after
         self._added: set[tuple[str, str]] = set()
 
-    def _step(self, sentence: str, statement: str, after: Table | Snapshot, work: RowTask | None = None) -> None:
+    def _step(self, sentence: str, statement: str, after: ModelTable | Snapshot, work: RowTask | None = None) -> None:
         """Add a step that does not delete data."""
         self._append(Step(sentence, (statement,) if statement else (), self._whole(after), work=work))
 
-    def _destroy(self, sentence: str, statements: Iterable[str], after: Table | Snapshot, work: RowTask | None) -> None:
+    def _destroy(
+        self, sentence: str, statements: Iterable[str], after: ModelTable | Snapshot, work: RowTask | None
+    ) -> None:
         self._append(Step(sentence, tuple(statements), self._whole(after), is_destructive=True, work=work))
 
     def _append(self, step: Step) -> None:
         self.now = step.after
         self.steps.append(step)
 
-    def _whole(self, after: Table | Snapshot) -> Snapshot:
+    def _whole(self, after: ModelTable | Snapshot) -> Snapshot:
         return after if isinstance(after, Snapshot) else _with(self.now, after)
 
     def create(self, name: str) -> None:
@@ -372,11 +374,11 @@ def _words(column: Column) -> str:
     return f"a computed {column.kind}" if column.indirect_sources else f"a {column.kind}"
 
 
-def _with(snapshot: Snapshot, each: Table) -> Snapshot:
+def _with(snapshot: Snapshot, each: ModelTable) -> Snapshot:
     return Snapshot({**snapshot.tables, each.name: each}, snapshot.versions)
 
 
-def _renamed(table: Table, column: Column, new: str) -> Table:
+def _renamed(table: ModelTable, column: Column, new: str) -> ModelTable:
     def name(each: str) -> str:
         return new if each == column.name else each
 
@@ -388,7 +390,7 @@ def _renamed(table: Table, column: Column, new: str) -> Table:
     )
 
 
-def _replaced(now: Table, declared: Column) -> list[Column]:
+def _replaced(now: ModelTable, declared: Column) -> list[Column]:
     return [declared if column.name == declared.name else column for column in now.columns]
 
 
