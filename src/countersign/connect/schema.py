@@ -1,0 +1,114 @@
+"""The schema of an existing database, in the form that both engines are read into."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+RelationKind: TypeAlias = Literal[
+    "table", "partitioned", "partition", "inherited", "view", "materialized", "foreign", "extension", "unknown"
+]
+"""What a relation is. `inherited` is the parent of tables that inherit from it, `partition` a part of a partitioned
+table, and `extension` a table that belongs to an extension."""
+
+BaseType: TypeAlias = Literal[
+    "text", "citext", "integer", "bigint", "numeric", "float", "money", "bool", "date", "moment", "local_moment",
+    "time", "interval", "enum", "uuid", "address", "json", "bytes", "array", "other",
+]  # fmt: skip
+"""The types that differ for the declaration. `moment` has a time zone, `local_moment` has none, and `address` is the
+address of a network or device."""
+
+RelationId: TypeAlias = tuple[str, str]
+"""The schema and the name of a relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a relation.
+
+    number           the position in the catalog, which another column never gets
+    type_name        the type as the database writes it
+    is_generated     the database computes the value and accepts none
+    max_length       the largest number of characters, or 0
+    scale            the number of digits after the decimal point, if the type has one
+    allowed          the values of an enum type, or of a check constraint
+    orders_by_index  an index has the order by code point
+    """
+
+    name: str
+    number: int
+    base: BaseType
+    type_name: str
+    is_required: bool = False
+    has_default: bool = False
+    is_generated: bool = False
+    max_length: int = 0
+    scale: int | None = None
+    allowed: tuple[str, ...] = ()
+    orders_by_index: bool = False
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueKey:
+    """The columns of a primary key, or of a unique index over required columns."""
+
+    columns: tuple[str, ...]
+    is_primary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """A reference of columns to the same number of columns of another relation."""
+
+    columns: tuple[str, ...]
+    target: RelationId
+    target_columns: tuple[str, ...]
+    on_delete: Literal["refuse", "clear", "cascade"] = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table, view or similar. `rows` is the estimated number of rows, or -1 if it is unknown."""
+
+    schema: str
+    name: str
+    kind: RelationKind
+    columns: tuple[TableColumn, ...]
+    rows: int = -1
+    keys: tuple[UniqueKey, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    triggers: tuple[str, ...] = ()
+    has_row_rules: bool = False
+    unreadable: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> RelationId:
+        """Return the schema and the name."""
+        return self.schema, self.name
+
+    @property
+    def place(self) -> str:
+        """Return the name with its schema: `public.customer`. A table of SQLite has no schema."""
+        return f"{self.schema}.{self.name}" if self.schema else self.name
+
+    def column(self, name: str) -> TableColumn:
+        """Return the column with this name."""
+        return next(each for each in self.columns if each.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The schema of a database. `search_path` is the path of its own applications, without `$user`."""
+
+    product: str
+    name: str
+    role: str
+    relations: tuple[Relation, ...]
+    search_path: tuple[str, ...] = ()
+    is_superuser: bool = False
+    is_replica: bool = False
+    may_create_schema: bool = False
+
+
+Samples: TypeAlias = Mapping[tuple[RelationId, str], tuple[str, ...]]
+"""Maps a relation and the name of a column to different values of the column. They are in memory only."""
