@@ -55,6 +55,13 @@ class Settings:
         "URL",
         secret=True,
     )
+    existing_url: str = _setting(
+        "",
+        "URL of an existing database whose tables the models of a module text read: postgresql://… or sqlite:///… ; "
+        "empty: none. The option --try of `countersign serve records` sets it to the database URL.",
+        "URL",
+        secret=True,
+    )
     database_pool: int = _setting(10, "Maximum number of PostgreSQL connections of one worker process.", "connections")
     read_deadline_s: int = _setting(5, "Maximum time that a search or scan may take in the database.", "seconds")
     storage_mib: int = _setting(

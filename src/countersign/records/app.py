@@ -9,6 +9,7 @@ from pathlib import Path
 
 from countersign import __version__
 from countersign.declare.fields.field import Stored
+from countersign.declare.registry import Registry
 from countersign.kernel import installation_id
 from countersign.kernel.concurrency import periodic
 from countersign.kernel.database import migration_marker
@@ -28,6 +29,7 @@ from countersign.records import builtin_commands, http, invitation_page, modules
 from countersign.records.access import grants, invitations, sessions
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
+from countersign.records.adopted import store as adopted_store
 from countersign.records.approvals import changes, decisions, emails, policy
 from countersign.records.approvals.rights import with_plans
 from countersign.records.audit.chain import Chain
@@ -35,7 +37,7 @@ from countersign.records.commands import audit_history, call_log, command, csv_i
 from countersign.records.commands.audit_history import with_audit
 from countersign.records.commands.call_log import CallLog
 from countersign.records.commands.command import CommandFunction
-from countersign.records.commands.run import Body, Check, Engine, Run
+from countersign.records.commands.run import Body, Check, Engine, RecordStore, Run
 from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.context import Records
 from countersign.records.dispatch import Dispatch
@@ -44,7 +46,7 @@ from countersign.records.http import route
 from countersign.records.masking.placeholder_tokens import Grammar, MaskStore
 from countersign.records.masking.vault import Vault
 from countersign.records.schema import install
-from countersign.settings import Settings
+from countersign.settings import BadSetting, Settings
 
 SCHEMA = install.SCHEMA
 SERVICE = ServiceTables(
@@ -107,6 +109,8 @@ async def opened(
             await grants.seed_roles(transaction, registry)
         counters = SharedMemoryCounters(data)
         stack.push_async_callback(counters.close)
+        secret = await root_secret.secret(database, master)
+        adopted = await _open_adopted(stack, settings, registry, secret)
         records = Records(
             settings=settings,
             root_url=root_url,
@@ -115,12 +119,31 @@ async def opened(
             registry=registry,
             bits=await install.bits(database),
             master=master,
-            secret=await root_secret.secret(database, master),
+            secret=secret,
             mail=open_mail(settings.smtp_url, settings.mail_from, data),
             versions=Versions(database, ("access",)).current,
             plan_version=Versions(database, ("plan",)).current,
         )
-        yield assembled(records, counters)
+        yield assembled(records, counters, adopted)
+
+
+async def _open_adopted(
+    stack: AsyncExitStack, settings: Settings, registry: Registry, secret: bytes
+) -> Mapping[str, RecordStore]:
+    """Open the existing database that the models with a table read, and return their stores."""
+    if not adopted_store.adopted_models(registry):
+        return {}
+    if not settings.existing_url:
+        raise BadSetting(
+            "the modules have tables of an existing database, and its address is not set: set COUNTERSIGN_DATABASE_URL "
+            "and serve with --try"
+        )
+    try:
+        existing = await adopted_store.open_adopted(registry, settings.existing_url, settings.read_deadline_s)
+    except ValueError as error:
+        raise BadSetting(f"the address of the existing database: {error}") from error
+    stack.push_async_callback(existing.close)
+    return await adopted_store.stores(registry, existing, secret)
 
 
 def database_file(settings: Settings) -> Path:
@@ -150,8 +173,11 @@ async def open_tables(settings: Settings) -> Database:
     )
 
 
-def assembled(records: Records, counters: SharedMemoryCounters) -> RecordsService:
-    """Return a service that uses an open context."""
+def assembled(
+    records: Records, counters: SharedMemoryCounters, adopted: Mapping[str, RecordStore] | None = None
+) -> RecordsService:
+    """Return a service that uses an open context. `adopted` maps the models with a table of an existing database to
+    their stores."""
     names = command.names_of(records.registry, builtin_commands.SENTENCES)
     engine = Engine(
         records=records,
@@ -172,6 +198,7 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> RecordsServic
         },
         commands=names,
         calls=CallLog(records.database),
+        adopted=adopted or {},
     )
     callers = Callers(records, names, partial(_narrowed, dialect=records.database.dialect))
     return RecordsService(records, engine, callers, Dispatch(engine, READING, builtin_commands.commands()))

@@ -45,7 +45,7 @@ class Decidable:
     def _runnable(self, put: Callable[[Value], str]) -> list[str]:
         unconditional: list[str] = []
         found: list[str] = []
-        for name, view in self.view.models.items():
+        for name, view in self.view.stored.items():
             for rows, commands in _by_rows(view):
                 listed = ", ".join(put(f"{name}.{command}") for command in commands)
                 if rows is None:

@@ -29,7 +29,7 @@ class AuditVisibility:
     def sql(self, alias: str, put: Callable[[Value], str]) -> str:
         """Return the condition. A caller sees entries about deleted records of a model only if it sees every record of
         the model."""
-        visible = [self._visible_entries(alias, name, view, put) for name, view in self.view.models.items()]
+        visible = [self._visible_entries(alias, name, view, put) for name, view in self.view.stored.items()]
         return f"({' OR '.join(visible)})"
 
     def _visible_entries(self, alias: str, name: str, view: ModelView, put: Callable[[Value], str]) -> str:

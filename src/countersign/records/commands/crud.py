@@ -47,7 +47,7 @@ async def read_record(run: Run, model: str, record_id: object) -> Record:
     view = run.view_of(model)
     reading = run.engine.reading(run.caller, view)
     statement = select.one(reading, view.visible, record_id)
-    row = await run.reader.fetch_one(statement.text, *statement.values)
+    row = await run.read_one(reading, statement)
     if row is None:
         raise no_such_record()
     return (await mask_output.masked_records(run, reading, [row]))[0]

@@ -160,7 +160,7 @@ def _lines(request: ExportRequest, records: _Records) -> str:
 async def _records(run: Run, model: str, reading: RecordReader, request: ExportRequest) -> AsyncGenerator[_Records]:
     statement, count = _statement(run, model, request), len(reading.names)
     positions = [reading.names.index(cast(str, each.name)) for each in request.columns]
-    async with aclosing(run.engine.records.database.stream(statement.text, *statement.values)) as found:
+    async with aclosing(run.stream(reading, statement)) as found:
         async for rows in found:
             records: list[Record] = await mask_output.masked_records(run, reading, [row[:count] for row in rows])
             names = await _names(run, request.named, [row[count:] for row in rows])

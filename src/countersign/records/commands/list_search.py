@@ -41,11 +41,12 @@ _AUDIT = "audit_entry"
 def is_deep(run: Run, model: str, query: Query) -> bool:
     """Return whether the page is so far down the list that it is worth caching positions.
 
-    Built-in models except the audit are excluded, because some of their columns change without an audit entry,
-    and only an audit entry invalidates the cached positions.
+    Built-in models except the audit, and models with a table of an existing database, are excluded: they change without
+    an audit entry, and only an audit entry invalidates the cached positions.
     """
     is_built_in = run.engine.registry.module_of[model].name == BASE and model != _AUDIT
-    return query.offset >= MIN_CACHED_OFFSET and not is_built_in
+    is_adopted = run.engine.registry.models[model].table is not None
+    return query.offset >= MIN_CACHED_OFFSET and not is_built_in and not is_adopted
 
 
 class DataChanged(Exception):
@@ -218,16 +219,15 @@ async def _rows(
     Raises:
         BadInput: the rows contain too much text.
     """
-    database = run.engine.records.database
     if not reading.has_long_texts:
-        return await database.scan(made.text, *made.values)
+        return await run.scan(reading, made, start)
     if query.limit is not None and query.limit <= SHORT_PAGE:
-        rows = await database.scan(made.text, *made.values)
+        rows = await run.scan(reading, made, start)
         _require_short(reading.length(rows, start))
         return rows
     found: list[Row] = []
     size = 0
-    async with aclosing(database.stream(made.text, *made.values)) as pieces:
+    async with aclosing(run.stream(reading, made, start)) as pieces:
         async for rows in pieces:
             found += rows
             size += reading.length(rows, start)
@@ -245,7 +245,7 @@ async def stream(run: Run, model: str, query: Query, command: str = "list") -> A
     `contextlib.aclosing`."""
     made = statement(run, model, query, command)
     reading = run.engine.reading(run.caller, run.view_of(model))
-    async with aclosing(run.engine.records.database.stream(made.text, *made.values)) as found:
+    async with aclosing(run.stream(reading, made)) as found:
         async for rows in found:
             yield await mask_output.masked_records(run, reading, rows)
 
@@ -318,21 +318,25 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     query = read_query(run, model, "count_by", rest)
     reading = run.engine.reading(run.caller, view)
     statement = _count_statement(reading, view.reach("count_by"), name, query)
-    rows = await run.engine.records.database.scan(statement.text, *statement.values)
+    store = run.engine.adopted.get(model)
+    if store is not None:
+        rows = await store.groups(statement)
+    else:
+        rows = await run.engine.records.database.scan(statement.text, *statement.values)
     if len(rows) > MAX_GROUPS:
         raise BadInput(f"{model}.{name} has more than {MAX_GROUPS} different values")
-    return [Group(None if value is None else field.show(value), count) for value, count in rows]
+    return [Group(value, count) for value, count in reading.groups(field, rows)]
 
 
 def _count_statement(reading: RecordReader, rows: Rows, name: str, query: queries.Query) -> select.SelectStatement:
     parameters = Parameters()
     scope = reading.scope(parameters)
     field = reading.view.model.fields[name]
-    value = scope.value_of(field)
+    value = scope.group_of(field)
     found = [*queries.filter_clauses(scope, reading.view, query.filter)]
     found.append(queries.any_of(scope, reading.view.model, rows))
     text = (
-        f'SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count FROM "{reading.view.model.name}" '
+        f"SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count FROM {reading.relation} "
         f"AS t WHERE {all_of(found)} GROUP BY 1) AS g ORDER BY {field.ordered('g.value')} NULLS LAST "
         f"LIMIT {MAX_GROUPS + 1}"
     )

@@ -108,7 +108,7 @@ async def check_comment(run: Run, values: Mapping[str, Stored]) -> None:
     model, record_id = str(values.get("model")), str(values.get("record"))
     view = run.caller.view.models.get(model)
     # When the service itself writes records, for example demonstration data, the caller has no views.
-    if run.caller.view.models and (view is None or not is_record_id(record_id)):
+    if run.caller.view.models and (view is None or view.model.table is not None or not is_record_id(record_id)):
         raise no_such_record()
     if view is not None and not await unmask_input.exists(run, model, record_id):
         raise no_such_record()
@@ -136,7 +136,8 @@ class CommentVisibility:
 
     def sql(self, alias: str, put: Callable[[Value], str]) -> str:
         """Return the condition."""
-        readable = [name for name, view in self.view.models.items() if view.is_readable and name != "comment"]
+        models = self.view.stored.items()
+        readable = [name for name, view in models if view.is_readable and name != "comment"]
         return f"({' OR '.join([self._of_model(alias, name, put) for name in readable]) or '1 = 0'})"
 
     def _of_model(self, alias: str, name: str, put: Callable[[Value], str]) -> str:

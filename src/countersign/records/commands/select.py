@@ -14,7 +14,7 @@ from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.records.access.people import folded
 from countersign.records.access.view import Domain, ModelView, Rows, View
 from countersign.records.commands import queries
-from countersign.records.commands.queries import Parameters, Query, Scope, all_of, column
+from countersign.records.commands.queries import Condition, Parameters, Query, Scope, all_of, column
 from countersign.records.schema.checks import sum_columns
 from countersign.records.schema.snapshot import ALIASED
 
@@ -126,7 +126,7 @@ class RecordReader:
     ) -> None:
         model = model_view.model
         self.view = model_view
-        self._caller_view = view
+        self.caller_view = view
         self._dialect: Dialect = dialect
         self._domain = domain
         self._bits = bits
@@ -134,8 +134,8 @@ class RecordReader:
         self.cached: CachedStatement | None = None
         self.shape: Any = _shape(model.name, self.names)
         positions = [(place, model.fields[name]) for place, name in enumerate(model_view.fields, 2)]
-        self._masked = tuple((place, field) for place, field in positions if model_view.fields[field.name] == "masked")
-        clear = [each for each in positions if each not in self._masked]
+        self.masked = tuple((place, field) for place, field in positions if model_view.fields[field.name] == "masked")
+        clear = [each for each in positions if each not in self.masked]
         self._conversions = _conversions(clear)
         self.texts = tuple(place for place, field in clear if field.is_folded)
         self.structures = tuple((place, field.name) for place, field in positions if isinstance(field, Structure))
@@ -143,9 +143,14 @@ class RecordReader:
         self._text_places = _text_places(model_view, clear)
 
     @property
+    def relation(self) -> str:
+        """Return the table of the records as SQL."""
+        return f'"{self.view.model.name}"'
+
+    @property
     def is_plain(self) -> bool:
         """Return whether rows can be sent as the database returns them."""
-        return not (self._masked or self._conversions or self.structures)
+        return not (self.masked or self._conversions or self.structures)
 
     def columns(self, scope: Scope) -> list[str]:
         """Return the expressions to select, in the order of `names`."""
@@ -185,7 +190,11 @@ class RecordReader:
 
     def scope(self, parameters: Parameters) -> Scope:
         """Return the model's table as part of a statement for this view."""
-        return Scope(self._dialect, parameters, "t", self._caller_view)
+        return Scope(self._dialect, parameters, "t", self.caller_view)
+
+    def groups(self, field: Field, rows: Sequence[Row]) -> list[tuple[object, int]]:
+        """Return the groups of `count_by` with the value of each as displayed."""
+        return [(None if value is None else field.show(value), count) for value, count in rows]
 
     def length(self, rows: Sequence[Row], start: int = 0) -> int:
         """Return the number of characters of all texts in the rows. The columns of the record begin at the column
@@ -203,10 +212,10 @@ class RecordReader:
             for values in shown:
                 if values[place] is not None:
                     values[place] = show(values[place])
-        if self._masked:
+        if self.masked:
             if masks is None:
                 raise LookupError("masked fields need a token domain")
-            _mask(shown, self._masked, masks)
+            _mask(shown, self.masked, masks)
         for place, _ in self.structures:
             for values in shown:
                 if values[place] is not None:
@@ -268,6 +277,7 @@ class Term(NamedTuple):
 
     expression: str
     is_descending: bool
+    is_key: bool = False
 
 
 class SelectStatement:
@@ -304,7 +314,7 @@ def _page(
     columns = ", ".join([*reading.columns(scope), *(more(scope) if more is not None else ())])
     where = where_clause(scope, reading, rows, query)
     order = order_clause(order_terms(scope, reading, query))
-    text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE {where} ORDER BY {order}'
+    text = f"SELECT {columns} FROM {reading.relation} AS t WHERE {where} ORDER BY {order}"
     if query.limit is not None:
         text += f" LIMIT {parameters.put(query.limit)}"
     elif scope.dialect == "sqlite":
@@ -334,7 +344,7 @@ def page_with_total(
     columns = ["count(*)", *(column for field in sums for column in summed(scope, field))]
     named = ", ".join(f"{column} AS n{place}" for place, column in enumerate(columns))
     counts = ", ".join(f"n.n{place}" for place in range(len(columns)))
-    counted = f'SELECT {named} FROM "{reading.view.model.name}" AS t WHERE ' + where_clause(
+    counted = f"SELECT {named} FROM {reading.relation} AS t WHERE " + where_clause(
         scope, reading, rows, replace(query, scattered=frozenset())
     )
     # The left side has a single row, so every join method preserves the order of the page.
@@ -347,6 +357,8 @@ def page_with_total(
 
 def one(reading: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
     """Return the statement for the record with this id, if the caller may see it."""
+    if reading.view.model.table is not None:
+        return page(reading, rows, Query(filter=(Condition("id", "eq", record_id),)))
     is_cacheable, day = rows is reading.view.visible, clock.now() // clock.DAY
     if is_cacheable and reading.cached is not None and reading.cached.day == day:
         return SelectStatement(reading.cached.text, [record_id, *reading.cached.values])
@@ -409,12 +421,16 @@ def order_terms(scope: queries.Scope, reading: RecordReader, query: Query) -> li
         if is_by_id or (key.field in fixed and key.field != "id"):
             continue
         is_by_id = key.field == "id"
-        expression = f"{scope.alias}.id" if is_by_id else field.ordered(scope.value_of(field))
-        found.append(Term(expression, key.is_descending))
-    return found if is_by_id else [*found, Term(f"{scope.alias}.id", False)]
+        if is_by_id:
+            found += [Term(each, key.is_descending, is_key=True) for each in scope.id_columns()]
+        else:
+            found += [Term(each, key.is_descending) for each in scope.ordered(field)]
+    return found if is_by_id else [*found, *(Term(each, False, is_key=True) for each in scope.id_columns())]
 
 
 def order_clause(found: Sequence[Term]) -> str:
-    """Return the terms of an ORDER BY clause. The last term, the id, is never NULL."""
-    keys = [f"{each.expression} {'DESC' if each.is_descending else 'ASC'} NULLS LAST" for each in found[:-1]]
-    return ", ".join([*keys, f"{found[-1].expression} {'DESC' if found[-1].is_descending else 'ASC'}"])
+    """Return the terms of an ORDER BY clause. The last terms, which identify a record, are never NULL."""
+    return ", ".join(
+        f"{each.expression} {'DESC' if each.is_descending else 'ASC'}{'' if each.is_key else ' NULLS LAST'}"
+        for each in found
+    )

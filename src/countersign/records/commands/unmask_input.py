@@ -152,7 +152,7 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
     """Return whether the record exists and the caller may see it. The steps are the same for hidden and missing
     records."""
     view = run.caller.view.models.get(model)
-    if view is None or not view.is_readable or not record_id:
+    if view is None or view.model.table is not None or not view.is_readable or not record_id:
         return False
     if record_id in run.created:
         return run.created[record_id] == model
@@ -330,7 +330,7 @@ def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
     """Return the models and fields that have the label and that the caller sees."""
     return [
         (view.model.name, name)
-        for view in run.caller.view.models.values()
+        for view in run.caller.view.stored.values()
         for name in view.fields
         if view.model.fields[name].personal == label and view.model.fields[name].is_maskable
     ]

@@ -102,7 +102,7 @@ Kinds: TypeAlias = Iterable[type[Field]]
 
 
 def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> Snapshot:
-    """Return the schema that the declarations require.
+    """Return the schema that the declarations require. Models with a table of an existing database have no table here.
 
     Raises:
         DeclarationError: see `snapshot.table`.
@@ -117,6 +117,7 @@ def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> 
             dialect,
         )
         for name, model in registry.models.items()
+        if model.table is None
     }
     return Snapshot(tables, {module.name: module.version for module in registry.modules})
 

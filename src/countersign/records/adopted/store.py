@@ -1,0 +1,140 @@
+"""The store of models with a table of an existing database. It only reads."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import cast
+
+from countersign.declare import DeclarationError, Declared, Moment
+from countersign.declare.registry import Registry
+from countersign.kernel.database import port
+from countersign.kernel.database.existing import ExistingDatabase, open_existing
+from countersign.kernel.database.port import Row
+from countersign.kernel.security.encryption import derive_key
+from countersign.records.access.people import folded
+from countersign.records.access.view import Caller, ModelView
+from countersign.records.adopted import columns
+from countersign.records.adopted.columns import ColumnType
+from countersign.records.adopted.ids import RecordIds
+from countersign.records.adopted.reader import FOLDED, AdoptedReader, AdoptedTable, AdoptedTables
+from countersign.records.commands.run import RecordStore, Run
+from countersign.records.commands.select import RecordReader, SelectStatement
+from countersign.records.masking.seen_values import SeenValues
+
+MAX_STATEMENTS = 4
+"""The maximum number of statements that a process runs on an existing database at a time."""
+
+
+def adopted_models(registry: Registry) -> dict[str, Declared]:
+    """Map the names of the models with a table of an existing database to the models."""
+    return {name: model for name, model in registry.models.items() if model.table is not None}
+
+
+async def open_adopted(registry: Registry, url: str, read_deadline_s: float) -> ExistingDatabase:
+    """Open the existing database at the URL.
+
+    Raises:
+        Unavailable: the database cannot be opened or reached.
+        ValueError: the URL is not a database address.
+    """
+    path = next((each.search_path for each in registry.modules if each.search_path), ())
+    functions = {FOLDED: _folded}
+    return await open_existing(
+        url, pool=MAX_STATEMENTS, read_deadline_s=read_deadline_s, search_path=path, functions=functions
+    )
+
+
+def _folded(text: str | None) -> str | None:
+    return None if text is None else folded(text)
+
+
+async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) -> dict[str, RecordStore]:
+    """Map each model with a table to the store that reads it. `secret` is the secret of our own database.
+
+    Raises:
+        DeclarationError: a table or a column does not exist, or may not be read.
+        Unavailable: the database cannot answer now.
+    """
+    models = adopted_models(registry)
+    relations = frozenset(each.table.relation for each in models.values() if each.table is not None)
+    types = await columns.types_of(database, relations)
+    found = {name: _table(each, types, secret) for name, each in models.items()}
+    if database.dialect == "sqlite":
+        _require_utc(models)
+    tables = AdoptedTables(database.dialect, found, await columns.folds_unicode(database))
+    store = AdoptedStore(database, tables, secret)
+    return dict.fromkeys(found, store)
+
+
+def _table(model: Declared, types: Mapping[str, Mapping[str, ColumnType]], secret: bytes) -> AdoptedTable:
+    table = model.table
+    if table is None:
+        raise LookupError(f"{model.name} has no table of an existing database")
+    known = types[table.relation]
+    if not known:
+        raise DeclarationError(
+            f"{model.source}: {model.name}: the connected database has no table {table.relation} that may be read: "
+            "correct the name, or grant SELECT"
+        )
+    names = {name: f"{model.name}.{each.name}" for each in model.fields.values() for name in each.table_columns}
+    for name in (*table.key_columns, *names):
+        if name not in known:
+            place = names.get(name, f"{model.name}.table")
+            raise DeclarationError(
+                f"{model.source}: {place}: the table {table.relation} has no column {name} that may be read: correct "
+                "the name, or grant SELECT"
+            )
+    kinds = [known[each].key_kind for each in table.key_columns]
+    return AdoptedTable(model, table.name, table.key_columns, known, RecordIds(secret, table.relation, kinds))
+
+
+def _require_utc(models: Mapping[str, Declared]) -> None:
+    for model in models.values():
+        for field in model.fields.values():
+            if isinstance(field, Moment) and field.zone != "UTC":
+                raise DeclarationError(
+                    f"{model.source}: {model.name}.{field.name}: times in a SQLite file must be in UTC: take zone out"
+                )
+
+
+class AdoptedStore:
+    """Reads the records of all models with a table of one existing database."""
+
+    def __init__(self, database: ExistingDatabase, tables: AdoptedTables, secret: bytes) -> None:
+        self._database = database
+        self._tables = tables
+        self._seen = SeenValues(secret)
+        self._revision_key = derive_key(secret, b"", "adopted/revision")
+
+    def reader(self, caller: Caller, view: ModelView) -> RecordReader:
+        """Return a reader of the view."""
+        return AdoptedReader(self._tables, caller.view, view, caller.domain, self._revision_key)
+
+    async def scan(self, run: Run, reading: RecordReader, made: SelectStatement, start: int) -> list[Row]:
+        """Return the rows of a statement, with the columns of stored records from `start` on."""
+        rows = await self._database.scan(made.text, *made.values)
+        found: list[Row] = []
+        for batch in port.split(rows):
+            if found:
+                await asyncio.sleep(0)
+            found += await self._completed(run, reading, batch, start)
+        return found
+
+    async def stream(
+        self, run: Run, reading: RecordReader, made: SelectStatement, start: int
+    ) -> AsyncGenerator[list[Row]]:
+        """Yield the rows of `scan` in batches."""
+        async with aclosing(self._database.stream(made.text, *made.values)) as found:
+            async for rows in found:
+                yield await self._completed(run, reading, rows, start)
+
+    async def groups(self, made: SelectStatement) -> list[Row]:
+        """Return the rows of a statement of `count_by`."""
+        return await self._database.scan(made.text, *made.values)
+
+    async def _completed(self, run: Run, reading: RecordReader, rows: list[Row], start: int) -> list[Row]:
+        adopted = cast("AdoptedReader", reading)
+        decoded = adopted.decoded(rows, start)
+        values = adopted.seen_values(decoded, start)
+        value_ids = await self._seen.ids(run, values) if values else []
+        return adopted.completed(decoded, start, value_ids)
