@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final, NoReturn, Protocol, TypeVar, cast
+from typing import Any, Final, NoReturn, Protocol, TypeVar, cast
 
 import apsw
 import asyncpg
@@ -213,13 +213,14 @@ class ExistingSqlite:
 
 def _open_file(path: Path, functions: Mapping[str, _Function]) -> sqlite_connection.Connection:
     opened = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    opened.set_busy_timeout(BUSY_MS)
-    opened.pragma("query_only", "ON")
     for name, function in functions.items():
-        opened.create_scalar_function(name, function, 1, deterministic=True)
+        cast("Any", opened).create_scalar_function(name, function, 1, deterministic=True)
+    connection = cast(sqlite_connection.Connection, opened)
+    connection.set_busy_timeout(BUSY_MS)
+    connection.pragma("query_only", "ON")
     # Opening a file reads nothing of it.
-    opened.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-    return cast(sqlite_connection.Connection, opened)
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    return connection
 
 
 def refuse(error: BaseException) -> NoReturn:

@@ -64,7 +64,7 @@ ColumnTypes = Mapping[str, ColumnType]
 async def types_of(database: ExistingDatabase, relations: frozenset[str]) -> dict[str, dict[str, ColumnType]]:
     """Map each existing relation to the types of the columns that may be read."""
     if database.dialect == "sqlite":
-        return {each: await _sqlite_types(database, relation_names(each)[-1]) for each in relations}
+        return {each: await _sqlite_types(database, list(relation_names(each))[-1]) for each in relations}
     return await _postgres_types(database, relations)
 
 
@@ -91,7 +91,7 @@ async def folds_unicode(database: ExistingDatabase) -> bool:
 
 def schema_and_table(relation: str) -> tuple[str, str]:
     """Return the schema and the table of a relation in PostgreSQL."""
-    names = relation_names(relation)
+    names = list(relation_names(relation))
     return (names[0], names[1]) if len(names) > 1 else (_CURRENT_SCHEMA, names[0])
 
 

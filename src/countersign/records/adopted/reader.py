@@ -164,19 +164,23 @@ class AdoptedScope(Scope):
     def _compared_key(self, name: str, field: Field, operator: Operator, value: object) -> str:
         if operator not in EQUALITY:
             raise BadInput(f"op {operator} does not fit {name}: ids of a connected database have no order")
-        if isinstance(field, Ref):
-            target, names, values = self.tables.by_model[field.target], field.table_columns, self.ref_values(field)
-        else:
-            target, names, values = self.table, self.table.key, self.key_values()
-        is_empty = " OR ".join(f"{each} IS NULL" for each in values)
+        is_ref = isinstance(field, Ref)
+        target = self.tables.by_model[field.target] if is_ref else self.table
         if operator == "is_null":
-            return f"({is_empty})" if queries.null_keyword(name, value) == "NULL" else f"NOT ({is_empty})"
+            is_null = queries.null_keyword(name, value) == "NULL"
+            return self._is_empty(field) if is_null else f"NOT {self._is_empty(field)}"
         items = queries.array_of(name, value) if operator == "in" else [value]
         keys = [target.ids.decode(str(queries.operand_of(queries.ID, name, each))) for each in items]
+        names = field.table_columns if is_ref else self.table.key
         found = self._is_one_of_keys(names, [each for each in dict.fromkeys(keys) if each is not None])
-        visible = self._sees_target(field) if isinstance(field, Ref) else None
+        visible = self._sees_target(field) if is_ref else None
         found = found if visible is None else f"({found} AND {visible})"
-        return f"(NOT {found} OR {is_empty})" if operator == "ne" else found
+        return f"(NOT {found} OR {self._is_empty(field)})" if operator == "ne" else found
+
+    def _is_empty(self, field: Field) -> str:
+        """Return the condition that the ref is empty for the caller. The id of a record is never empty."""
+        values = self.ref_values(field) if isinstance(field, Ref) else self.key_values()
+        return f"({' OR '.join(f'{each} IS NULL' for each in values)})"
 
     def _is_one_of_keys(self, names: Sequence[str], keys: Sequence[Key]) -> str:
         if not keys:
@@ -245,6 +249,11 @@ class _Part(NamedTuple):
     width: int
 
 
+def _key(values: Sequence[Any]) -> Key | None:
+    """Return the values of the columns of a key, or None if one of them is empty."""
+    return None if None in values else tuple(values)
+
+
 class AdoptedReader(RecordReader):
     """Reads the records of one model in an existing database for one view."""
 
@@ -302,19 +311,17 @@ class AdoptedReader(RecordReader):
     def decoded(self, rows: Sequence[Row], start: int) -> list[list[Any]]:
         """Return the rows with the columns of stored records in place of those of the table. The revision is still
         missing, and a masked field has its text. Rows without a record stay without one."""
-        size = len(self._table.key)
-        keys = [cast("Key", tuple(row[start : start + size])) for row in rows]
-        is_there = [None not in key for key in keys]
-        ids = iter(self._table.ids.encode([key for key, there in zip(keys, is_there, strict=True) if there]))
+        size, nothing = len(self._table.key), [None] * len(self._parts)
+        keys = [_key(row[start : start + size]) for row in rows]
+        ids = iter(self._table.ids.encode([key for key in keys if key is not None]))
         found = [
-            [*row[:start], next(ids) if there else None, 0, *([None] * len(self._parts)), *row[start + self.width :]]
-            for row, there in zip(rows, is_there, strict=True)
+            [*row[:start], None if key is None else next(ids), 0, *nothing, *row[start + self.width :]]
+            for row, key in zip(rows, keys, strict=True)
         ]
         for part in self._parts:
             first = start + part.start
             if isinstance(part.field, Ref):
-                refs = [cast("Key", tuple(row[first : first + part.width])) for row in rows]
-                values = self._ref_ids(part.field, [None if None in each else each for each in refs])
+                values = self._ref_ids(part.field, [_key(row[first : first + part.width]) for row in rows])
             else:
                 values = [row[first] for row in rows]
             for row, value in zip(found, values, strict=True):

@@ -15,7 +15,7 @@ from countersign.records.access.people import folded
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.adopted import columns
 from countersign.records.adopted.columns import ColumnType
-from countersign.records.adopted.ids import RecordIds
+from countersign.records.adopted.ids import KeyKind, RecordIds
 from countersign.records.adopted.reader import FOLDED, AdoptedReader, AdoptedTable, AdoptedTables
 from countersign.records.commands.run import RecordStore, Run
 from countersign.records.commands.select import RecordReader, SelectStatement
@@ -84,7 +84,7 @@ def _table(model: Declared, types: Mapping[str, Mapping[str, ColumnType]], secre
                 f"{model.source}: {place}: the table {table.relation} has no column {name} that may be read: correct "
                 "the name, or grant SELECT"
             )
-    kinds = [known[each].key_kind for each in table.key_columns]
+    kinds: list[KeyKind] = [known[each].key_kind for each in table.key_columns]
     return AdoptedTable(model, table.name, table.key_columns, known, RecordIds(secret, table.relation, kinds))
 
 

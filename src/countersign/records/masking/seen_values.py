@@ -26,8 +26,8 @@ _ADD = "INSERT INTO seen_value (id, hash, label, seen_at) VALUES ($1, $2, $3, $4
 
 
 class SeenValue(NamedTuple):
-    """A personal value with its label. `place` is the model, the record and the field of a value that is not linked, and
-    empty for a linked value. Equal linked values with the same label share one id."""
+    """A personal value with its label. `place` is the model, the record and the field of a value that is not linked. It
+    is empty for a linked value: equal linked values with the same label share one id."""
 
     label: str
     text: str
