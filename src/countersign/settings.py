@@ -105,7 +105,10 @@ class Settings:
         "Public address of the store without a trailing slash; empty: http://HOST:PORT of its listener.",
         "URL",
     )
-    modules: str = _setting("party,crm,billing,helpdesk", "Modules of the records service, separated by commas.")
+    modules: str = _setting(
+        "party,crm,billing,helpdesk",
+        "Modules of the records service, separated by commas. A name that ends in .py is the path of a module text.",
+    )
     records_url: str = _setting(
         "",
         "Public address of the records service without a trailing slash; empty: http://HOST:PORT of its listener.",
