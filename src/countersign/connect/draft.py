@@ -107,6 +107,11 @@ def draft(
     return _Drafter(database, samples, tables).draft(name, origin, reserved)
 
 
+def adopted(database: Database, tables: Collection[str] = ()) -> tuple[Relation, ...]:
+    """Return the relations that a draft with these tables may adopt: those with a key that no rule leaves out."""
+    return tuple(each for each in database.relations if not _refusal(each, tables) and _key(each) is not None)
+
+
 class _Drafter:
     """Writes the draft, table by table."""
 

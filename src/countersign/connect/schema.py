@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from countersign.declare.fields.kinds import OnDelete
+
 RelationKind: TypeAlias = Literal[
     "table", "partitioned", "partition", "inherited", "view", "materialized", "foreign", "extension", "unknown"
 ]
@@ -63,7 +65,7 @@ class ForeignKey:
     columns: tuple[str, ...]
     target: RelationId
     target_columns: tuple[str, ...]
-    on_delete: Literal["refuse", "clear", "cascade"] = "refuse"
+    on_delete: OnDelete = "refuse"
 
 
 @dataclass(frozen=True, slots=True)
