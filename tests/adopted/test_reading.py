@@ -2,7 +2,7 @@
 
 import pytest
 
-from countersign.declare import Grant
+from countersign.declare import Grant, where
 from countersign.kernel.errors import NotFound
 from countersign.records.commands.errors import BadInput
 from countersign.records.dispatch import require_command
@@ -182,3 +182,21 @@ async def test_a_field_without_an_index_is_not_ordered_or_compared(shop: Shop) -
 async def test_nothing_can_be_written(shop: Shop, command: str) -> None:
     with pytest.raises(NotFound):
         require_command(shop.inside.administrator(), "customer", command)
+
+
+async def test_people_comment_on_records_that_they_see(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    limited = await shop.inside.person(
+        Grant(model="order", clear="*", rows=(where("state", eq="new"),)), Grant(model="comment", clear="*")
+    )
+    (order, *_) = await shop.inside.value(root, "order", "list")
+
+    member = await shop.inside.member()
+    written = await shop.inside.value(member, "comment", "create", model="order", record=order["id"], text="Call back")
+    with pytest.raises(BadInput, match="no such record"):
+        await shop.inside.value(member, "comment", "create", model="order", record="0" * 32, text="Call back")
+
+    about = [{"field": "record", "op": "eq", "value": order["id"]}]
+    seen = await shop.inside.value(shop.narrowed(root), "comment", "list", filter=about)
+    hidden = await shop.inside.value(shop.narrowed(limited), "comment", "list", filter=about)
+    assert ([each["id"] for each in seen], hidden) == ([written["id"]], [])

@@ -12,9 +12,9 @@ import msgspec
 from countersign.declare import Bool, Date, Field, Moment, Money, Number, Select
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
 from countersign.declare.table import quoted, relation_names
-from countersign.kernel.database.existing import ExistingDatabase
 from countersign.kernel.database.port import Dialect
-from countersign.records.adopted.ids import KeyKind
+from countersign.kernel.database.read_only import ExistingDatabase
+from countersign.records.masking.record_ids import KeyKind
 
 _POSTGRES_COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, tn.nspname, t.typname,
@@ -26,7 +26,9 @@ JOIN pg_catalog.pg_type AS d ON d.oid = a.atttypid
 JOIN pg_catalog.pg_type AS t ON t.oid = CASE WHEN d.typtype = 'd' THEN d.typbasetype ELSE d.oid END
 JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.typnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
-    AND (n.nspname, c.relname) IN (SELECT * FROM jsonb_to_recordset($1::text::jsonb) AS named (s text, t text))
+    AND (n.nspname, c.relname) IN (
+        SELECT named.s, named.t FROM jsonb_to_recordset($1::text::jsonb) AS named (s text, t text)
+    )
 """
 _HAS_ICU = "SELECT count(*) FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu' AND collprovider = 'i'"
 _CURRENT_SCHEMA = "public"

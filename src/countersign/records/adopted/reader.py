@@ -16,11 +16,11 @@ from countersign.records.access.people import folded
 from countersign.records.access.view import Domain, ModelView, Rows, View
 from countersign.records.adopted import columns
 from countersign.records.adopted.columns import ColumnTypes
-from countersign.records.adopted.ids import Key, RecordIds
 from countersign.records.commands import queries
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.queries import Parameters, Scope, all_of
 from countersign.records.commands.select import RecordReader
+from countersign.records.masking.record_ids import Key, RecordIds
 from countersign.records.masking.seen_values import SeenValue
 
 FOLDED = "countersign_folded"
@@ -169,10 +169,9 @@ class AdoptedScope(Scope):
         if operator == "is_null":
             is_null = queries.null_keyword(name, value) == "NULL"
             return self._is_empty(field) if is_null else f"NOT {self._is_empty(field)}"
-        items = queries.array_of(name, value) if operator == "in" else [value]
-        keys = [target.ids.decode(str(queries.operand_of(queries.ID, name, each))) for each in items]
-        names = field.table_columns if is_ref else self.table.key
-        found = self._is_one_of_keys(names, [each for each in dict.fromkeys(keys) if each is not None])
+        found = self._is_one_of_keys(
+            field.table_columns if is_ref else self.table.key, _keys(target, name, operator, value)
+        )
         visible = self._sees_target(field) if is_ref else None
         found = found if visible is None else f"({found} AND {visible})"
         return f"(NOT {found} OR {self._is_empty(field)})" if operator == "ne" else found
@@ -223,21 +222,30 @@ class AdoptedScope(Scope):
         if operator == "ne" or len(items) > queries.MAX_SINGLE_PARAMETERS:
             return None
         if type(field) is Number and columns.is_integer(type_):
-            places = [f"{self.parameters.put(queries.operand_of(field, name, each))}::bigint" for each in items]
-            return self._is_any(column, operator, places)
+            return _is_any(column, operator, self._placed(field, name, items, "::bigint"))
         if isinstance(field, Text) and operator in ("eq", "in") and columns.is_exact_text(self.dialect, type_):
-            suffix = "::text" if self.dialect == "postgres" else ""
-            places = [f"{self.parameters.put(queries.operand_of(field, name, each))}{suffix}" for each in items]
+            places = self._placed(field, name, items, "::text" if self.dialect == "postgres" else "")
             # The first comparison uses an index. The second one compares by code point.
-            exact = self._is_any(columns.text_of(self.dialect, column), operator, places)
-            return f"({self._is_any(column, operator, places)} AND {exact})"
+            exact = _is_any(columns.text_of(self.dialect, column), operator, places)
+            return f"({_is_any(column, operator, places)} AND {exact})"
         return None
 
-    @staticmethod
-    def _is_any(expression: str, operator: Operator, places: Sequence[str]) -> str:
-        if operator == "in":
-            return f"{expression} IN ({', '.join(places)})"
-        return f"{expression} {_COMPARISONS[operator]} {places[0]}"
+    def _placed(self, field: Field, name: str, items: Sequence[object], suffix: str) -> list[str]:
+        """Return the placeholders of the values, with a cast to their type."""
+        return [f"{self.parameters.put(queries.operand_of(field, name, each))}{suffix}" for each in items]
+
+
+def _keys(target: AdoptedTable, name: str, operator: Operator, value: object) -> list[Key]:
+    """Return the keys of the ids in a condition, without texts that are not ids of the table."""
+    items = queries.array_of(name, value) if operator == "in" else [value]
+    keys = [target.ids.decode(str(queries.operand_of(queries.ID, name, each))) for each in items]
+    return [each for each in dict.fromkeys(keys) if each is not None]
+
+
+def _is_any(expression: str, operator: Operator, places: Sequence[str]) -> str:
+    if operator == "in":
+        return f"{expression} IN ({', '.join(places)})"
+    return f"{expression} {_COMPARISONS[operator]} {places[0]}"
 
 
 class _Part(NamedTuple):
@@ -319,14 +327,15 @@ class AdoptedReader(RecordReader):
             for row, key in zip(rows, keys, strict=True)
         ]
         for part in self._parts:
-            first = start + part.start
-            if isinstance(part.field, Ref):
-                values = self._ref_ids(part.field, [_key(row[first : first + part.width]) for row in rows])
-            else:
-                values = [row[first] for row in rows]
-            for row, value in zip(found, values, strict=True):
+            for row, value in zip(found, self._values(part, rows, start + part.start), strict=True):
                 row[start + part.place] = value
         return found
+
+    def _values(self, part: _Part, rows: Sequence[Row], first: int) -> list[Any]:
+        """Return the values of one field, whose columns begin at `first`."""
+        if isinstance(part.field, Ref):
+            return self._ref_ids(part.field, [_key(row[first : first + part.width]) for row in rows])
+        return [row[first] for row in rows]
 
     def seen_values(self, rows: Sequence[Sequence[Any]], start: int) -> list[SeenValue]:
         """Return the values of masked fields in decoded rows, field by field."""

@@ -8,17 +8,18 @@ from typing import cast
 from countersign.declare import DeclarationError, Declared, Moment
 from countersign.declare.registry import Registry
 from countersign.kernel.database import port
-from countersign.kernel.database.existing import ExistingDatabase, open_existing
+from countersign.kernel.database.open import open_existing
 from countersign.kernel.database.port import Row
+from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.security.encryption import derive_key
 from countersign.records.access.people import folded
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.adopted import columns
 from countersign.records.adopted.columns import ColumnType
-from countersign.records.adopted.ids import KeyKind, RecordIds
 from countersign.records.adopted.reader import FOLDED, AdoptedReader, AdoptedTable, AdoptedTables
 from countersign.records.commands.run import RecordStore, Run
 from countersign.records.commands.select import RecordReader, SelectStatement
+from countersign.records.masking.record_ids import KeyKind, RecordIds
 from countersign.records.masking.seen_values import SeenValues
 
 MAX_STATEMENTS = 4

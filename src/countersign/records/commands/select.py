@@ -422,10 +422,14 @@ def order_terms(scope: queries.Scope, reading: RecordReader, query: Query) -> li
             continue
         is_by_id = key.field == "id"
         if is_by_id:
-            found += [Term(each, key.is_descending, is_key=True) for each in scope.id_columns()]
+            found += _id_terms(scope, key.is_descending)
         else:
             found += [Term(each, key.is_descending) for each in scope.ordered(field)]
-    return found if is_by_id else [*found, *(Term(each, False, is_key=True) for each in scope.id_columns())]
+    return found if is_by_id else [*found, *_id_terms(scope, False)]
+
+
+def _id_terms(scope: queries.Scope, is_descending: bool) -> list[Term]:
+    return [Term(each, is_descending, is_key=True) for each in scope.id_columns()]
 
 
 def order_clause(found: Sequence[Term]) -> str:

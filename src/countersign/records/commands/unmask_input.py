@@ -10,7 +10,7 @@ from countersign.declare.fields.field import LITERAL, Stored
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
 from countersign.kernel import ids
 from countersign.records.access.view import ModelView
-from countersign.records.commands import queries
+from countersign.records.commands import queries, select
 from countersign.records.commands.errors import BadInput, unknown_field
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.queries import Parameters
@@ -152,8 +152,11 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
     """Return whether the record exists and the caller may see it. The steps are the same for hidden and missing
     records."""
     view = run.caller.view.models.get(model)
-    if view is None or view.model.table is not None or not view.is_readable or not record_id:
+    if view is None or not view.is_readable or not record_id:
         return False
+    if view.model.table is not None:
+        reading = run.engine.reading(run.caller, view)
+        return await run.read_one(reading, select.one(reading, view.visible, record_id)) is not None
     if record_id in run.created:
         return run.created[record_id] == model
     parameters = Parameters(record_id)

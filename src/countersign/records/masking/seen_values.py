@@ -34,7 +34,7 @@ class SeenValue(NamedTuple):
     place: tuple[str, ...] = ()
 
 
-class Tables(Protocol):
+class OwnTables(Protocol):
     """Our own database, as a command uses it."""
 
     @property
@@ -42,7 +42,7 @@ class Tables(Protocol):
         """The reader of the command."""
         ...
 
-    def writing(self) -> AbstractAsyncContextManager["Tables"]:
+    def writing(self) -> AbstractAsyncContextManager["OwnTables"]:
         """Open a transaction, or a savepoint inside of one."""
         ...
 
@@ -60,7 +60,7 @@ class SeenValues:
         self._key = derive_key(secret, b"", "adopted/seen")
         self._known: dict[bytes, int] = {}
 
-    async def ids(self, tables: Tables, values: Sequence[SeenValue]) -> list[int]:
+    async def ids(self, tables: OwnTables, values: Sequence[SeenValue]) -> list[int]:
         """Return the ids of the values, in the same order. The ids of new values are stored before this returns.
 
         Raises:
@@ -82,7 +82,7 @@ class SeenValues:
         person = b"place" if value.place else b"linked"
         return hashlib.blake2b(data, key=self._key, digest_size=_HASH_BYTES, person=person).digest()
 
-    async def _stored(self, tables: Tables, labels: Mapping[bytes, str]) -> dict[bytes, int]:
+    async def _stored(self, tables: OwnTables, labels: Mapping[bytes, str]) -> dict[bytes, int]:
         found = await _find(tables.reader, list(labels))
         missing = [each for each in labels if each not in found]
         if not missing:

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.kernel.database.existing import ExistingDatabase, open_existing
+from countersign.kernel.database.open import open_existing
+from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.errors import InvalidRequest, Refused, Unavailable
 from tests.servers.postgres import Cluster
 

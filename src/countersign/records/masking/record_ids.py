@@ -5,7 +5,6 @@ Ids reveal neither numbers nor order: all ids of a table with number keys have t
 computed by this service is not accepted, or leads to a key that no record has.
 """
 
-import uuid
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -88,7 +87,7 @@ class RecordIds:
     def _packed(self, key: Key) -> int | None:
         """Return the numbers of the key as one number, with zero bits at the end."""
         if self._kinds == ("uuid",):
-            return uuid.UUID(str(key[0])).int
+            return int(str(key[0]).replace("-", ""), 16)
         packed = 0
         for value, width in zip(key, self._widths, strict=True):
             if not isinstance(value, int) or not -(1 << width - 1) <= value < 1 << width - 1:
@@ -98,7 +97,7 @@ class RecordIds:
 
     def _unpacked(self, number: int) -> Key | None:
         if self._kinds == ("uuid",):
-            return (str(uuid.UUID(int=number)),)
+            return (f"{number:032x}",)
         if number & ((1 << _ZERO_BITS) - 1):
             return None
         number >>= _ZERO_BITS

@@ -1,0 +1,76 @@
+"""Read-only access to an existing database that other applications write: the interface, and its refusals.
+
+An error of that database may quote its rows. Its text therefore reaches neither a caller nor the log, which has the
+SQLSTATE alone.
+"""
+
+from collections.abc import AsyncGenerator
+from typing import Final, NoReturn, Protocol
+
+from countersign.kernel import telemetry
+from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.kernel.errors import InvalidRequest, Refused, Unavailable
+
+AWAY: Final = "The connected database cannot be reached now; try again."
+CHANGED: Final = "A table of the connected database has changed, or can no longer be read."
+SLOW: Final = "The connected database did not answer in time; narrow the search, or try again."
+REFUSED: Final = "the connected database refused this"
+
+_CHANGED = frozenset({"42703", "42P01", "42883", "42804", "0A000", "42501", "3F000"})
+"""The SQLSTATEs of statements that no longer fit the tables or the privileges."""
+_AWAY = ("08", "53", "55", "57", "58", "28", "3D", "40", "25")
+"""The classes of SQLSTATEs of a database that cannot answer now."""
+_CANCELLED = "57014"
+
+
+class ExistingDatabase(Protocol):
+    """An existing database, from which statements read. Statements use `$1`, `$2`, … for values."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL dialect of the engine."""
+        ...
+
+    async def scan(self, statement: str, *values: Value) -> list[Row]:
+        """Return all rows.
+
+        Raises:
+            Unavailable: the database cannot answer now, the deadline passed, or a table has changed.
+            InvalidRequest: the database refused the statement with these values.
+        """
+        ...
+
+    def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+        """Yield the rows of one snapshot in batches, in constant memory. Use `contextlib.aclosing`.
+
+        Raises:
+            as `scan`.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close every connection."""
+        ...
+
+
+def refusal_of(state: str) -> Refused:
+    """Return the refusal for an SQLSTATE of PostgreSQL."""
+    if state == _CANCELLED:
+        return Unavailable(SLOW)
+    if state in _CHANGED:
+        return Unavailable(CHANGED)
+    return Unavailable(AWAY) if state.startswith(_AWAY) else InvalidRequest(REFUSED)
+
+
+def refuse(error: BaseException, found: Refused, state: str = "") -> NoReturn:
+    """Raise the refusal for an error of an existing database, and log the SQLSTATE and the class of the error.
+
+    Raises:
+        Unavailable: the database cannot answer now, the deadline passed, or a table has changed.
+        InvalidRequest: the database refused the statement with these values.
+    """
+    telemetry.logger("connected-database").warning(
+        "the connected database refused a read", sqlstate=state, error=type(error).__name__
+    )
+    # Leave out the cause, whose text may be logged with this error.
+    raise found from None
