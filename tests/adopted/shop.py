@@ -210,8 +210,8 @@ class Shop:
 
 
 @asynccontextmanager
-async def open_shop(url: str, folder: Path) -> AsyncGenerator[Shop]:
-    """Open the service over the existing shop at the address. Its own tables are in a SQLite file in the folder."""
+async def open_shop(url: str, folder: Path, registry: Registry = REGISTRY) -> AsyncGenerator[Shop]:
+    """Open the service over the existing database at the address. Its own tables are in a SQLite file in the folder."""
     folder = folder / "data"
     folder.mkdir()
     async with AsyncExitStack() as stack:
@@ -220,16 +220,16 @@ async def open_shop(url: str, folder: Path) -> AsyncGenerator[Shop]:
         stack.push_async_callback(database.close)
         counters = SharedMemoryCounters(folder, slots=64)
         stack.push_async_callback(counters.close)
-        await install.upgrade(database, REGISTRY, master)
+        await install.upgrade(database, registry, master)
         secret = await root_secret.secret(database, master)
-        existing = await store.open_adopted(REGISTRY, url, 5.0)
+        existing = await store.open_adopted(registry, url, 5.0)
         stack.push_async_callback(existing.close)
         records = Records(
             settings=Settings(data=str(folder)),
             root_url=ROOT_URL,
             is_loopback=True,
             database=database,
-            registry=REGISTRY,
+            registry=registry,
             bits=await install.bits(database),
             master=master,
             secret=secret,
@@ -237,7 +237,7 @@ async def open_shop(url: str, folder: Path) -> AsyncGenerator[Shop]:
             versions=Versions(database, ("access",)).current,
             plan_version=Versions(database, ("plan",)).current,
         )
-        service = app.assembled(records, counters, await store.stores(REGISTRY, existing, secret))
+        service = app.assembled(records, counters, await store.stores(registry, existing, secret))
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         client = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url=ROOT_URL))
         yield Shop(InProcessService(service), client, url)
