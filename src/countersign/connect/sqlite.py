@@ -19,7 +19,8 @@ from countersign.connect.schema import (
 )
 from countersign.declare.fields.kinds import OnDelete
 from countersign.declare.table import quoted
-from countersign.kernel.database.existing import ExistingDatabase, open_existing
+from countersign.kernel.database.open import open_existing
+from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.errors import Unavailable
 
 SQLITE = "sqlite:///"
