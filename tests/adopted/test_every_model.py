@@ -3,6 +3,7 @@ what cannot be, and equals the rows of the database."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,45 +80,53 @@ def queries(field: Field, value: object) -> Iterator[tuple[str, dict[str, object
         yield direction, {"order": [{"field": field.name, "dir": direction}]}
 
 
-async def examined(shop: Shop, model: Declared) -> int:
-    """Run every reading command on a model, and return its number of records."""
-    root, agent = shop.inside.administrator(), await shop.inside.agent("scout")
-    found: list[dict[str, Any]] = await shop.inside.value(root, model.name, "list")
-    masked: list[dict[str, Any]] = await shop.inside.value(agent, model.name, "list")
-    assert [each["id"] for each in masked] == [each["id"] for each in found]
-    assert (await shop.inside.value(root, model.name, "search"))["total"] == len(found)
-    for record in found:
-        assert await shop.inside.value(root, model.name, "get", id=record["id"]) == record
-    for content_type in ("text/csv", "application/x-ndjson"):
-        await shop.inside.value(root, model.name, "export", content_type=content_type)
-    for field in model.fields.values():
-        value = next((each[field.name] for each in found if each[field.name] is not None), None)
+@dataclass
+class Examination:
+    """One model of a shop, with the records that its list has."""
+
+    shop: Shop
+    model: Declared
+    found: list[dict[str, Any]]
+
+    async def run(self, command: str, **body: object) -> Any:
+        """Run a command of an administrator."""
+        return await self.shop.inside.value(self.shop.inside.administrator(), self.model.name, command, **body)
+
+    async def examine(self) -> None:
+        """Run every reading command."""
+        agent = await self.shop.inside.agent("scout")
+        masked: list[dict[str, Any]] = await self.shop.inside.value(agent, self.model.name, "list")
+        assert [each["id"] for each in masked] == [each["id"] for each in self.found]
+        assert (await self.run("search"))["total"] == len(self.found)
+        for record in self.found:
+            assert await self.run("get", id=record["id"]) == record
+        for content_type in ("text/csv", "application/x-ndjson"):
+            await self.run("export", content_type=content_type)
+        for field in self.model.fields.values():
+            await self.examine_field(field)
+
+    async def examine_field(self, field: Field) -> None:
+        """Run every filter and order on a field, and count by it."""
+        value = next((each[field.name] for each in self.found if each[field.name] is not None), None)
         for asked, body in queries(field, value):
-            await searched(shop, model, field, asked, body, value, found)
+            if not field.sortable and asked in {*RANGES, "asc", "desc"}:
+                with pytest.raises(BadInput, match="no index of the connected database"):
+                    await self.run("search", **body)
+            else:
+                rows = (await self.run("search", **body))["rows"]
+                self.compare(field, asked, value, [each["id"] for each in rows])
         if field.is_countable:
-            groups = await shop.inside.value(root, model.name, "count_by", field=field.name)
-            assert sum(each["count"] for each in groups) == len(found)
-    return len(found)
+            groups = await self.run("count_by", field=field.name)
+            assert sum(each["count"] for each in groups) == len(self.found)
 
-
-async def searched(
-    shop: Shop, model: Declared, field: Field, asked: str, body: dict[str, object], value: object,
-    found: list[dict[str, Any]],
-) -> None:  # fmt: skip
-    """Run one search, and compare its rows with those that the list has."""
-    root = shop.inside.administrator()
-    if not field.sortable and asked in {*RANGES, "asc", "desc"}:
-        with pytest.raises(BadInput, match="no index of the connected database"):
-            await shop.inside.value(root, model.name, "search", **body)
-        return
-    rows = (await shop.inside.value(root, model.name, "search", **body))["rows"]
-    if asked in ("eq", "in"):
-        expected = [each["id"] for each in found if each[field.name] == value]
-        assert [each["id"] for each in rows] == expected, (model.name, field.name, asked)
-    if asked == "is_null":
-        assert all(each[field.name] is None for each in rows)
-    if asked in ("asc", "desc"):
-        assert sorted(each["id"] for each in rows) == sorted(each["id"] for each in found)
+    def compare(self, field: Field, asked: str, value: object, ids: list[str]) -> None:
+        """Compare the rows of a search with the rows of the list."""
+        place = (self.model.name, field.name, asked)
+        if asked in ("eq", "in", "is_null"):
+            wanted = None if asked == "is_null" else value
+            assert ids == [each["id"] for each in self.found if each[field.name] == wanted], place
+        if asked in ("asc", "desc"):
+            assert sorted(ids) == sorted(each["id"] for each in self.found), place
 
 
 @pytest.mark.parametrize("schema", sorted(each.stem for each in SCHEMAS.glob("*.sql")))
@@ -130,8 +139,13 @@ def test_every_command_on_every_model(
     models = [each for each in registry.models.values() if each.table is not None]
 
     async def examine() -> int:
+        count = 0
         async with open_shop(postgres_url, tmp_path, registry) as shop:
-            return sum([await examined(shop, model) for model in models])
+            for model in models:
+                found = await shop.inside.value(shop.inside.administrator(), model.name, "list")
+                await Examination(shop, model, found).examine()
+                count += len(found)
+        return count
 
     assert models
     assert asyncio.run(examine())

@@ -51,6 +51,10 @@ async def test_an_agent_over_mcp_and_http_sees_tokens_alone(shop: Shop) -> None:
         assert len(set(TOKEN.findall(each.text))) == 3, each.text
     known = {each["id"] for each in commands.json()["commands"] if each["id"].startswith("customer.")}
     assert known == {f"customer.{name}" for name in ("get", "list", "search", "export", "count_by")}
+    lines = next(each for each in meta.json()["models"] if each["name"] == "line")
+    assert {each["name"]: each.get("sortable") for each in lines["fields"]} == {
+        "order": None, "title": False, "number": None
+    }
 
 
 async def test_equal_values_have_equal_tokens_and_other_domains_have_others(shop: Shop) -> None:
