@@ -35,4 +35,10 @@ CREATE VIRTUAL TABLE search USING fts5 (title);
 INSERT INTO customer VALUES (1, 'Ada', 'ada@example.com', '1980-01-01', 'x', 'y', 'hunter2');
 INSERT INTO product VALUES ('A1', 'Chair', x'00', '{}');
 INSERT INTO "Order Lines" (order_id, line_no, customer, product, price) VALUES (1, 1, 1, 'A1', 12.5);
+INSERT INTO customer VALUES (2, 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx');
+INSERT INTO product VALUES ('A2', 'xMARKx', x'00', '{}');
+INSERT INTO "Order Lines" (order_id, line_no, customer, product, price, weight, ordered_at, is_paid)
+VALUES (1, 2, 2, 'A2', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx');
+INSERT INTO by_index VALUES ('xMARKx', 1, 'xMARKx');
+INSERT INTO "semi;colon ""quoted""" VALUES (1, 'xMARKx');
 INSERT INTO empty_keys VALUES (NULL, 'none');

@@ -1,42 +1,18 @@
 """The draft of a module text for a SQLite file."""
 
 import asyncio
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from countersign.connect import draft, sqlite
+from countersign.connect import sqlite
 from countersign.connect.draft import NO_KEY, Draft
-from countersign.connect.schema import Database, Samples
 from countersign.declare import Ref, text
 from countersign.declare.model import Declared
 from countersign.declare.registry import Registry
 from countersign.kernel.errors import Unavailable
 from countersign.records import base_models
-
-SCHEMA = (Path(__file__).parent / "sqlite_shop.sql").read_text()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """The path of a file with the schema."""
-    found = tmp_path / "shop.db"
-    with closing(sqlite3.connect(found)) as connection:
-        connection.executescript(SCHEMA)
-    return found
-
-
-def drafted(path: Path, sample: int = 200) -> Draft:
-    """Return the draft for a file."""
-
-    async def read() -> tuple[Database, Samples]:
-        database = await sqlite.read(f"sqlite:///{path}")
-        return database, await sqlite.samples(f"sqlite:///{path}", database.relations, sample) if sample else {}
-
-    database, samples = asyncio.run(read())
-    return draft.draft(database, samples, name="shop", origin="the SQLite file shop.db")
+from tests.connect.conftest import drafted_sqlite
 
 
 def models(found: Draft) -> dict[str, Declared]:
@@ -46,8 +22,8 @@ def models(found: Draft) -> dict[str, Declared]:
     return {each.table.relation: each for each in declared if each.table is not None}
 
 
-def test_the_kind_of_a_field_follows_the_declared_type(path: Path) -> None:
-    found = models(drafted(path))
+def test_the_kind_of_a_field_follows_the_declared_type(sqlite_file: Path) -> None:
+    found = models(drafted_sqlite(sqlite_file))
 
     lines = {name: field.kind for name, field in found["Order Lines"].fields.items()}
     customer = {name: (field.kind, field.personal) for name, field in found["customer"].fields.items()}
@@ -61,8 +37,8 @@ def test_the_kind_of_a_field_follows_the_declared_type(path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_foreign_key_without_columns_refers_to_the_primary_key(path: Path) -> None:
-    fields = models(drafted(path))["Order Lines"].fields
+def test_a_foreign_key_without_columns_refers_to_the_primary_key(sqlite_file: Path) -> None:
+    fields = models(drafted_sqlite(sqlite_file))["Order Lines"].fields
 
     customer, product = fields["customer"], fields["product"]
     assert isinstance(customer, Ref)
@@ -71,8 +47,8 @@ def test_a_foreign_key_without_columns_refers_to_the_primary_key(path: Path) -> 
     assert (product.target, product.columns) == ("product", ("product",))
 
 
-def test_a_key_that_may_be_empty_or_is_partial_is_no_key(path: Path) -> None:
-    found = drafted(path)
+def test_a_key_that_may_be_empty_or_is_partial_is_no_key(sqlite_file: Path) -> None:
+    found = drafted_sqlite(sqlite_file)
 
     adopted = {name: model.table.key_columns for name, model in models(found).items() if model.table is not None}
     assert adopted == {
@@ -85,10 +61,10 @@ def test_a_key_that_may_be_empty_or_is_partial_is_no_key(path: Path) -> None:
     assert "1 trigger: keep" in text.write(found.text)
 
 
-def test_without_samples_text_is_masked_as_well(path: Path) -> None:
+def test_without_samples_text_is_masked_as_well(sqlite_file: Path) -> None:
     shown = [
         f"{name}.{field.name}"
-        for name, model in models(drafted(path, sample=0)).items()
+        for name, model in models(drafted_sqlite(sqlite_file, sample=0)).items()
         for field in model.fields.values()
         if field.kind in ("text", "longtext") and not field.personal
     ]

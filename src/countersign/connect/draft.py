@@ -43,6 +43,7 @@ _REASONS = {
     "materialized": "a materialized view: name it with --table",
     "partition": "a partition of another table",
     "extension": "a table of an extension",
+    "inherited": "a parent of other tables: its key is not unique over their rows",
     "unknown": "a kind of relation that is not known",
 }
 LOOK = "look: "

@@ -21,8 +21,8 @@ CREATE TABLE every_type (
     a_xid xid, a_lsn pg_lsn,
     doubled integer GENERATED ALWAYS AS (an_integer * 2) STORED
 );
-INSERT INTO every_type (a_smallint, a_numeric, a_text, a_mood, an_odd, a_uuid) VALUES
-    (1, 12.3400, 'text', 'good', '日本', '00000000-0000-0000-0000-000000000001');
+INSERT INTO every_type (a_smallint, a_numeric, a_text, a_mood, an_odd, a_uuid, a_double) VALUES
+    (1, 12.3400, 'xMARKx', 'good', '日本', '00000000-0000-0000-0000-000000000001', 0.5);
 
 CREATE TABLE by_text (code varchar(12) PRIMARY KEY, label varchar(20));
 CREATE TABLE by_uuid (id uuid PRIMARY KEY, label varchar(20));
@@ -40,3 +40,25 @@ CREATE TABLE event_2026 PARTITION OF event FOR VALUES FROM ('2026-01-01') TO ('2
 CREATE MATERIALIZED VIEW event_count AS SELECT count(*) AS events FROM event;
 CREATE TABLE parent (parent_id integer PRIMARY KEY, title text);
 CREATE TABLE child (extra text) INHERITS (parent);
+INSERT INTO every_type (
+    a_bigint, an_oid, a_price, a_scaled, a_negative_scale, a_real, a_double, a_bool, a_date, a_timestamp,
+    a_timestamptz, a_varchar, a_long_varchar, a_char, a_text, a_name, a_code, an_inet, a_jsonb, texts
+) VALUES (
+    9007199254740993, 1, 12.34, 1.5, 1200, 1.25, 'NaN', true, '2026-01-02', '2026-01-02 03:04:05',
+    'infinity', 'xMARKx', 'xMARKx', 'x', 'xMARKx', 'xMARKx', 'xMARKx', '192.0.2.1', '{"a": "xMARKx"}', '{xMARKx}'
+), (
+    NULL, NULL, 'NaN', NULL, NULL, NULL, '-Infinity', false, '-infinity', '0044-03-15 00:00:00 BC',
+    NULL, NULL, NULL, NULL, NULL, NULL, 'xMARKx', NULL, NULL, NULL
+);
+INSERT INTO by_text VALUES ('xMARKx', 'xMARKx');
+INSERT INTO by_uuid VALUES ('00000000-0000-0000-0000-000000000001', 'xMARKx');
+INSERT INTO by_date VALUES ('2026-01-02', 1);
+INSERT INTO by_moment VALUES ('2026-01-02 03:04:05.678901+00', 1);
+INSERT INTO by_numeric VALUES (12345678901234567890, 'xMARKx');
+INSERT INTO by_bytes VALUES ('\x00ff', 1);
+INSERT INTO by_mood VALUES ('bad', 'xMARKx');
+INSERT INTO only_key VALUES (1);
+INSERT INTO only_text_key VALUES ('xMARKx@example.com');
+INSERT INTO event VALUES (1, '2026-01-02', 'xMARKx');
+INSERT INTO parent VALUES (1, 'xMARKx');
+INSERT INTO child VALUES (2, 'xMARKx', 'xMARKx');

@@ -32,3 +32,15 @@ CREATE TABLE "models" (id integer PRIMARY KEY, title varchar(10));
 CREATE TABLE "class" (id integer PRIMARY KEY, title varchar(10));
 CREATE TABLE meta (id integer PRIMARY KEY, title varchar(10));
 CREATE TABLE "line_2_item" (id integer PRIMARY KEY, title varchar(10));
+INSERT INTO "odd.schema ""quoted"""."a.b" VALUES (1, 'xMARKx');
+INSERT INTO """); import os #" VALUES (
+    1, 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx',
+    'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx'
+);
+INSERT INTO "😀" VALUES (1, 'xMARKx');
+INSERT INTO "😎" VALUES (1, 'xMARKx', 1);
+INSERT INTO "Model" VALUES (1, 'xMARKx');
+INSERT INTO "models" VALUES (1, 'xMARKx');
+INSERT INTO "class" VALUES (1, 'xMARKx');
+INSERT INTO meta VALUES (1, 'xMARKx');
+INSERT INTO "line_2_item" VALUES (1, 'xMARKx');

@@ -18,3 +18,10 @@ CREATE TABLE "Öffnungszeiten" (
 );
 INSERT INTO "顧客" VALUES (1, '山田太郎', '東京都千代田区', '03-1234-5678', 'taro@example.jp', '1980-01-01', 'x', 'なし', '東京');
 INSERT INTO "Öffnungszeiten" VALUES (1, 'Montag', true, 'Jörg Müller');
+INSERT INTO "Mitarbeiter" VALUES (
+    1, 'Jörg xMARKx', 'Müller xMARKx', 'Weg xMARKx 1', '10115', 'Ort xMARKx', '1980-01-01', 1.5, 'xMARKx', 'xMARKx',
+    'xMARKx@example.de', 'xMARKx'
+);
+INSERT INTO "顧客" VALUES (2, 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', NULL, 'xMARKx', 'xMARKx', 'xMARKx');
+INSERT INTO employeerecords VALUES (1, 'xMARKx', 'xMARKx', 'xMARKx', 'xMARKx', '1980-01-01', 12.5);
+INSERT INTO "Öffnungszeiten" VALUES (2, 'xMARKx', false, 'xMARKx');

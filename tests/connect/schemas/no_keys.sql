@@ -11,3 +11,6 @@ CREATE TABLE deferred (code varchar(10) NOT NULL UNIQUE DEFERRABLE INITIALLY DEF
 CREATE TABLE nothing (title text);
 CREATE TABLE no_column ();
 CREATE TABLE refers_to_none (number integer PRIMARY KEY, code varchar(10) REFERENCES nullable (code), title text);
+INSERT INTO by_unique_index VALUES ('xMARKx', 1, 2, 'xMARKx');
+INSERT INTO by_integer VALUES ('xMARKx', 1, 'xMARKx');
+INSERT INTO refers_to_none VALUES (1, NULL, 'xMARKx');

@@ -50,13 +50,13 @@ CREATE VIEW customer_list AS SELECT customer_id, first_name FROM customer;
 CREATE FUNCTION touched() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE TRIGGER keep_note BEFORE UPDATE ON customer FOR EACH ROW EXECUTE FUNCTION touched();
 
-INSERT INTO store (title) VALUES ('North'), ('South');
+INSERT INTO store (title) VALUES ('North xMARKx'), ('South xMARKx');
 INSERT INTO customer (store_id, first_name, last_name, email, phone, note, password_hash, date_of_birth)
-SELECT 1 + n % 2, 'First' || n, 'Last' || n, 'person' || n || '@example.com', '+49 30 12345' || n, 'call ' || n,
-    md5(n::text), date '1980-01-01' + n
+SELECT 1 + n % 2, 'First xMARKx' || n, 'Last xMARKx' || n, 'xMARKx' || n || '@example.com', '+49 30 12345' || n,
+    'call xMARKx ' || n, md5(n::text), date '1980-01-01' + n
 FROM generate_series(1, 40) AS n;
 INSERT INTO "OrderDetails" ("orderId", "lineNo", "customerId", "unitPrice", state, "orderedAt", weight_kg)
 SELECT n, 1, 1 + n % 40, n + 0.5, 'paid', timestamptz '2026-01-01 10:00:00+00', 1.5
 FROM generate_series(1, 60) AS n;
 INSERT INTO shipment (shipment_id, order_id, line_no, carrier, contact)
-SELECT md5(n::text)::uuid, n, 1, 'Post', 'someone' || n || '@example.org' FROM generate_series(1, 30) AS n;
+SELECT md5(n::text)::uuid, n, 1, 'Post xMARKx', 'xMARKx' || n || '@example.org' FROM generate_series(1, 30) AS n;

@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from countersign.declare import Bool, Date, Field, Moment, Money, Number, Select
+from countersign.declare import Bool, Date, Decimal, Field, Moment, Money, Number, Select
+from countersign.declare.fields.kinds import LARGEST
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
 from countersign.declare.table import quoted, relation_names
 from countersign.kernel.database.port import Dialect
@@ -34,6 +35,7 @@ _HAS_ICU = "SELECT count(*) FROM pg_catalog.pg_collation WHERE collname = 'und-x
 _CURRENT_SCHEMA = "public"
 
 _INTEGERS: Final[Mapping[str, KeyKind]] = {"int2": "int2", "int4": "int4", "int8": "int8"}
+_SMALL_INTEGERS = frozenset({"int2", "int4", "oid"})
 _EXACT_TEXTS = frozenset({"text", "varchar"})
 _PLAIN = "pg_catalog"
 MAX_LENGTH = MAX_LONGTEXT_LENGTH + 1
@@ -171,10 +173,15 @@ def _postgres_value(column: str, type_: ColumnType, field: Field) -> str:
         instant = f"({column} AT TIME ZONE {literal(field.zone)})" if type_.name == "timestamp" else column
         return _in_calendar(instant, f"(extract(epoch FROM {instant}) * 1000000)::bigint")
     if isinstance(field, Money):
-        return f"round(nullif({column}::numeric, 'NaN') * {10**field.scale})::bigint"
+        return _in_range(f"round({column}::numeric * {10**field.scale})", "::bigint")
     if isinstance(field, Number):
-        return f"{column}::bigint"
+        return _in_range(column, "::bigint") if type_.name not in _SMALL_INTEGERS else f"{column}::bigint"
     return text_of("postgres", column)
+
+
+def _in_range(number: str, cast: str = "") -> str:
+    """Return the expression for a number within ±(2^53 - 1), and NULL for others."""
+    return f"(CASE WHEN {number} BETWEEN -{LARGEST} AND {LARGEST} THEN {number}{cast} END)"
 
 
 def _in_calendar(column: str, expression: str) -> str:
@@ -194,9 +201,13 @@ def _sqlite_value(column: str, _: ColumnType, field: Field) -> str:
         return f"(CASE typeof({column}) WHEN 'text' THEN {milliseconds} * 1000 END)"
     is_number = f"typeof({column}) IN ('integer', 'real')"
     if isinstance(field, Money):
-        return f"(CASE WHEN {is_number} THEN CAST(round({column} * {10**field.scale}) AS INTEGER) END)"
+        amount = _in_range(f"CAST(round({column} * {10**field.scale}) AS INTEGER)")
+        return f"(CASE WHEN {is_number} THEN {amount} END)"
     if isinstance(field, Number):
-        return f"(CASE typeof({column}) WHEN 'integer' THEN {column} END)"
+        return f"(CASE typeof({column}) WHEN 'integer' THEN {_in_range(column)} END)"
+    if isinstance(field, Decimal):
+        # A column of SQLite accepts a text in place of a number.
+        return f"(CASE WHEN {is_number} THEN {text_of('sqlite', column)} END)"
     return text_of("sqlite", column)
 
 
