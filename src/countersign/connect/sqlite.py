@@ -168,13 +168,15 @@ async def _keys(
     database: ExistingDatabase, table: str, primary: tuple[str, ...], columns: Sequence[TableColumn]
 ) -> tuple[UniqueKey, ...]:
     required = {each.name for each in columns if each.is_required}
-    has_key = bool(primary) and await _is_filled(database, table, primary, required)
-    keys = [UniqueKey(primary, is_primary=True)] if has_key else []
-    indexes: dict[str, list[str]] = {}
+    found: list[UniqueKey] = []
+    if primary and await _is_filled(database, table, primary, required):
+        found.append(UniqueKey(primary, is_primary=True))
+    indexes: dict[str, list[str | None]] = {}
     for index, column in await database.scan(_UNIQUE_INDEXES, table):
-        indexes.setdefault(index, []).append("" if column is None else column)
-    given = [tuple(each) for each in indexes.values() if required.issuperset(each)]
-    return (*keys, *(UniqueKey(each) for each in given if each != primary))
+        indexes.setdefault(index, []).append(column)
+    # An expression has no column, so it is not among the required ones.
+    given = (tuple(map(str, each)) for each in indexes.values() if required.issuperset(each))
+    return (*found, *(UniqueKey(each) for each in given if each != primary))
 
 
 async def _is_filled(database: ExistingDatabase, table: str, key: Sequence[str], required: set[str]) -> bool:
