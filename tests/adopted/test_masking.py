@@ -71,6 +71,15 @@ async def test_equal_values_have_equal_tokens_and_other_domains_have_others(shop
     assert [each["revision"] for each in seen_by_other] != [each["revision"] for each in again]
 
 
+async def test_equal_values_of_fields_that_are_not_linked_have_different_tokens(shop: Shop) -> None:
+    shop.change("UPDATE customer SET note = 'the same text'")
+    agent = await shop.inside.agent("scout", *MASKED)
+
+    notes = [each["note"] for each in await shop.inside.value(agent, "customer", "list")]
+
+    assert len(set(notes)) == 3
+
+
 async def test_no_value_of_theirs_is_stored_in_our_tables(shop: Shop) -> None:
     agent = await shop.inside.agent("scout", *MASKED)
 
