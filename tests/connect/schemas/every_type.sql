@@ -38,6 +38,8 @@ CREATE TABLE event (event_id integer NOT NULL, day date NOT NULL, title text, PR
     PARTITION BY RANGE (day);
 CREATE TABLE event_2026 PARTITION OF event FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
 CREATE MATERIALIZED VIEW event_count AS SELECT count(*) AS events FROM event;
+CREATE MATERIALIZED VIEW event_title AS SELECT title FROM event WITH NO DATA;
+CREATE VIEW broken_view AS SELECT left(title, 1 / (event_id - event_id)) AS title FROM event;
 CREATE TABLE parent (parent_id integer PRIMARY KEY, title text);
 CREATE TABLE child (extra text) INHERITS (parent);
 INSERT INTO every_type (

@@ -18,6 +18,10 @@ from countersign.kernel.errors import Refused
 CLOSE_S = 5.0
 ADMIN_APPLICATION = "countersign backup"
 SET_SEARCH_PATH = "SELECT set_config('search_path', quote_ident($1), true)"
+_QUERY_ERRORS = (
+    *(asyncpg.QueryCanceledError, asyncpg.SyntaxOrAccessError, asyncpg.ObjectNotInPrerequisiteStateError),
+    *(asyncpg.DataError, asyncpg.PLPGSQLError),
+)
 _SET_TIMEOUT = "SELECT set_config('statement_timeout', $1, true)"
 
 
@@ -143,12 +147,12 @@ async def fetch_within(
     connection: AdminConnection, query: str, values: Sequence[Value | Sequence[str]], *, timeout_ms: int
 ) -> list[Row] | None:
     """Return all rows of a query, which runs in a transaction that only reads. Return None if the query takes longer
-    than the timeout, or if the role may not run it."""
+    than the timeout, if the role may not run it, or if a view or function of the database fails."""
     try:
         async with connection.transaction(isolation="read_committed", readonly=True):
             await connection.fetch(_SET_TIMEOUT, str(timeout_ms))
             return await connection.fetch(query, *values)
-    except (asyncpg.QueryCanceledError, asyncpg.InsufficientPrivilegeError, asyncpg.LockNotAvailableError):
+    except _QUERY_ERRORS:
         return None
 
 
