@@ -53,19 +53,23 @@ def typo(title: str, chance: random.Random) -> str:
     return title[:position] + title[position + 1] + title[position] + title[position + 2 :]
 
 
-def questions(seeded: seed.Seeded) -> list[str]:
+def questions(seed_data: seed.Seeded) -> list[str]:
     """Return mixed questions. Every call returns the same questions."""
     chance = random.Random(1)
-    titles = [title for title, _ in seeded.pages]
-    made: list[str] = []
+    titles = [title for title, _ in seed_data.pages]
+    questions_made: list[str] = []
     for number in range(QUESTIONS):
         title = chance.choice(titles)
-        platform, another = chance.sample(PLATFORMS, 2)
-        words = {"title": title, "other": chance.choice(titles), "typo": typo(title, chance), "platform": platform}
-        words |= {"another": another, "kind": chance.choice(KINDS), "tag": chance.choice(("quiet", "harbor", "river"))}
-        words["word"] = chance.choice(("Lantern", "Meadow", title[-6:]))
-        made.append(TEMPLATES[number % len(TEMPLATES)].format(**words))
-    return made
+        platform, other_platform = chance.sample(PLATFORMS, 2)
+        parts = {"title": title, "other": chance.choice(titles), "typo": typo(title, chance), "platform": platform}
+        parts |= {
+            "another": other_platform,
+            "kind": chance.choice(KINDS),
+            "tag": chance.choice(("quiet", "harbor", "river")),
+        }
+        parts["word"] = chance.choice(("Lantern", "Meadow", title[-6:]))
+        questions_made.append(TEMPLATES[number % len(TEMPLATES)].format(**parts))
+    return questions_made
 
 
 async def fill(database: Database) -> None:
@@ -75,26 +79,26 @@ async def fill(database: Database) -> None:
         await transaction.run(text[text.index("INSERT INTO catalog_public") :].rstrip().rstrip(";"))
 
 
-async def measure(seeded: seed.Seeded, cluster: Cluster | None) -> list[tuple[float, str]]:
+async def measure(seed_data: seed.Seeded, cluster: Cluster | None) -> list[tuple[float, str]]:
     """Return the time of each answer in milliseconds with its question, the slowest first."""
-    settings = seed.settings_of(seeded)
+    settings = seed.settings_of(seed_data)
     async with open_store(settings, seed.ROOT_URL, is_loopback=True) as store:
         await fill(store.database)
     if cluster is not None:
         # In an installation, autovacuum has collected the statistics.
-        await asyncio.to_thread(cluster.sql, "VACUUM ANALYZE", seeded.database_url)
+        await asyncio.to_thread(cluster.sql, "VACUUM ANALYZE", seed_data.database_url)
     async with open_store(settings, seed.ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(create(store))
         async with httpx.AsyncClient(transport=transport, base_url=seed.ROOT_URL) as client:
-            for question in questions(seeded)[: len(TEMPLATES)]:
+            for question in questions(seed_data)[: len(TEMPLATES)]:
                 await client.post("/api/v1/ask", json={"query": question})
-            took: list[tuple[float, str]] = []
-            for question in questions(seeded):
+            durations: list[tuple[float, str]] = []
+            for question in questions(seed_data):
                 began_s = time.perf_counter()
                 answer = await client.post("/api/v1/ask", json={"query": question})
-                took.append(((time.perf_counter() - began_s) * 1000, question))
+                durations.append(((time.perf_counter() - began_s) * 1000, question))
                 assert answer.status_code == 200, (question, answer.text)
-    return sorted(took, reverse=True)
+    return sorted(durations, reverse=True)
 
 
 def measure_engines(engines: list[str]) -> None:
@@ -104,30 +108,30 @@ def measure_engines(engines: list[str]) -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         cluster = stack.enter_context(postgres(Cores.of_machine())) if "postgres" in engines else None
         for engine in engines:
-            with seed.new(engine, seed.Size(PRODUCTS), folder, cluster) as seeded:
-                seed.add(seeded, seed.search_tables(seeded))
-                took = asyncio.run(measure(seeded, cluster if engine == "postgres" else None))
-            times = [each for each, _ in took]
+            with seed.new(engine, seed.Size(PRODUCTS), folder, cluster) as seed_data:
+                seed.add(seed_data, seed.search_tables(seed_data))
+                durations = asyncio.run(measure(seed_data, cluster if engine == "postgres" else None))
+            times = [each for each, _ in durations]
             p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
             figures[engine] = {"p50_ms": round(p50, 1), "p95_ms": round(p95, 1), "worst_ms": round(max(times), 1)}
             sys.stdout.write(f"{engine}: p50 {p50:.1f} ms, p95 {p95:.1f} ms (aim {AIM_P95_MS:.0f})\n")
-            sys.stdout.writelines(f"    {each:7.1f} ms  {question}\n" for each, question in took[:8])
+            sys.stdout.writelines(f"    {each:7.1f} ms  {question}\n" for each, question in durations[:8])
     results = {"benchmark": "ask", "products": PRODUCTS, "questions": QUESTIONS, "aim_p95_ms": AIM_P95_MS, **figures}
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def count(file: Path) -> None:
     """Print the outcomes of the questions of a file by kind of asker, and the worst answers."""
-    found = gauge.of_file(file)
-    sys.stdout.write(f"{file.name:24}{''.join(f'{each:>9}' for each in gauge.OUTCOMES)}\n")
-    for voice, counted in gauge.counted(found).items():
-        sys.stdout.write(f"{voice:24}{''.join(f'{counted[each]:9}' for each in gauge.OUTCOMES)}\n")
-    for each in gauge.worst(found)[:MAX_PRINTED]:
-        expected = f"{each.line.get('kind', 'refused')} {json.dumps(each.line.get('expect'))}"
+    results = gauge.of_file(file)
+    sys.stdout.write(f"{file.name:24}{''.join(f'{result:>9}' for result in gauge.OUTCOMES)}\n")
+    for voice, counts in gauge.counted(results).items():
+        sys.stdout.write(f"{voice:24}{''.join(f'{counts[result]:9}' for result in gauge.OUTCOMES)}\n")
+    for result in gauge.worst(results)[:MAX_PRINTED]:
+        expected = f"{result.line.get('kind', 'refused')} {json.dumps(result.line.get('expect'))}"
         sys.stdout.write(
-            f"\n{each.outcome}: {each.line['id']} {each.line['question']}\n"
-            f"    filter    {json.dumps(each.answer['query'])}\n"
-            f"    answer    {each.answer['answer'][:300]}\n    expected  {expected[:300]}\n"
+            f"\n{result.outcome}: {result.line['id']} {result.line['question']}\n"
+            f"    filter    {json.dumps(result.answer['query'])}\n"
+            f"    answer    {result.answer['answer'][:300]}\n    expected  {expected[:300]}\n"
         )
 
 
@@ -136,11 +140,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=Path, nargs="+", help="files of questions whose answers are evaluated")
     parser.add_argument("engines", nargs="*", default=["sqlite", "postgres"])
-    given = parser.parse_args()
-    for file in given.questions or ():
+    arguments = parser.parse_args()
+    for file in arguments.questions or ():
         count(file)
-    if not given.questions:
-        measure_engines(given.engines)
+    if not arguments.questions:
+        measure_engines(arguments.engines)
 
 
 if __name__ == "__main__":

@@ -75,9 +75,9 @@ class Client:
         return elapsed_s
 
 
-def kinds(seeded: seed.Seeded) -> list[Kind]:
+def kinds(seed_data: seed.Seeded) -> list[Kind]:
     """Return the comparisons: reads, and writes in both modes."""
-    codes, slugs = iter(seeded.codes), iter(seeded.slugs * 1_000)
+    codes, slugs = iter(seed_data.codes), iter(seed_data.slugs * 1_000)
 
     def reads() -> list[Operation]:
         return [{"method": "GET", "path": f"/products/{next(slugs)}"} for _ in range(OPERATIONS)]
@@ -94,28 +94,30 @@ def kinds(seeded: seed.Seeded) -> list[Kind]:
 
 def measure(bench: Bench, database: str) -> None:
     """Measure each comparison with single calls and batches in turn."""
-    found: dict[str, object] = {}
-    with seed.new(database, SIZE, bench.folder, bench.cluster) as seeded:
-        place = {"database_url": seeded.database_url, "data": str(seeded.data), "writes": True}
-        with worker({"contender": "ours", **place}, bench.folder, bench.cores) as served:
-            client = Client(served, seeded.tokens[0])
-            for kind in kinds(seeded):
-                single: list[float] = []
+    results: dict[str, object] = {}
+    with seed.new(database, SIZE, bench.folder, bench.cluster) as seed_data:
+        worker_config = {"database_url": seed_data.database_url, "data": str(seed_data.data), "writes": True}
+        with worker({"contender": "ours", **worker_config}, bench.folder, bench.cores) as served:
+            client = Client(served, seed_data.tokens[0])
+            for kind in kinds(seed_data):
+                single_times: list[float] = []
                 batched: list[float] = []
                 for number in range((QUICK_TIMES if bench.options.is_quick else TIMES) + 3):
                     times = client.single_calls_s(kind.operations()), client.batch_s(kind.operations(), kind.mode)
                     # The first three rounds only warm up.
                     if number >= 3:
-                        single.append(times[0])
+                        single_times.append(times[0])
                         batched.append(times[1])
-                single_ms, batch_ms = (statistics.median(each) * 1000 for each in (single, batched))
-                ratio = statistics.median(one / other for one, other in zip(single, batched, strict=True))
+                single_ms, batch_ms = (statistics.median(each) * 1000 for each in (single_times, batched))
+                ratio = statistics.median(
+                    single_time / batch_time for single_time, batch_time in zip(single_times, batched, strict=True)
+                )
                 print(f"\n{kind.name} on {database}: {single_ms:.1f} ms alone, {batch_ms:.1f} ms as a batch")
-                found[kind.name] = {
+                results[kind.name] = {
                     "alone_ms": round(single_ms, 2), "batch_ms": round(batch_ms, 2), "ratio": round(ratio, 2),
                 }  # fmt: skip
                 bench.aim(f"{database}, {kind.name}, 50 calls to one batch", ratio, TARGET_RATIO)
-    bench.other[database] = found
+    bench.other[database] = results
 
 
 if __name__ == "__main__":

@@ -102,7 +102,9 @@ def measure(bench: Bench) -> None:
                     took_s[name].append(seconds)
         medians = {name: statistics.median(times) for name, times in took_s.items()}
         ratios = {
-            name: statistics.median(peer / mine for peer, mine in zip(took_s["bsdtar"], times, strict=True))
+            name: statistics.median(
+                peer_time / own_time for peer_time, own_time in zip(took_s["bsdtar"], times, strict=True)
+            )
             for name, times in took_s.items()
         }
         print(f"\n{form}, {files} files, {size / 2**20:.0f} MiB, archive {archive.stat().st_size / 2**20:.0f} MiB")

@@ -80,17 +80,17 @@ class Figures:
     database_cpu_us: float
 
 
-def store_operations(seeded: seed.Seeded) -> Operations:
+def store_operations(seed_data: seed.Seeded) -> Operations:
     """The operations of the store's pages and of a customer."""
     chance = random.Random(1)
-    codes = iter(seeded.codes)
-    person = lambda: chance.choice(seeded.tokens)  # noqa: E731
+    codes = iter(seed_data.codes)
+    person = lambda: chance.choice(seed_data.tokens)  # noqa: E731
 
     def page() -> Call:
-        return Call("GET", f"/api/v1/products?cursor={quote(chance.choice(seeded.cursors))}")
+        return Call("GET", f"/api/v1/products?cursor={quote(chance.choice(seed_data.cursors))}")
 
     def number() -> str:
-        return chance.choice(seeded.pages)[0][-6:]
+        return chance.choice(seed_data.pages)[0][-6:]
 
     # Another limit each time, so that fewer answers are repeated from memory.
     def limited(query: str) -> Call:
@@ -106,17 +106,17 @@ def store_operations(seeded: seed.Seeded) -> Operations:
         "store: search for a common word, best first": lambda: limited("q=lantern&sort=relevance"),
         "store: facets with counts": lambda: limited("tag=river&facets=kind,platform,access,since,tag"),
         "store: suggestions": lambda: Call("GET", f"/api/v1/search/suggest?q={number()[:-1]}"),
-        "store: one product": lambda: Call("GET", f"/api/v1/products/{chance.choice(seeded.slugs)}"),
-        "store: related products": lambda: Call("GET", f"/api/v1/products/{chance.choice(seeded.slugs)}/related"),
+        "store: one product": lambda: Call("GET", f"/api/v1/products/{chance.choice(seed_data.slugs)}"),
+        "store: related products": lambda: Call("GET", f"/api/v1/products/{chance.choice(seed_data.slugs)}/related"),
         "store: a library of 10": lambda: Call("GET", "/api/v1/library", token=person()),
         "store: redeem a code": lambda: Call("POST", "/api/v1/redeem", {"code": next(codes)}, person()),
     }
 
 
-def records_operations(seeded: records_seed.Seeded, size: int) -> Operations:
+def records_operations(seed_data: records_seed.Seeded, size: int) -> Operations:
     """The operations of a salesperson, and of an agent who reads without seeing personal data."""
     chance = random.Random(1)
-    manager, agent = seeded.tokens["manager"], seeded.tokens["agent of manager"]
+    manager, agent = seed_data.tokens["manager"], seed_data.tokens["agent of manager"]
     stage = [{"field": "stage", "op": "eq", "value": "new"}]
     order = [{"field": "expected_close"}]
 
@@ -124,7 +124,7 @@ def records_operations(seeded: records_seed.Seeded, size: int) -> Operations:
         return Call("POST", f"/api/lead/{command}", body, token)
 
     def lead() -> str:
-        return chance.choice(seeded.leads)
+        return chance.choice(seed_data.leads)
 
     def title() -> str:
         return f"Order {chance.randrange(size):07d} of a lead"
@@ -165,13 +165,13 @@ def measure(bench: Bench, server: Worker, operation: Callable[[], Call], count: 
     for _ in range(WARM_UP):
         send()
     server_s, database_s = server.cpu_s(), bench.cluster.cpu_s() if bench.cluster else 0.0
-    took = sorted(send() for _ in range(count))
+    durations = sorted(send() for _ in range(count))
     connection.close()
     server_s = server.cpu_s() - server_s
     database_s = bench.cluster.cpu_s() - database_s if bench.cluster else 0.0
     return Figures(
-        round(took[len(took) // 2], 3),
-        round(took[min(len(took) - 1, len(took) * 99 // 100)], 3),
+        round(durations[len(durations) // 2], 3),
+        round(durations[min(len(durations) - 1, len(durations) * 99 // 100)], 3),
         round(server_s / count * 1e6, 1),
         round(database_s / count * 1e6, 1),
     )
@@ -191,11 +191,16 @@ def measure_all(bench: Bench, server: Worker, operations: Operations) -> Iterato
 
 
 def figures_of(
-    bench: Bench, contender: str, seeded: seed.Seeded | records_seed.Seeded, operations: Operations
+    bench: Bench, contender: str, seed_data: seed.Seeded | records_seed.Seeded, operations: Operations
 ) -> dict[str, Figures]:
     """The figures of each operation, on a server of its own."""
-    place = {"contender": contender, "database_url": seeded.database_url, "data": str(seeded.data), "writes": True}
-    with worker(place, bench.folder, bench.cores) as server:
+    worker_config = {
+        "contender": contender,
+        "database_url": seed_data.database_url,
+        "data": str(seed_data.data),
+        "writes": True,
+    }
+    with worker(worker_config, bench.folder, bench.cores) as server:
         return dict(measure_all(bench, server, operations))
 
 
@@ -208,39 +213,41 @@ def measure_store(bench: Bench, database: str, size: int) -> dict[str, object]:
     """A store of this size: the figures, the indexes and the disk of each row."""
     amount = seed.Size(products=size, persons=size // 10, owned=10, codes=min(size, MAX_CODES))
     with ExitStack() as stack:
-        seeded = stack.enter_context(seed.new(database, amount, bench.folder, bench.cluster))
-        seed.add(seeded, seed.search_tables(seeded))
-        asyncio.run(_index_store(seeded))
-        growth_plans.run(bench, seeded.database_url, "DROP INDEX bench_product_by_title")
-        growth_plans.run(bench, seeded.database_url, "ANALYZE")
-        operations = store_operations(seeded)
-        figures = figures_of(bench, "ours", seeded, operations)
-        plans = growth_plans.of_store(seeded, next_calls(operations))
-        disk = growth_plans.disk(bench, seeded.database_url)
+        seed_data = stack.enter_context(seed.new(database, amount, bench.folder, bench.cluster))
+        seed.add(seed_data, seed.search_tables(seed_data))
+        asyncio.run(_index_store(seed_data))
+        growth_plans.run(bench, seed_data.database_url, "DROP INDEX bench_product_by_title")
+        growth_plans.run(bench, seed_data.database_url, "ANALYZE")
+        operations = store_operations(seed_data)
+        figures = figures_of(bench, "ours", seed_data, operations)
+        plans = growth_plans.of_store(seed_data, next_calls(operations))
+        disk = growth_plans.disk(bench, seed_data.database_url)
     return {"figures": figures, "indexes": plans, "bytes_per_row": round(disk / size)}
 
 
-async def _index_store(seeded: seed.Seeded) -> None:
-    async with open_store(seed.settings_of(seeded), seed.ROOT_URL, is_loopback=True) as store:
+async def _index_store(seed_data: seed.Seeded) -> None:
+    async with open_store(seed.settings_of(seed_data), seed.ROOT_URL, is_loopback=True) as store:
         await seed.index_catalog(store.database)
 
 
 def measure_records(bench: Bench, database: str, size: int) -> dict[str, object]:
     """Records of this size: the figures, the indexes and the disk of each lead with its entry of the audit."""
     with ExitStack() as stack:
-        seeded = stack.enter_context(records_seed.new(database, size, bench.folder, bench.cluster, f"records_{size}"))
-        records_seed.add_audit(seeded, size)
-        growth_plans.run(bench, seeded.database_url, "ANALYZE")
-        operations = records_operations(seeded, size)
-        figures = figures_of(bench, "records", seeded, operations)
-        plans = growth_plans.of_records(seeded, next_calls(operations))
-        disk = growth_plans.disk(bench, seeded.database_url)
+        seed_data = stack.enter_context(
+            records_seed.new(database, size, bench.folder, bench.cluster, f"records_{size}")
+        )
+        records_seed.add_audit(seed_data, size)
+        growth_plans.run(bench, seed_data.database_url, "ANALYZE")
+        operations = records_operations(seed_data, size)
+        figures = figures_of(bench, "records", seed_data, operations)
+        plans = growth_plans.of_records(seed_data, next_calls(operations))
+        disk = growth_plans.disk(bench, seed_data.database_url)
     return {"figures": figures, "indexes": plans, "bytes_per_row": round(disk / size)}
 
 
-def exponent(smaller: int, larger: int, first: float, last: float) -> float:
+def exponent(smaller_size: int, larger_size: int, smaller_value: float, larger_value: float) -> float:
     """The slope of log(time) over log(rows)."""
-    return round(math.log(last / first) / math.log(larger / smaller), 3)
+    return round(math.log(larger_value / smaller_value) / math.log(larger_size / smaller_size), 3)
 
 
 def stored_sizes() -> list[dict[str, object]]:
@@ -251,14 +258,14 @@ def stored_sizes() -> list[dict[str, object]]:
 
 def size_of(bench: Bench, database: str, service: str, size: int) -> dict[str, object]:
     """What was measured at this size, stored or now."""
-    wanted = {"commit": harness.commit(), "database": database, "service": service, "size": size}
+    wanted_values = {"commit": harness.commit(), "database": database, "service": service, "size": size}
     if not bench.options.is_quick and not harness.commit().endswith("+"):
         for entry in stored_sizes():
-            if entry.items() >= wanted.items():
+            if entry.items() >= wanted_values.items():
                 return entry
     print(f"\n{service} of {size:,} on {database}", flush=True)
     measures = {"store": measure_store, "records": measure_records}
-    entry = wanted | json.loads(json.dumps(measures[service](bench, database, size), default=asdict))
+    entry = wanted_values | json.loads(json.dumps(measures[service](bench, database, size), default=asdict))
     if not bench.options.is_quick:
         with STORED.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
@@ -267,22 +274,26 @@ def size_of(bench: Bench, database: str, service: str, size: int) -> dict[str, o
 
 def growth(bench: Bench, database: str, service: str, sizes: Sequence[int]) -> None:
     """Measure a service at all sizes, and compare the largest with the smallest."""
-    measured: list[Any] = [size_of(bench, database, service, size) for size in sizes]
-    last = measured[-1]
-    for name in last["figures"]:
-        times = [each["figures"][name] for each in measured]
+    measurements: list[Any] = [size_of(bench, database, service, size) for size in sizes]
+    largest = measurements[-1]
+    for name in largest["figures"]:
+        times = [each["figures"][name] for each in measurements]
         figures: dict[str, object] = {
-            f"{size:,} rows, {part}": each[part] for size, each in zip(sizes, times, strict=True) for part in each
+            f"{size:,} rows, {percentile}": each[percentile]
+            for size, each in zip(sizes, times, strict=True)
+            for percentile in each
         }
         if len(sizes) > 1:
-            for part in ("p50_ms", "p99_ms"):
-                figures[f"exponent, {part}"] = exponent(sizes[0], sizes[-1], times[0][part], times[-1][part])
-            grown = times[-1]["p50_ms"] / times[0]["p50_ms"]
+            for percentile in ("p50_ms", "p99_ms"):
+                figures[f"exponent, {percentile}"] = exponent(
+                    sizes[0], sizes[-1], times[0][percentile], times[-1][percentile]
+                )
+            growth_factor = times[-1]["p50_ms"] / times[0]["p50_ms"]
             if name not in UNBOUNDED:
-                bench.aim(f"{database}, {name}: {WANTED_GROWTH} over its growth", WANTED_GROWTH / grown, 1)
-        figures["indexes"] = ", ".join(last["indexes"][name])
+                bench.aim(f"{database}, {name}: {WANTED_GROWTH} over its growth", WANTED_GROWTH / growth_factor, 1)
+        figures["indexes"] = ", ".join(largest["indexes"][name])
         bench.other[f"{database}, {name}"] = figures
-    bench.other[f"{service}, {database}: bytes per row"] = {f"{e['size']:,}": e["bytes_per_row"] for e in measured}
+    bench.other[f"{service}, {database}: bytes per row"] = {f"{e['size']:,}": e["bytes_per_row"] for e in measurements}
 
 
 if __name__ == "__main__":

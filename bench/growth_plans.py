@@ -68,33 +68,33 @@ def disk(bench: Bench, url: str) -> int:
     return int(bench.cluster.sql("SELECT pg_database_size(current_database())", url))
 
 
-def of_store(seeded: seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, list[str]]:
+def of_store(seed_data: seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, list[str]]:
     """The indexes by operation, in the store."""
 
     @asynccontextmanager
     async def application() -> AsyncIterator[Any]:
-        async with store_app.open_store(seed.settings_of(seeded), seed.ROOT_URL, is_loopback=True) as store:
+        async with store_app.open_store(seed.settings_of(seed_data), seed.ROOT_URL, is_loopback=True) as store:
             yield store_app.create(store)
 
-    return asyncio.run(_indexes(application, seed.ROOT_URL, seeded.database_url, "distribution", calls))
+    return asyncio.run(_indexes(application, seed.ROOT_URL, seed_data.database_url, "distribution", calls))
 
 
-def of_records(seeded: records_seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, list[str]]:
+def of_records(seed_data: records_seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, list[str]]:
     """The indexes by operation, in records."""
 
     @asynccontextmanager
     async def application() -> AsyncIterator[Any]:
-        chosen = settings(str(seeded.data), seeded.database_url)
-        async with records_app.opened(chosen, "http://bench", is_loopback=True) as service:
+        records_settings = settings(str(seed_data.data), seed_data.database_url)
+        async with records_app.opened(records_settings, "http://bench", is_loopback=True) as service:
             yield records_app.create(service)
 
-    return asyncio.run(_indexes(application, "http://bench", seeded.database_url, "records", calls))
+    return asyncio.run(_indexes(application, "http://bench", seed_data.database_url, "records", calls))
 
 
 async def _indexes(
     application: Callable[[], Any], root: str, url: str, schema: str, calls: Mapping[str, _Call]
 ) -> dict[str, list[str]]:
-    captured: dict[str, list[Statement]] = {}
+    statements_by_operation: dict[str, list[Statement]] = {}
     # The application binds the methods of its database when it is opened.
     with _captured() as statements:
         async with application() as served, httpx.AsyncClient(
@@ -105,9 +105,9 @@ async def _indexes(
                 answer = await client.request(call.method, call.path, content=call.content, headers=call.headers)
                 if answer.status_code >= 400:
                     raise RuntimeError(f"{name}: {answer.status_code} {answer.text[:300]}")
-                captured[name] = [*statements]
+                statements_by_operation[name] = [*statements]
     explain = _explain_sqlite if url.startswith("sqlite") else _explain_postgres
-    return {name: await explain(url, schema, statements) for name, statements in captured.items()}
+    return {name: await explain(url, schema, statements) for name, statements in statements_by_operation.items()}
 
 
 @contextmanager
@@ -138,35 +138,35 @@ def _capturing(original: Callable[..., Any], statements: list[Statement]) -> Cal
 
 def _explained(statements: list[Statement]) -> Iterator[Statement]:
     """Each statement once, without those that have no plan."""
-    seen: set[str] = set()
+    seen_texts: set[str] = set()
     for statement, values in statements:
-        if statement not in seen and statement.lstrip().upper().startswith(EXPLAINED):
-            seen.add(statement)
+        if statement not in seen_texts and statement.lstrip().upper().startswith(EXPLAINED):
+            seen_texts.add(statement)
             yield statement, values
 
 
 async def _explain_sqlite(url: str, _schema: str, statements: list[Statement]) -> list[str]:
     connection = apsw.Connection(url.removeprefix("sqlite:///"))
     tables = {f"all of {name}" for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    used: list[str] = []
+    used_indexes: list[str] = []
     for statement, values in _explained(statements):
         rows = connection.execute(f"EXPLAIN QUERY PLAN {numbered(statement)}", values or None)
-        used += [_named(each) for row in rows for each in _SQLITE_PLAN.finditer(str(row[3]))]
+        used_indexes += [_named(each) for row in rows for each in _SQLITE_PLAN.finditer(str(row[3]))]
     connection.close()
     # SQLite also names the subqueries that it reads.
-    return [each for each in dict.fromkeys(used) if not each.startswith("all of ") or each in tables]
+    return [each for each in dict.fromkeys(used_indexes) if not each.startswith("all of ") or each in tables]
 
 
 async def _explain_postgres(url: str, schema: str, statements: list[Statement]) -> list[str]:
     connection = await asyncpg.connect(url, server_settings={"search_path": schema})
-    used: list[str] = []
+    used_indexes: list[str] = []
     for statement, values in _explained(statements):
         for (line,) in await connection.fetch(f"EXPLAIN {statement}", *values):
-            used += [_named(each) for each in _POSTGRES_PLAN.finditer(line)]
+            used_indexes += [_named(each) for each in _POSTGRES_PLAN.finditer(line)]
     await connection.close()
-    return list(dict.fromkeys(used))
+    return list(dict.fromkeys(used_indexes))
 
 
-def _named(found: re.Match[str]) -> str:
-    index, scan, table = found.groups()
+def _named(match: re.Match[str]) -> str:
+    index, scan, table = match.groups()
     return f"all of {table}" if scan else _OWN_KEY.sub(r"key of \1", index)

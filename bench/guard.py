@@ -49,20 +49,25 @@ def store(bench: Bench, trees: Trees) -> Iterator[dict[str, Task]]:
     """Serve both versions of the store, and provide its tasks: a page of the catalog, its 304, and redeem."""
     size = seed.Size(products=PRODUCTS, persons=PERSONS, codes=CODES)
     with ExitStack() as stack:
-        seeded = stack.enter_context(seed.new("sqlite", size, bench.folder, None))
+        seed_data = stack.enter_context(seed.new("sqlite", size, bench.folder, None))
         workers: dict[str, Worker] = {}
         for name, tree in trees.items():
-            copied = stack.enter_context(seed.copy(seeded, None))
-            place = {"contender": "ours", "database_url": copied.database_url, "data": str(copied.data), "writes": True}
-            workers[name] = stack.enter_context(worker(place, bench.folder, bench.cores, tree))
-        pages = [harness.get(path) for path in catalog_page.requests(seeded)["ours"]]
+            seed_copy = stack.enter_context(seed.copy(seed_data, None))
+            worker_config = {
+                "contender": "ours",
+                "database_url": seed_copy.database_url,
+                "data": str(seed_copy.data),
+                "writes": True,
+            }
+            workers[name] = stack.enter_context(worker(worker_config, bench.folder, bench.cores, tree))
+        pages = [harness.get(path) for path in catalog_page.requests(seed_data)["ours"]]
         etags = {name: harness.ask(workers[name], catalog_page.PATH)[1]["etag"] for name in workers}
         yield {
             "catalog page": contenders(workers, lambda _: Requests(pages)),
             "304": contenders(
                 workers, lambda name: Requests([harness.get(catalog_page.PATH, If_None_Match=etags[name])])
             ),
-            "redeem": contenders(workers, lambda _: redeem.requests(seeded, "ours")),
+            "redeem": contenders(workers, lambda _: redeem.requests(seed_data, "ours")),
         }
 
 
@@ -74,10 +79,14 @@ def records(bench: Bench, trees: Trees) -> Iterator[dict[str, Task]]:
         workers: dict[str, Worker] = {}
         seeds: dict[str, records_seed.Seeded] = {}
         for name, tree in trees.items():
-            made = records_seed.new("sqlite", LEADS, bench.folder, None, name=f"records_{name}")
-            seeds[name] = stack.enter_context(made)
-            place = {"contender": "records", "database_url": seeds[name].database_url, "data": str(seeds[name].data)}
-            workers[name] = stack.enter_context(worker(place, bench.folder, bench.cores, tree))
+            new_seed = records_seed.new("sqlite", LEADS, bench.folder, None, name=f"records_{name}")
+            seeds[name] = stack.enter_context(new_seed)
+            worker_config = {
+                "contender": "records",
+                "database_url": seeds[name].database_url,
+                "data": str(seeds[name].data),
+            }
+            workers[name] = stack.enter_context(worker(worker_config, bench.folder, bench.cores, tree))
 
         def get(name: str) -> Requests:
             bodies: list[dict[str, object]] = [{"id": each} for each in seeds[name].leads[:5000]]

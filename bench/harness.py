@@ -28,12 +28,12 @@ class Requests:
     """The raw requests for a contender. Each run continues after the last request of the run before.
 
     Raises:
-        LookupError: all requests were sent, and each may be sent only `once`.
+        LookupError: all requests were sent, and `is_single_pass` is set.
     """
 
-    def __init__(self, requests: Sequence[bytes], *, once: bool = False) -> None:
+    def __init__(self, requests: Sequence[bytes], *, is_single_pass: bool = False) -> None:
         self._requests = requests
-        self._once = once
+        self._once = is_single_pass
         self._position = 0
 
     def next(self, seconds: int) -> list[bytes]:
@@ -44,8 +44,8 @@ class Requests:
             return [self._requests[0]]
         if self._once and self._position + count > len(self._requests):
             raise LookupError(f"all {len(self._requests)} requests are used up: seed more")
-        rest = [*self._requests[self._position : self._position + count]]
-        return [*rest, *self._requests[: max(0, min(count - len(rest), self._position))]]
+        last_requests = [*self._requests[self._position : self._position + count]]
+        return [*last_requests, *self._requests[: max(0, min(count - len(last_requests), self._position))]]
 
     def mark_sent(self, count: int) -> None:
         """Record that this number of requests was sent."""
@@ -114,10 +114,10 @@ def options(purpose: str) -> Options:
     parser.add_argument("--quick", action="store_true", help="short rounds; nothing is written to docs/results")
     parser.add_argument("--rounds", type=int, help=f"rounds of each contender (default {ROUNDS})")
     parser.add_argument("--resume", action="store_true", help="nothing where docs/results has a run of this commit")
-    given = parser.parse_args()
-    databases = ("sqlite", "postgres") if given.database == "both" else (given.database,)
-    rounds = given.rounds or (3 if given.quick else ROUNDS)
-    return Options(databases, rounds, 1 if given.quick else SECONDS, given.quick, given.resume)
+    arguments = parser.parse_args()
+    databases = ("sqlite", "postgres") if arguments.database == "both" else (arguments.database,)
+    rounds = arguments.rounds or (3 if arguments.quick else ROUNDS)
+    return Options(databases, rounds, 1 if arguments.quick else SECONDS, arguments.quick, arguments.resume)
 
 
 @dataclass
@@ -139,23 +139,25 @@ class Bench:
         variant: str,
         contenders: Sequence[Contender],
         *,
-        skipped: Mapping[str, str] = MappingProxyType({}),
+        skipped_names: Mapping[str, str] = MappingProxyType({}),
     ) -> Table:
-        """Measure the contenders in turn (A B C A B C …), print and store the table, and return it. For `skipped`, see
-        `Table`.
+        """Measure the contenders in turn (A B C A B C …), print and store the table, and return it. For
+        `skipped_names`, see `Table`.
 
         Raises:
             RuntimeError: a contender responded with an error.
         """
-        for each in contenders:
-            self._run(each, min(WARM_UP_S, self.options.seconds))
-        rounds: dict[str, list[tuple[Figures, float, float]]] = {each.name: [] for each in contenders}
+        for contender in contenders:
+            self._run(contender, min(WARM_UP_S, self.options.seconds))
+        rounds: dict[str, list[tuple[Figures, float, float]]] = {contender.name: [] for contender in contenders}
         for _ in range(self.options.rounds):
-            for each in contenders:
-                rounds[each.name].append(self._run(each, self.options.seconds))
-        measured = [_medians(name, runs) for name, runs in rounds.items()]
-        ratios = _ratios(measured)
-        table = Table(database=database, variant=variant, contenders=measured, ratios=ratios, skipped=dict(skipped))
+            for contender in contenders:
+                rounds[contender.name].append(self._run(contender, self.options.seconds))
+        measurements = [_medians(name, runs) for name, runs in rounds.items()]
+        ratios = _ratios(measurements)
+        table = Table(
+            database=database, variant=variant, contenders=measurements, ratios=ratios, skipped=dict(skipped_names)
+        )
         self.tables.append(table)
         _show(table)
         return table
@@ -163,33 +165,35 @@ class Bench:
     def _run(self, contender: Contender, seconds: int) -> tuple[Figures, float, float]:
         """Measure one run. Return its figures, and the CPU microseconds per request of the worker and of the
         database."""
-        before = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
+        cpu_before = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
         requests = contender.requests.next(seconds)
         figures = load.play(requests, contender.worker.port, seconds, pinned(self.cores.rest), self.folder)
-        after = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
+        cpu_after = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
         # On each connection, one more request may have been sent than is counted. Wait until the contender has handled
         # these requests, so that it does not slow down the next contender.
         contender.worker.settle()
         contender.requests.mark_sent(figures.requests + load.CONNECTIONS)
         if figures.failed or not figures.requests:
             raise RuntimeError(f"{contender.name}: {figures.failed} of {figures.requests} requests failed")
-        worker_s, database_s = (later - sooner for later, sooner in zip(after, before, strict=True))
+        worker_s, database_s = (later - sooner for later, sooner in zip(cpu_after, cpu_before, strict=True))
         return figures, worker_s / figures.requests * 1e6, database_s / figures.requests * 1e6
 
     def aim(self, text: str, measured: float, wanted: float) -> None:
         """Compare a figure with the minimum that is wanted, and print the result."""
         self.aims.append(Aim(text, wanted, measured, measured >= wanted))
-        print(f"  {'met   ' if measured >= wanted else 'MISSED'}  {text}: {measured:,.3g}, wanted {wanted:,g}")
+        print(
+            f"  {'met   ' if measured >= wanted else 'MISSED'}  {text}: {measured:,.3g}, wanted {wanted:,g}"
+        )
 
     def finish(self) -> None:
         """Write the results to docs/results, unless this was a quick run."""
         if self.options.is_quick:
             return
         RESULTS.mkdir(parents=True, exist_ok=True)
-        at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        timestamp = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         record = {
             "benchmark": self.name,
-            "at": at,
+            "at": timestamp,
             "commit": commit(),
             "machine": machine(self.cluster),
             "settings": {
@@ -204,18 +208,18 @@ class Bench:
             "other": self.other,
             "aims": self.aims,
         }
-        encoded = msgspec.json.format(msgspec.json.encode(record), indent=1)
-        results_file(self.name, self.options).write_bytes(encoded + b"\n")
+        encoded_record = msgspec.json.format(msgspec.json.encode(record), indent=1)
+        results_file(self.name, self.options).write_bytes(encoded_record + b"\n")
         met = sum(aim.met for aim in self.aims)
         figures = "; ".join(f"{aim.text} {aim.measured:,.3g}" for aim in self.aims)
         with (RESULTS / "runs.md").open("a", encoding="utf-8") as file:
-            file.write(f"- {at} `{self.name}`: {met} of {len(self.aims)} aims met. {figures}\n")
+            file.write(f"- {timestamp} `{self.name}`: {met} of {len(self.aims)} aims met. {figures}\n")
 
 
-def results_file(name: str, chosen: Options) -> Path:
+def results_file(name: str, options: Options) -> Path:
     """Return the results file of a benchmark. A run on only one database has its own file, so that it does not
     overwrite the results of both."""
-    return RESULTS / (f"{name}.json" if len(chosen.databases) > 1 else f"{name}-{chosen.databases[0]}.json")
+    return RESULTS / (f"{name}.json" if len(options.databases) > 1 else f"{name}-{options.databases[0]}.json")
 
 
 def commit() -> str:
@@ -225,11 +229,11 @@ def commit() -> str:
     return commit_of("src", "bench", "requirements", "pyproject.toml")
 
 
-def is_done(name: str, chosen: Options) -> bool:
+def is_done(name: str, options: Options) -> bool:
     """Return whether the results file contains results of this commit."""
-    file = results_file(name, chosen)
-    stored = msgspec.json.decode(file.read_bytes(), type=dict[str, object]) if file.exists() else {}
-    return not commit().endswith("+") and stored.get("commit") == commit()
+    file = results_file(name, options)
+    stored_record = msgspec.json.decode(file.read_bytes(), type=dict[str, object]) if file.exists() else {}
+    return not commit().endswith("+") and stored_record.get("commit") == commit()
 
 
 @contextmanager
@@ -238,9 +242,9 @@ def bench(name: str, purpose: str, *, needs_load: bool = True) -> Iterator[Bench
     left out if it is not installed. With --resume, the program ends here if this commit has been measured."""
     import pytest
 
-    chosen = options(purpose)
-    if chosen.is_resumed and is_done(name, chosen):
-        print(f"{purpose}\nmeasured at this commit: see {results_file(name, chosen).relative_to(ROOT)}")
+    selection = options(purpose)
+    if selection.is_resumed and is_done(name, selection):
+        print(f"{purpose}\nmeasured at this commit: see {results_file(name, selection).relative_to(ROOT)}")
         sys.exit()
     cores = Cores.of_machine()
     print(f"{purpose}\n{'; '.join(f'{key} {value}' for key, value in machine(None).items())}", flush=True)
@@ -249,15 +253,15 @@ def bench(name: str, purpose: str, *, needs_load: bool = True) -> Iterator[Bench
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"countersign-bench-{name}-")))
         cluster = None
-        if "postgres" in chosen.databases:
+        if "postgres" in selection.databases:
             try:
                 cluster = stack.enter_context(postgres(cores))
             except pytest.skip.Exception as missing:
                 print(f"without PostgreSQL: {missing}", file=sys.stderr)
-                chosen = Options(("sqlite",), chosen.rounds, chosen.seconds, chosen.is_quick)
-        running = Bench(name, chosen, folder, cores, cluster)
-        yield running
-        running.finish()
+                selection = Options(("sqlite",), selection.rounds, selection.seconds, selection.is_quick)
+        running_bench = Bench(name, selection, folder, cores, cluster)
+        yield running_bench
+        running_bench.finish()
 
 
 def get(path: str, **headers: str) -> bytes:
@@ -305,26 +309,26 @@ def _medians(name: str, runs: Sequence[tuple[Figures, float, float]]) -> Measure
     )
 
 
-def _ratios(measured: Sequence[Measured]) -> dict[str, float]:
+def _ratios(measurements: Sequence[Measured]) -> dict[str, float]:
     """Return the ratio of ours to every other contender, as the median over the rounds. In a round, both run one after
     the other."""
-    found: dict[str, float] = {}
-    for ours in (each for each in measured if each.name.startswith("ours")):
-        for other in measured:
-            if other is not ours:
-                pairs = zip(ours.rounds_req_s, other.rounds_req_s, strict=True)
-                found[f"{ours.name}/{other.name}"] = round(statistics.median(a / b for a, b in pairs), 3)
-    return found
+    ratios: dict[str, float] = {}
+    for own in (each for each in measurements if each.name.startswith("ours")):
+        for other in measurements:
+            if other is not own:
+                pairs = zip(own.rounds_req_s, other.rounds_req_s, strict=True)
+                ratios[f"{own.name}/{other.name}"] = round(statistics.median(a / b for a, b in pairs), 3)
+    return ratios
 
 
 def _show(table: Table) -> None:
     print(f"\n{table.variant} on {table.database}")
     print(f"  {'':14}{'req/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU µs':>9}{'db µs':>8}   ratio of ours to it")
-    for each in table.contenders:
-        ratios = [f"{ratio:.2f}" for name, ratio in table.ratios.items() if name.endswith(f"/{each.name}")]
+    for contender in table.contenders:
+        ratios = [f"{ratio:.2f}" for name, ratio in table.ratios.items() if name.endswith(f"/{contender.name}")]
         print(
-            f"  {each.name:14}{each.req_s:9,.0f}{each.p50_ms:9.2f}{each.p99_ms:9.2f}{each.cpu_us:9.1f}"
-            f"{each.database_cpu_us:8.1f}   {' '.join(ratios)}",
+            f"  {contender.name:14}{contender.req_s:9,.0f}{contender.p50_ms:9.2f}{contender.p99_ms:9.2f}"
+            f"{contender.cpu_us:9.1f}{contender.database_cpu_us:8.1f}   {' '.join(ratios)}",
             flush=True,
         )
     for name, reason in table.skipped.items():
@@ -338,7 +342,7 @@ def machine(cluster: Cluster | None) -> dict[str, str]:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
     memory_kib = int(Path("/proc/meminfo").read_text().split()[1])
-    found = {
+    machine_facts = {
         "processor": f"{model}, {sum(line.startswith('processor') for line in lines)} cores",
         "memory": f"{memory_kib >> 20} GiB",
         "system": f"{platform.system()} {platform.release().partition('-')[0]}",
@@ -347,5 +351,5 @@ def machine(cluster: Cluster | None) -> dict[str, str]:
         "load_average": Path("/proc/loadavg").read_text().split()[0],
     }
     if cluster is not None:
-        found["postgresql"] = cluster.sql("SHOW server_version")
-    return found
+        machine_facts["postgresql"] = cluster.sql("SHOW server_version")
+    return machine_facts

@@ -145,38 +145,42 @@ def measure(bench: Bench) -> None:
     tree, archive = bench.folder / "tree", bench.folder / "build.tar"
     size = write_build(tree, QUICK_PACKS if bench.options.is_quick else PACKS)
     subprocess.run(["tar", "-cf", archive, "-C", tree, "."], check=True)
-    peers = {name: once for name, once in PEERS.items() if shutil.which(name)}
-    skipped = sorted(PEERS.keys() - peers.keys())
+    peers = {name: run_once for name, run_once in PEERS.items() if shutil.which(name)}
+    skipped_names = sorted(PEERS.keys() - peers.keys())
     took_s: dict[str, list[float]] = {name: [] for name in ("countersign", *peers)}
     with serve_store(bench.folder) as (port, pid):
         watching = MemoryWatch(pid)
         ingest = Ingest(Publisher(port), watching)
         for number in range(bench.options.rounds):
             took_s["countersign"].append(seconds_of(lambda n=number: ingest.take(archive, f"build-{n}.tar")))
-            for name, once in peers.items():
+            for name, run_once in peers.items():
                 with cleared(bench.folder / "target") as target, cleared(bench.folder / "cache"):
-                    took_s[name].append(seconds_of(lambda once=once, target=target: once(tree, target)))
+                    took_s[name].append(seconds_of(lambda run_once=run_once, target=target: run_once(tree, target)))
     _report(bench, size, took_s, ingest, watching)
-    bench.other["skipped"] = skipped
+    bench.other["skipped"] = skipped_names
     _verify(bench, tree, size)
 
 
 def _report(
     bench: Bench, size: int, took_s: dict[str, list[float]], ingest: Ingest, watching: MemoryWatch
 ) -> None:
-    ours = took_s["countersign"]
+    own_times = took_s["countersign"]
     medians = {name: statistics.median(times) for name, times in took_s.items()}
     print(f"\n{size / MIB:.0f} MiB, seconds: " + ", ".join(f"{name} {each:.2f}" for name, each in medians.items()))
-    parts = {name: statistics.median(times) for name, times in ingest.parts_s.items()}
-    print("  of ours: " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in parts.items()))
+    median_by_part = {name: statistics.median(times) for name, times in ingest.parts_s.items()}
+    print("  of ours: " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in median_by_part.items()))
     print(f"  most memory of a worker or reader: {watching.highest_mib:.0f} MiB")
     bench.other.update(seconds=took_s, parts_s=ingest.parts_s, rss_mib=round(watching.highest_mib, 1), mib=size // MIB)
     if "rsync" in took_s:
-        ratio = statistics.median(mine / peer for mine, peer in zip(ours, took_s["rsync"], strict=True))
+        ratio = statistics.median(
+            own_time / peer_time for own_time, peer_time in zip(own_times, took_s["rsync"], strict=True)
+        )
         bench.aim("rsync's wall time to a third of ours", 3 / ratio, 1.0)
     for name in ("restic", "borg"):
         if name in took_s:
-            ratio = statistics.median(peer / mine for mine, peer in zip(ours, took_s[name], strict=True))
+            ratio = statistics.median(
+                peer_time / own_time for own_time, peer_time in zip(own_times, took_s[name], strict=True)
+            )
             bench.aim(f"times as fast as {name}", ratio, BACKUP_TARGET)
     bench.aim("300 MiB to the most memory", MAX_RSS_MIB / max(watching.highest_mib, 1), 1.0)
 
@@ -195,8 +199,8 @@ def _verify(bench: Bench, tree: Path, size: int) -> None:
         output = subprocess.run([*program, "verify", tree, manifest], check=True, env=environment, capture_output=True)
         took_s["countersign"].append(float(output.stdout))
         took_s["b3sum"].append(seconds_of(lambda: subprocess.run(["b3sum", *files], check=True, capture_output=True)))
-    counted = [times[1:] for times in (took_s["countersign"], took_s["b3sum"])]
-    ratio = statistics.median(peer / mine for mine, peer in zip(*counted, strict=True))
+    counted_times = [times[1:] for times in (took_s["countersign"], took_s["b3sum"])]
+    ratio = statistics.median(peer_time / own_time for own_time, peer_time in zip(*counted_times, strict=True))
     rates = {name: size / MIB / statistics.median(times[1:]) for name, times in took_s.items()}
     print("\nverifying, MiB/s: " + ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items()))
     bench.other["verify_s"] = took_s

@@ -93,10 +93,10 @@ async def wait_for_jobs(store: Store, count: int) -> None:
             await asyncio.sleep(0.02)
 
 
-async def measure_ours(chosen: Settings, *, is_quick: bool) -> tuple[float, list[float]]:
+async def measure_ours(store_settings: Settings, *, is_quick: bool) -> tuple[float, list[float]]:
     """Return the jobs per second from a full queue, and the waits in milliseconds of jobs that are added one by one."""
     count, idle = (JOBS_QUICK, IDLE_QUICK) if is_quick else (JOBS, IDLE)
-    async with app.open_store(chosen, "http://127.0.0.1:1", is_loopback=True) as store:
+    async with app.open_store(store_settings, "http://127.0.0.1:1", is_loopback=True) as store:
         async with store.database.transaction() as transaction:
             orgs = [
                 (await organisations.create_organisation(transaction, f"o{number}", "O")).id
@@ -131,9 +131,9 @@ async def peers(url: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        for each in started:
-            each.terminate()
-        await asyncio.gather(*(each.wait() for each in started))
+        for process in started:
+            process.terminate()
+        await asyncio.gather(*(process.wait() for process in started))
 
 
 async def peer(bench: Bench, number: int, *, is_quick: bool) -> float:
@@ -155,9 +155,9 @@ async def peer(bench: Bench, number: int, *, is_quick: bool) -> float:
         return count / (time.monotonic() - began_s)
 
 
-def percentile(values: Sequence[float], part: float) -> float:
+def percentile(values: Sequence[float], share: float) -> float:
     """Return the value below which this share of the values is."""
-    return sorted(values)[min(len(values) - 1, int(len(values) * part))]
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
 def measure(bench: Bench) -> None:
@@ -176,11 +176,11 @@ def measure(bench: Bench) -> None:
             waits.setdefault(name, []).extend(waited)
         if bench.cluster is not None:
             rates.setdefault("Procrastinate alone", []).append(asyncio.run(peer(bench, number, is_quick=quick)))
-    for name, found in rates.items():
-        figures: dict[str, float] = {"jobs_s": round(statistics.median(found), 1)}
+    for name, job_rates in rates.items():
+        figures: dict[str, float] = {"jobs_s": round(statistics.median(job_rates), 1)}
         if name in waits:
-            figures |= {f"wait_p{part}_ms": round(percentile(waits[name], part / 100), 2) for part in (50, 99)}
-        bench.other[name] = {**figures, "rounds_jobs_s": [round(rate, 1) for rate in found]}
+            figures |= {f"wait_p{percent}_ms": round(percentile(waits[name], percent / 100), 2) for percent in (50, 99)}
+        bench.other[name] = {**figures, "rounds_jobs_s": [round(rate, 1) for rate in job_rates]}
         print(f"  {name:24}" + "".join(f"  {key} {value:,.1f}" for key, value in figures.items()))
     for name, waited in waits.items():
         bench.aim(f"{name}, jobs a second", statistics.median(rates[name]), TARGET_JOBS_S)

@@ -55,28 +55,30 @@ class Client:
 
 def total_of(client: Client, order: list[dict[str, str]]) -> int:
     """Return the number of leads that the client sees."""
-    found, _ = client.run("search", order=order, limit=1)
-    return int(found["total"])
+    list_answer, _ = client.run("search", order=order, limit=1)
+    return int(list_answer["total"])
 
 
 def measure(bench: Bench, database: str) -> None:
     """Measure all orders on one database."""
     with ExitStack() as stack:
-        seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
-        place = {"database_url": seeded.database_url, "data": str(seeded.data)}
-        server = stack.enter_context(worker({"contender": "records", **place}, bench.folder, bench.cores))
+        seed_data = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
+        worker_config = {"database_url": seed_data.database_url, "data": str(seed_data.data)}
+        server = stack.enter_context(worker({"contender": "records", **worker_config}, bench.folder, bench.cores))
         jumps: list[float] = []
-        opened: list[float] = []
+        opening_times: list[float] = []
         for name, order in ORDERS.items():
-            figures = walk(bench, seeded, server, order)
+            figures = walk(bench, seed_data, server, order)
             jumps += figures["jump"]
-            opened += figures["open"]
+            opening_times += figures["open"]
             show(bench, database, name, figures)
-    for what, wanted_ms, took in (("jump", JUMP_MS, jumps), ("opening", OPEN_MS, opened)):
-        bench.aim(f"{database}, {wanted_ms} ms over p95 of a restricted {what}", wanted_ms / quantile(took, 0.95), 1)
+    for label, wanted_ms, durations in (("jump", JUMP_MS, jumps), ("opening", OPEN_MS, opening_times)):
+        bench.aim(
+            f"{database}, {wanted_ms} ms over p95 of a restricted {label}", wanted_ms / quantile(durations, 0.95), 1
+        )
 
 
-def to_the_end(client: Client, order: list[dict[str, str]], last: int) -> float:
+def to_the_end(client: Client, order: list[dict[str, str]], last_offset: int) -> float:
     """Request the last row, and repeat the request if a busy machine was too slow. Return the milliseconds of all
     requests.
 
@@ -84,51 +86,53 @@ def to_the_end(client: Client, order: list[dict[str, str]], last: int) -> float:
         RuntimeError: all requests were refused.
     """
     started_s = time.perf_counter()
-    for left in range(ATTEMPTS, 0, -1):
+    for attempts_left in range(ATTEMPTS, 0, -1):
         try:
-            client.run("list", order=order, limit=1, offset=last)
+            client.run("list", order=order, limit=1, offset=last_offset)
             break
         except RuntimeError:
-            if left == 1:
+            if attempts_left == 1:
                 raise
     return (time.perf_counter() - started_s) * 1000
 
 
-def walk(bench: Bench, seeded: Seeded, server: Worker, order: list[dict[str, str]]) -> dict[str, list[float]]:
+def walk(bench: Bench, seed_data: Seeded, server: Worker, order: list[dict[str, str]]) -> dict[str, list[float]]:
     """Return the milliseconds of each opening and each jump. Before that, do what the page does right after it is
     opened: request the total and the last row."""
-    restricted, everyone = (Client(server, seeded.tokens[who]) for who in ("clerk", "manager"))
-    ends = {client: total_of(client, order) - 1 for client in (restricted, everyone)}
-    took: dict[str, list[float]] = {"to the end": [], "open": [], "jump": [], "jump of who sees all": []}
-    for client, last in ends.items():
-        took["to the end"].append(to_the_end(client, order, last))
+    clerk_client, manager_client = (Client(server, seed_data.tokens[user]) for user in ("clerk", "manager"))
+    end_by_client = {client: total_of(client, order) - 1 for client in (clerk_client, manager_client)}
+    durations_by_label: dict[str, list[float]] = {"to the end": [], "open": [], "jump": [], "jump of who sees all": []}
+    for client, last_offset in end_by_client.items():
+        durations_by_label["to the end"].append(to_the_end(client, order, last_offset))
     chance = random.Random(1)
 
     def jump(client: Client) -> float:
-        offset = chance.randrange(ends[client] // PAGE) * PAGE
+        offset = chance.randrange(end_by_client[client] // PAGE) * PAGE
         return client.run("list", order=order, limit=PAGE, offset=offset)[1]
 
     turns: dict[str, Callable[[], float]] = {
-        "open": lambda: restricted.run("list", order=order, limit=PAGE, offset=0)[1],
-        "jump": lambda: jump(restricted),
-        "jump of who sees all": lambda: jump(everyone),
+        "open": lambda: clerk_client.run("list", order=order, limit=PAGE, offset=0)[1],
+        "jump": lambda: jump(clerk_client),
+        "jump of who sees all": lambda: jump(manager_client),
     }
     for _ in range(QUICK_JUMPS if bench.options.is_quick else JUMPS):
         for name, turn in turns.items():
-            took[name].append(turn())
-    return took
+            durations_by_label[name].append(turn())
+    return durations_by_label
 
 
-def show(bench: Bench, database: str, order: str, took: dict[str, list[float]]) -> None:
+def show(bench: Bench, database: str, order: str, durations_by_label: dict[str, list[float]]) -> None:
     """Print and store the figures of one order."""
     figures = {
-        f"{name} {part} ms": round(quantile(each, share), 1)
-        for name, each in took.items()
-        for part, share in (("p50", 0.5), ("p95", 0.95))
+        f"{name} {percentile} ms": round(quantile(each, share), 1)
+        for name, each in durations_by_label.items()
+        for percentile, share in (("p50", 0.5), ("p95", 0.95))
     }
-    figures["jump p50 to opening's"] = round(statistics.median(took["jump"]) / statistics.median(took["open"]), 2)
+    figures["jump p50 to opening's"] = round(
+        statistics.median(durations_by_label["jump"]) / statistics.median(durations_by_label["open"]), 2
+    )
     figures["jump p50 to that of who sees all"] = round(
-        statistics.median(took["jump"]) / statistics.median(took["jump of who sees all"]), 2
+        statistics.median(durations_by_label["jump"]) / statistics.median(durations_by_label["jump of who sees all"]), 2
     )
     bench.other[f"{database}, {LEADS:,} leads {order}"] = figures
     print(f"\n{database}, {LEADS:,} leads {order}: {figures}", flush=True)

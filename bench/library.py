@@ -18,26 +18,30 @@ CALLERS = 1_000
 def measure(bench: Bench, database: str) -> None:
     """Measure one database."""
     with ExitStack() as stack:
-        seeded = stack.enter_context(seed.new(database, SIZE, bench.folder, bench.cluster))
-        place = {"database_url": seeded.database_url, "data": str(seeded.data)}
-        persons = seeded.persons[:CALLERS]
-        tokens = {"ours": seeded.tokens[:CALLERS], "peer": [token_of(person) for person in persons]}
+        seed_data = stack.enter_context(seed.new(database, SIZE, bench.folder, bench.cluster))
+        worker_config = {"database_url": seed_data.database_url, "data": str(seed_data.data)}
+        persons = seed_data.persons[:CALLERS]
+        tokens = {"ours": seed_data.tokens[:CALLERS], "peer": [token_of(person) for person in persons]}
         owners = [quote(f"person:{person}") for person in persons]
 
-        def serve(name: str, **more: object) -> Worker:
-            return stack.enter_context(worker({"contender": name, **place, **more}, bench.folder, bench.cores))
+        def serve(name: str, **options: object) -> Worker:
+            return stack.enter_context(
+                worker({"contender": name, **worker_config, **options}, bench.folder, bench.cores)
+            )
 
         workers = {name: serve(name) for name in ("ours", "floor", "peer")}
-        first = {name: f"Bearer {each[0]}" for name, each in tokens.items()}
-        body, _ = harness.ask(workers["ours"], "/api/v1/library", Authorization=first["ours"])
+        first_tokens = {name: f"Bearer {each[0]}" for name, each in tokens.items()}
+        body, _ = harness.ask(workers["ours"], "/api/v1/library", Authorization=first_tokens["ours"])
         floor, _ = harness.ask(workers["floor"], f"/library?owner={owners[0]}")
-        peer, _ = harness.ask(workers["peer"], "/library", Authorization=first["peer"])
-        ours, theirs = json.loads(body), json.loads(floor)
-        assert harness.restrict(ours, theirs) == theirs == json.loads(peer), "the contenders answer differently"
-        assert len(ours) == SIZE.owned
+        peer, _ = harness.ask(workers["peer"], "/library", Authorization=first_tokens["peer"])
+        own_library, floor_library = json.loads(body), json.loads(floor)
+        assert harness.restrict(own_library, floor_library) == floor_library == json.loads(peer), (
+            "the contenders answer differently"
+        )
+        assert len(own_library) == SIZE.owned
         workers["bare"] = serve("bare", body_bytes=len(body))
         own_requests = [harness.get("/api/v1/library", Authorization=f"Bearer {token}") for token in tokens["ours"]]
-        made = {
+        requests_by_name = {
             "bare": own_requests,
             "floor": [harness.get(f"/library?owner={owner}") for owner in owners],
             "ours": own_requests,
@@ -46,7 +50,7 @@ def measure(bench: Bench, database: str) -> None:
         table = bench.compare(
             database,
             "libraries of 1,000 persons",
-            [Contender(name, workers[name], Requests(made[name])) for name in made],
+            [Contender(name, workers[name], Requests(requests_by_name[name])) for name in requests_by_name],
         )
         bench.aim(f"{database}, to the floor", table.ratios["ours/floor"], 0.7)
         bench.aim(f"{database}, to FastAPI + SQLAlchemy", table.ratios["ours/peer"], 4)

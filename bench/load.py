@@ -40,7 +40,7 @@ def generator() -> str:
     return "own"
 
 
-def play(requests: Sequence[bytes], port: int, seconds: int, pinned: Sequence[str], folder: Path) -> Figures:
+def play(requests: Sequence[bytes], port: int, seconds: int, pin_command: Sequence[str], folder: Path) -> Figures:
     """Send the requests over 32 connections for this time, again from the first after the last.
 
     Raises:
@@ -53,7 +53,7 @@ def play(requests: Sequence[bytes], port: int, seconds: int, pinned: Sequence[st
         command += [f"http://127.0.0.1:{port}", "--", file]
     else:
         command = [sys.executable, HERE / "load.py", str(port), str(seconds), file]
-    result = subprocess.run([*pinned, *command], capture_output=True, text=True, check=False, timeout=seconds + 60)
+    result = subprocess.run([*pin_command, *command], capture_output=True, text=True, check=False, timeout=seconds + 60)
     lines = [line for line in result.stdout.splitlines() if line.startswith("RESULT ")]
     if result.returncode or not lines:
         raise RuntimeError(f"{result.stdout}\n{result.stderr}")
@@ -63,8 +63,8 @@ def play(requests: Sequence[bytes], port: int, seconds: int, pinned: Sequence[st
 class _Client(asyncio.Protocol):
     """One connection, which sends the next request when the response is complete."""
 
-    def __init__(self, shared: "_Shared") -> None:
-        self._shared = shared
+    def __init__(self, shared_requests: "_Shared") -> None:
+        self._shared = shared_requests
         self._parser = httptools.HttpResponseParser(self)
         self._began_s = 0.0
 
@@ -105,21 +105,21 @@ class _Shared:
 
 
 async def _own(port: int, seconds: float, file: Path) -> dict[str, float]:
-    shared = _Shared(file.read_bytes().split(b"\0"))
+    shared_requests = _Shared(file.read_bytes().split(b"\0"))
     loop = asyncio.get_running_loop()
     began_s = time.monotonic()
     for _ in range(CONNECTIONS):
-        await loop.create_connection(lambda: _Client(shared), "127.0.0.1", port)
+        await loop.create_connection(lambda: _Client(shared_requests), "127.0.0.1", port)
     await asyncio.sleep(seconds)
     elapsed_s = time.monotonic() - began_s
-    took_s = sorted(shared.took_s) or [0.0]
+    took_s = sorted(shared_requests.took_s) or [0.0]
     return {
-        "requests": len(shared.took_s),
+        "requests": len(shared_requests.took_s),
         "seconds": elapsed_s,
-        "bytes": shared.bytes,
+        "bytes": shared_requests.bytes,
         "p50_ms": took_s[len(took_s) // 2] * 1000,
         "p99_ms": took_s[len(took_s) * 99 // 100] * 1000,
-        "failed": shared.failed,
+        "failed": shared_requests.failed,
     }
 
 

@@ -51,7 +51,7 @@ async def sign_in(browser: Browser, url: str, name: str, password: str) -> Any:
     return cookies
 
 
-async def look(browser: Browser, url: str, ready: str, use: Use, state: Any = None) -> tuple[float, float]:
+async def look(browser: Browser, url: str, ready_selector: str, use: Use, state: Any = None) -> tuple[float, float]:
     """Visit a page without a cache. Return the milliseconds until the largest element is shown (LCP), and those of the
     slowest reaction to a key (INP)."""
     context = await browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB", storage_state=state)
@@ -60,15 +60,15 @@ async def look(browser: Browser, url: str, ready: str, use: Use, state: Any = No
     session: Any = await context.new_cdp_session(page)
     await session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
     await page.goto(url)
-    await page.wait_for_selector(ready)
+    await page.wait_for_selector(ready_selector)
     await wait_until_idle(page)
-    shown = float(await value(session, "shown"))
+    shown_ms = float(await value(session, "shown"))
     await use(page)
     await wait_until_idle(page)
     # The browser reports only durations from 16 ms on, so shorter ones count as 16 ms.
     slowest = float(await value(session, "Math.max(16, ...answered)"))
     await context.close()
-    return shown, slowest
+    return shown_ms, slowest
 
 
 async def wait_until_idle(page: Page) -> None:
@@ -114,23 +114,23 @@ async def wander(page: Page) -> None:
         await page.wait_for_timeout(100)
 
 
-async def first_pages(bench: Bench, browser: Browser, desk: Desk, long: str) -> None:
+async def first_pages(bench: Bench, browser: Browser, desk: Desk, long_url: str) -> None:
     """Measure the first visit of every page, in rounds."""
     member = await sign_in(browser, desk.url, "alice", "countersign-demo")
-    manager = await sign_in(browser, long, "manager", records_seed.PASSWORD)
+    manager = await sign_in(browser, long_url, "manager", records_seed.PASSWORD)
     visits: dict[str, tuple[str, str, Use, Any]] = {
         "the store's first page": (desk.running.url, "main h1", search, None),
         "the work app's sign-in": (f"{desk.url}/signin", "#username", search, None),
         "the work app's first page": (f"{desk.url}/", "main h1", palette, member),
-        f"the list of {LEADS:,}": (f"{long}/models/lead", "#cell-0-0", wander, manager),
+        f"the list of {LEADS:,}": (f"{long_url}/models/lead", "#cell-0-0", wander, manager),
     }
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in visits}
+    times_by_page: dict[str, list[tuple[float, float]]] = {name: [] for name in visits}
     for _ in range(QUICK_ROUNDS if bench.options.is_quick else ROUNDS):
-        for name, (url, ready, use, state) in visits.items():
-            found[name].append(await look(browser, url, ready, use, state))
-    for name, figures in found.items():
-        report(bench, f"{name}, largest part shown", [each[0] for each in figures], LCP_MS, share=0.75)
-        report(bench, f"{name}, slowest answer", [each[1] for each in figures], INP_MS, share=0.75)
+        for name, (url, ready_selector, use, state) in visits.items():
+            times_by_page[name].append(await look(browser, url, ready_selector, use, state))
+    for name, times in times_by_page.items():
+        report(bench, f"{name}, largest part shown", [each[0] for each in times], LCP_MS, share=0.75)
+        report(bench, f"{name}, slowest answer", [each[1] for each in times], INP_MS, share=0.75)
 
 
 async def approvals(bench: Bench, browser: Browser, desk: Desk) -> None:
@@ -143,17 +143,17 @@ async def approvals(bench: Bench, browser: Browser, desk: Desk) -> None:
     page = await context.new_page()
     await page.goto(f"{desk.url}/approvals?agent=runner&state=decided")
     await page.wait_for_selector(".live[data-state=live]")
-    seen: list[float] = []
+    display_times: list[float] = []
     for number in range(1, 1 + (QUICK_APPROVALS if bench.options.is_quick else APPROVALS)):
         lead = (await run_command(alice, "lead.create", title=f"Timed {number}"))["id"]
         plan = await run_command(runner, "lead.delete", id=lead)
         answer = await asyncio.to_thread(alice.post, f"approve/{plan['plan_id']}", {})
         assert answer.status_code == 200, answer.text
         # The page shows the first plan by itself and groups later plans that are alike.
-        shown = f"li:nth-child({number}) .plan" if number < 3 else f".plan:has-text('{number - 1} alike')"
-        seen.append(await milliseconds_until(page, shown))
+        plan_selector = f"li:nth-child({number}) .plan" if number < 3 else f".plan:has-text('{number - 1} alike')"
+        display_times.append(await milliseconds_until(page, plan_selector))
     await context.close()
-    report(bench, "an approval is seen", seen, SEEN_MS, share=0.95)
+    report(bench, "an approval is seen", display_times, SEEN_MS, share=0.95)
 
 
 async def run_command(caller: Caller, command: str, **body: object) -> Any:
@@ -171,16 +171,16 @@ async def milliseconds_until(page: Page, selector: str) -> float:
 def report(bench: Bench, name: str, took_ms: Sequence[float], limit_ms: float, *, share: float) -> None:
     """Store the figures, and compare the quantile of this share with the limit."""
     in_order = sorted(took_ms)
-    reached = in_order[math.ceil(len(in_order) * share) - 1]
+    percentile_value = in_order[math.ceil(len(in_order) * share) - 1]
     bench.other[name] = {
         "times": len(in_order),
         "p50_ms": round(statistics.median(in_order)),
-        f"p{share * 100:.0f}_ms": round(reached),
+        f"p{share * 100:.0f}_ms": round(percentile_value),
         "limit_ms": limit_ms,
-        "ratio": round(reached / limit_ms, 2),
+        "ratio": round(percentile_value / limit_ms, 2),
     }
     print(f"{name}: {bench.other[name]}", flush=True)
-    bench.aim(f"{name}, {limit_ms:g} ms over its p{share * 100:.0f}", limit_ms / max(reached, 1), 1)
+    bench.aim(f"{name}, {limit_ms:g} ms over its p{share * 100:.0f}", limit_ms / max(percentile_value, 1), 1)
 
 
 def scripts(bench: Bench) -> None:
@@ -194,13 +194,13 @@ def scripts(bench: Bench) -> None:
         bench.aim(f"{entry}, 60 kB over its scripts at first", SCRIPT_BYTES / size, 1)
 
 
-async def measure(bench: Bench, desk: Desk, long: str) -> None:
+async def measure(bench: Bench, desk: Desk, long_url: str) -> None:
     """Measure everything that needs a browser."""
     program = str(installed_program(PROGRAMS[0], "chromium", []))
     arguments = ["--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=arguments)
-        await first_pages(bench, browser, desk, long)
+        await first_pages(bench, browser, desk, long_url)
         await approvals(bench, browser, desk)
         await browser.close()
 

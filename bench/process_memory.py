@@ -18,8 +18,8 @@ JOBS = 2
 def _get(url: str) -> bytes:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=30) as answer:
-        found: bytes = answer.read()
-    return found
+        body: bytes = answer.read()
+    return body
 
 
 def _children(pid: int) -> list[int]:

@@ -108,15 +108,15 @@ def _cpu_ticks(pid: int, *, with_ended_children: bool = False) -> int:
 
 
 def _ticks_of_children(parent: int) -> int:
-    found = 0
+    ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue  # the process has ended
         if int(fields[1]) == parent:
-            found += int(fields[11]) + int(fields[12])
-    return found
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks
 
 
 @contextmanager
@@ -129,10 +129,10 @@ def running(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run the command until the block ends. On Linux, the command also gets the signal `stop` if this process dies."""
     setpriv = shutil.which("setpriv")
-    wrapped = [setpriv, f"--pdeathsig={stop.name[3:]}", "--", *command] if setpriv else [*command]
+    wrapped_command = [setpriv, f"--pdeathsig={stop.name[3:]}", "--", *command] if setpriv else [*command]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            wrapped,
+            wrapped_command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -186,8 +186,8 @@ def listening(
         deadline_s = time.monotonic() + START_S
         while not answers(port):
             if process.poll() is not None or time.monotonic() > deadline_s:
-                called = " ".join(map(str, command))
-                raise RuntimeError(f"{called} does not serve:\n{log.read_text(errors='replace')[-4000:]}")
+                command_text = " ".join(map(str, command))
+                raise RuntimeError(f"{command_text} does not serve:\n{log.read_text(errors='replace')[-4000:]}")
             time.sleep(0.02)
         yield Worker(port, process)
 
@@ -258,9 +258,9 @@ def postgres(cores: Cores) -> Iterator[Cluster]:
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         process = stack.enter_context(running(command, log=folder / "log", stop=signal.SIGINT))
-        ready = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
+        ready_command = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
         deadline_s = time.monotonic() + START_S
-        while subprocess.run(ready, check=False).returncode:
+        while subprocess.run(ready_command, check=False).returncode:
             if process.poll() is not None or time.monotonic() > deadline_s:
                 raise RuntimeError((folder / "log").read_text(errors="replace")[-4000:])
             time.sleep(0.05)

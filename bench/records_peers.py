@@ -70,10 +70,10 @@ def _page_of(body: bytes) -> Page:
 
 
 @contextmanager
-def _ours(bench: Bench, seeded: Seeded, ids: Iterable[str]) -> Iterator[Peer]:
+def _ours(bench: Bench, seed_data: Seeded, ids: Iterable[str]) -> Iterator[Peer]:
     """Run the records service, with the requests of a caller with a row rule and masked fields."""
-    configuration = {"contender": "records", "database_url": seeded.database_url, "data": str(seeded.data)}
-    token = f"Bearer {seeded.tokens[CALLER]}"
+    configuration = {"contender": "records", "database_url": seed_data.database_url, "data": str(seed_data.data)}
+    token = f"Bearer {seed_data.tokens[CALLER]}"
 
     def call(command: str, body: dict[str, object]) -> bytes:
         return harness.post(f"/api/lead/{command}", json.dumps(body).encode(), Authorization=token)
@@ -84,9 +84,9 @@ def _ours(bench: Bench, seeded: Seeded, ids: Iterable[str]) -> Iterator[Peer]:
         yield Peer(served, call("search", QUERY), gets, _page_of, lambda body: _title_of(decoder.decode(body).value))
 
 
-def _visible_leads(seeded: Seeded) -> dict[int, str]:
+def _visible_leads(seed_data: Seeded) -> dict[int, str]:
     """Map the numbers of the leads that the row rule permits to their ids."""
-    by_number = {position * records_seed.NOTED_EACH: lead for position, lead in enumerate(seeded.leads)}
+    by_number = {position * records_seed.NOTED_EACH: lead for position, lead in enumerate(seed_data.leads)}
     return {number: lead for number, lead in by_number.items() if STAGES[number % len(STAGES)] != "lost"}
 
 
@@ -104,9 +104,9 @@ def check(name: str, peer: Peer, number: int) -> None:
     Raises:
         ValueError: the page or the lead differs.
     """
-    expected_page, found = expected(), peer.page_of(send_raw(peer.worker, peer.page))
-    if found != expected_page:
-        raise ValueError(f"{name} gives {found}\nnot {expected_page}")
+    expected_page, peer_page = expected(), peer.page_of(send_raw(peer.worker, peer.page))
+    if peer_page != expected_page:
+        raise ValueError(f"{name} gives {peer_page}\nnot {expected_page}")
     title = peer.title_of(send_raw(peer.worker, peer.gets[-1]))
     if title != values_of(number, "")["title"]:
         raise ValueError(f"{name} gives {title} as lead {number}")
@@ -115,27 +115,29 @@ def check(name: str, peer: Peer, number: int) -> None:
 def measure(bench: Bench, database: str) -> None:
     """Measure both requests on one database, with our service and all peers that can be installed."""
     with ExitStack() as stack:
-        seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
+        seed_data = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
         if database == "postgres" and bench.cluster is not None:
-            bench.cluster.sql("VACUUM ANALYZE", seeded.database_url)
-        known = _visible_leads(seeded)
-        contenders = {"ours": stack.enter_context(_ours(bench, seeded, known.values()))}
-        skipped: dict[str, str] = {}
-        place = Place(database, bench.folder, bench.cluster, bench.cores, LEADS)
+            bench.cluster.sql("VACUUM ANALYZE", seed_data.database_url)
+        visible_leads = _visible_leads(seed_data)
+        contenders = {"ours": stack.enter_context(_ours(bench, seed_data, visible_leads.values()))}
+        skipped_reasons: dict[str, str] = {}
+        location = Place(database, bench.folder, bench.cluster, bench.cores, LEADS)
         for name, serving in PEERS.items():
             try:
-                contenders[name] = stack.enter_context(serving(place, list(known)))
+                contenders[name] = stack.enter_context(serving(location, list(visible_leads)))
             except RuntimeError as reason:
                 print(f"{name}: {reason}", file=sys.stderr)
-                skipped[name] = str(reason).partition("\n")[0]
-        for name, each in contenders.items():
-            check(name, each, max(known))
+                skipped_reasons[name] = str(reason).partition("\n")[0]
+        for name, contender in contenders.items():
+            check(name, contender, max(visible_leads))
         for variant, aims in AIMS.items():
-            compared = [
-                Contender(name, each.worker, Requests([each.page] if variant == LIST else each.gets))
-                for name, each in contenders.items()
+            contender_list = [
+                Contender(name, contender.worker, Requests([contender.page] if variant == LIST else contender.gets))
+                for name, contender in contenders.items()
             ]
-            table = bench.compare(database, f"{variant}, {LEADS:,} leads", compared, skipped=skipped)
+            table = bench.compare(
+                database, f"{variant}, {LEADS:,} leads", contender_list, skipped_names=skipped_reasons
+            )
             for name in filter(contenders.__contains__, aims):
                 bench.aim(f"{database}, {variant} to {name}", table.ratios[f"ours/{name}"], aims[name])
 

@@ -21,12 +21,14 @@ PAGE = {"filter": [{"field": "stage", "op": "eq", "value": "new"}], "order": [{"
 
 
 def requests_of(
-    seeded: Seeded, who: str, command: str, bodies: list[dict[str, object]], *, once: bool = False
+    seed_data: Seeded, user: str, command: str, bodies: list[dict[str, object]], *, is_single_pass: bool = False
 ) -> Requests:
     """Return a request of this caller with the command for each body."""
-    headers = {"Authorization": f"Bearer {seeded.tokens[who]}"}
+    headers = {"Authorization": f"Bearer {seed_data.tokens[user]}"}
     path = f"/api/lead/{command}"
-    return Requests([harness.post(path, json.dumps(body).encode(), **headers) for body in bodies], once=once)
+    return Requests(
+        [harness.post(path, json.dumps(body).encode(), **headers) for body in bodies], is_single_pass=is_single_pass
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,13 @@ class Served:
 def measure(bench: Bench, database: str) -> None:
     """Measure all variants on one database."""
     with ExitStack() as stack:
-        seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
-        place = {"database_url": seeded.database_url, "data": str(seeded.data)}
+        seed_data = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
+        worker_config = {"database_url": seed_data.database_url, "data": str(seed_data.data)}
 
         def serve(name: str) -> Worker:
-            return stack.enter_context(worker({"contender": name, **place}, bench.folder, bench.cores))
+            return stack.enter_context(worker({"contender": name, **worker_config}, bench.folder, bench.cores))
 
-        served = Served(seeded, serve("records"), serve("records-unaudited"), serve("records-floor"))
+        served = Served(seed_data, serve("records"), serve("records-unaudited"), serve("records-floor"))
         read(bench, database, served)
         read_all(bench, database, served)
         write(bench, database, served)
@@ -56,8 +58,8 @@ def measure(bench: Bench, database: str) -> None:
 
 def read(bench: Bench, database: str, served: Served) -> None:
     """Measure responses with one record, with 50 and with 5,000, with a total and without."""
-    seeded, ours = served.seeded, served.ours
-    gets: list[dict[str, object]] = [{"id": each} for each in seeded.leads[:5000]]
+    seed_data, own_server = served.seeded, served.ours
+    gets: list[dict[str, object]] = [{"id": each} for each in seed_data.leads[:5000]]
     variants: dict[str, tuple[str, list[dict[str, object]]]] = {
         "get": ("get", gets),
         "list of 50": ("list", [{**PAGE, "limit": 50}]),
@@ -65,26 +67,26 @@ def read(bench: Bench, database: str, served: Served) -> None:
         "list of 5,000": ("list", [{**PAGE, "limit": 5000}]),
     }
     for variant, (command, bodies) in variants.items():
-        with bare_of(bench, served, command, bodies[0]) as bare:
+        with bare_of(bench, served, command, bodies[0]) as bare_server:
             table = bench.compare(
                 database,
                 f"{variant}, {LEADS:,} leads",
                 [
-                    Contender("bare", bare, requests_of(seeded, "manager", command, bodies)),
-                    Contender("floor", served.floor, requests_of(seeded, "manager", command, bodies)),
-                    Contender("ours", ours, requests_of(seeded, "manager", command, bodies)),
-                    Contender("ours masked", ours, requests_of(seeded, "agent of manager", command, bodies)),
+                    Contender("bare", bare_server, requests_of(seed_data, "manager", command, bodies)),
+                    Contender("floor", served.floor, requests_of(seed_data, "manager", command, bodies)),
+                    Contender("ours", own_server, requests_of(seed_data, "manager", command, bodies)),
+                    Contender("ours masked", own_server, requests_of(seed_data, "agent of manager", command, bodies)),
                 ],
             )
         if variant in ("get", "list of 50"):
             bench.aim(f"{database}, {variant} to the floor", table.ratios["ours/floor"], 0.6)
         bench.aim(f"{database}, {variant}, masked to clear", table.ratios["ours masked/ours"], 0.8)
-    restricted = bench.compare(
+    clerk_table = bench.compare(
         database,
         "list of 50 as a restricted role",
-        [Contender("ours", ours, requests_of(seeded, "agent of clerk", "list", [{**PAGE, "limit": 50}]))],
+        [Contender("ours", own_server, requests_of(seed_data, "agent of clerk", "list", [{**PAGE, "limit": 50}]))],
     )
-    bench.aim(f"{database}, 50 ms over p99 of a restricted list", 50 / restricted.contenders[0].p99_ms, 1)
+    bench.aim(f"{database}, 50 ms over p99 of a restricted list", 50 / clerk_table.contenders[0].p99_ms, 1)
 
 
 @contextmanager
@@ -92,15 +94,15 @@ def bare_of(bench: Bench, served: Served, command: str, body: dict[str, object])
     """Run a server that sends as many constant bytes as the response to the command has."""
     with sent(served, "manager", command, body) as answer:
         size = len(answer.read())
-    with worker({"contender": "bare", "body_bytes": size}, bench.folder, bench.cores) as bare:
-        yield bare
+    with worker({"contender": "bare", "body_bytes": size}, bench.folder, bench.cores) as bare_server:
+        yield bare_server
 
 
 @contextmanager
-def sent(served: Served, who: str, command: str, body: dict[str, object]) -> Iterator[http.client.HTTPResponse]:
+def sent(served: Served, user: str, command: str, body: dict[str, object]) -> Iterator[http.client.HTTPResponse]:
     """Send a command to our service, and provide the response before its body is read."""
     connection = http.client.HTTPConnection("127.0.0.1", served.ours.port, timeout=120)
-    headers = {"Authorization": f"Bearer {served.seeded.tokens[who]}", "Content-Type": "application/json"}
+    headers = {"Authorization": f"Bearer {served.seeded.tokens[user]}", "Content-Type": "application/json"}
     connection.request("POST", f"/api/lead/{command}", json.dumps(body), headers)
     try:
         yield connection.getresponse()
@@ -110,16 +112,16 @@ def sent(served: Served, who: str, command: str, body: dict[str, object]) -> Ite
 
 def read_all(bench: Bench, database: str, served: Served) -> None:
     """Measure a list without limit: the time until its first byte, and the memory that it takes."""
-    for who in ("manager", "agent of manager"):
+    for user in ("manager", "agent of manager"):
         first_byte_times_ms: list[float] = []
         for _ in range(bench.options.rounds):
             started_s = time.perf_counter()
-            with sent(served, who, "list", {}) as answer:
+            with sent(served, user, "list", {}) as answer:
                 answer.read(1)
                 first_byte_times_ms.append((time.perf_counter() - started_s) * 1000)
         before_mib = peak_mib = served.ours.own_mib()
         started_s, size = time.perf_counter(), 0
-        with sent(served, who, "list", {}) as answer:
+        with sent(served, user, "list", {}) as answer:
             while piece := answer.read(1 << 20):
                 size += len(piece)
                 peak_mib = max(peak_mib, served.ours.own_mib())
@@ -130,10 +132,10 @@ def read_all(bench: Bench, database: str, served: Served) -> None:
             "body_mib": round(size / 2**20, 1),
             "grown_mib": round(peak_mib - before_mib, 1),
         }
-        bench.other[f"{database}, list without limit, {who}"] = figures
-        print(f"\nlist of all {LEADS:,} on {database}, {who}: {figures}")
-        bench.aim(f"{database}, {who}: 50 ms over the first byte of all", 50 / figures["first_byte_ms"], 1)
-        bench.aim(f"{database}, {who}: 32 MiB over what all take in memory", 32 / max(figures["grown_mib"], 0.1), 1)
+        bench.other[f"{database}, list without limit, {user}"] = figures
+        print(f"\nlist of all {LEADS:,} on {database}, {user}: {figures}")
+        bench.aim(f"{database}, {user}: 50 ms over the first byte of all", 50 / figures["first_byte_ms"], 1)
+        bench.aim(f"{database}, {user}: 32 MiB over what all take in memory", 32 / max(figures["grown_mib"], 0.1), 1)
 
 
 def write(bench: Bench, database: str, served: Served) -> None:
@@ -149,8 +151,10 @@ def write(bench: Bench, database: str, served: Served) -> None:
             database,
             f"{command}, durable, 32 clients",
             [
-                Contender(name, server, requests_of(served.seeded, who, command, _bodies(served.seeded, command, name)))
-                for name, server, who in contenders
+                Contender(
+                    name, server, requests_of(served.seeded, user, command, _bodies(served.seeded, command, name))
+                )
+                for name, server, user in contenders
             ],
         )
         rate = next(each.req_s for each in table.contenders if each.name == "ours")
@@ -160,11 +164,11 @@ def write(bench: Bench, database: str, served: Served) -> None:
         bench.aim(f"{database}, {command}, audit on to off", table.ratios["ours/ours without audit"], 0.85)
 
 
-def _bodies(seeded: Seeded, command: str, by: str) -> list[dict[str, object]]:
+def _bodies(seed_data: Seeded, command: str, author: str) -> list[dict[str, object]]:
     """Return the bodies for a contender. Each contender has different bodies, so that every update changes a value."""
     if command == "create":
         return [{"title": f"New {n}", "contact_email": f"n{n}@new.example"} for n in range(60_000)]
-    return [{"id": each, "title": f"{by} {turn}"} for turn in range(6) for each in seeded.leads[:10_000]]
+    return [{"id": each, "title": f"{author} {turn}"} for turn in range(6) for each in seed_data.leads[:10_000]]
 
 
 if __name__ == "__main__":

@@ -69,36 +69,38 @@ def new(
 async def _filled(url: str, data: Path, leads: int) -> Seeded:
     password_hash = await passwords.hash_password(PASSWORD)
     async with app.opened(settings(str(data), url), "http://bench", is_loopback=True) as service:
-        nobody = Caller("person", "", "", "", View({}))
+        caller = Caller("person", "", "", "", View({}))
         async with service.records.database.transaction() as transaction:
-            run = Run(service.engine, nobody, transaction, Actor("0" * 24), transaction)
+            run = Run(service.engine, caller, transaction, Actor("0" * 24), transaction)
             manager = await user_creation.add(run, "manager", "Mia", None, ["sales_manager"], password_hash)
             clerk = await user_creation.add(run, "clerk", "Cy", None, [], password_hash)
             effects = workflow.EffectContext(run, service.records.registry.models["role"], "", {}, "seed")
             role = await effects.create("role", title="restricted")
             await effects.create("user_role", user=clerk, role=role)
             await effects.create("grant", role=role, **RESTRICTED)
-        some: list[str] = []
+        sample_ids: list[str] = []
         async with _without_indexes(service.records.database):
             for start in range(0, leads, BATCH):
-                some += await _batch(service, range(start, min(start + BATCH, leads)), manager)
+                sample_ids += await _batch(service, range(start, min(start + BATCH, leads)), manager)
         tokens = {name: await sessions.sign_in(service.records, name, PASSWORD) for name in ("manager", "clerk")}
         for name in ("manager", "clerk"):
             tokens[f"agent of {name}"] = await _agent(service, tokens[name])
-        return Seeded(url, data, some, tokens)
+        return Seeded(url, data, sample_ids, tokens)
 
 
-def add_audit(seeded: Seeded, entries: int) -> None:
-    """Append so many entries to the audit, about the leads of `seeded` in turn."""
-    asyncio.run(_add_audit(seeded, entries))
+def add_audit(seed_data: Seeded, entries: int) -> None:
+    """Append so many entries to the audit, about the leads of `seed_data` in turn."""
+    asyncio.run(_add_audit(seed_data, entries))
 
 
-async def _add_audit(seeded: Seeded, entries: int) -> None:
-    async with app.opened(settings(str(seeded.data), seeded.database_url), "http://bench", is_loopback=True) as service:
+async def _add_audit(seed_data: Seeded, entries: int) -> None:
+    async with app.opened(
+        settings(str(seed_data.data), seed_data.database_url), "http://bench", is_loopback=True
+    ) as service:
         for start in range(0, entries, BATCH):
             async with service.records.database.transaction() as transaction:
                 for number in range(start, min(start + BATCH, entries)):
-                    record_id = seeded.leads[number % len(seeded.leads)]
+                    record_id = seed_data.leads[number % len(seed_data.leads)]
                     await service.engine.chain.append(transaction, _audit_entry(number, record_id))
 
 
@@ -123,12 +125,12 @@ async def _without_indexes(database: Database) -> AsyncGenerator[None]:
     """While the block fills leads, their indexes are not there; afterwards they are made in one go."""
     async with database.transaction() as transaction:
         indexes = (await installed(transaction)).tables["lead"].indexes
-        for each in indexes:
-            await transaction.run(f'DROP INDEX "{each.name}"')
+        for index_name in indexes:
+            await transaction.run(f'DROP INDEX "{index_name.name}"')
     yield
-    for each in indexes:
+    for index_name in indexes:
         async with database.transaction() as transaction:
-            await transaction.run(f'CREATE INDEX "{each.name}" ON lead {each.statement}')
+            await transaction.run(f'CREATE INDEX "{index_name.name}" ON lead {index_name.statement}')
 
 
 async def _agent(service: app.RecordsService, token: str) -> str:
@@ -137,26 +139,28 @@ async def _agent(service: app.RecordsService, token: str) -> str:
     caller = await service.callers.caller_of(Headers([(b"authorization", f"Bearer {token}".encode())]))
     assert caller is not None
     async with service.records.database.transaction() as transaction:
-        issued = await agent_tokens.issue_token(transaction, service.records, caller, TokenRequest(("*",), "bench"))
-    return issued.token
+        issued_token = await agent_tokens.issue_token(
+            transaction, service.records, caller, TokenRequest(("*",), "bench")
+        )
+    return issued_token.token
 
 
 async def _batch(service: app.RecordsService, numbers: range, owner: str) -> list[str]:
     model = service.records.registry.models["lead"]
-    made: list[str] = []
+    lead_ids: list[str] = []
     async with service.records.database.transaction() as transaction:
-        wanted = [each for number in numbers for each in _personal(number)]
-        held = await service.engine.vault.hold(transaction, wanted)
+        personal_values = [each for number in numbers for each in _personal(number)]
+        value_keys = await service.engine.vault.hold(transaction, personal_values)
         rows: list[list[Value]] = []
-        for place, number in enumerate(numbers):
+        for position, number in enumerate(numbers):
             record_id = ids.new_record_id()
             names = ("contact_name", "contact_email", "notes")
-            value_ids = {name: held[3 * place + at].id for at, name in enumerate(names)}
+            value_ids = {name: value_keys[3 * position + offset].id for offset, name in enumerate(names)}
             rows.append(insert_values(model, record_id, values_of(number, owner), value_ids))
             if number % NOTED_EACH == 0:
-                made.append(record_id)
+                lead_ids.append(record_id)
         await transaction.run_many(insert_statement(model), rows)
-    return made
+    return lead_ids
 
 
 def _personal(number: int) -> tuple[PersonalValue, ...]:

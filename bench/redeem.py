@@ -19,19 +19,19 @@ SIZE = seed.Size(products=1_000, persons=2_000, codes=400_000)
 TARGETS = {"sqlite": 2_500, "postgres": 1_500}
 
 
-def requests(seeded: seed.Seeded, name: str, *, with_key: bool = False) -> Requests:
+def requests(seed_data: seed.Seeded, name: str, *, with_key: bool = False) -> Requests:
     """Return a request for every code, by a person who does not own its product yet. Code c belongs to batch c mod 250,
     and person c div 250 mod 2,000 redeems it."""
-    tokens = [token_of(person) for person in seeded.persons] if name == "peer" else seeded.tokens
+    tokens = [token_of(person) for person in seed_data.persons] if name == "peer" else seed_data.tokens
     path = "/api/v1/redeem" if name.startswith("ours") else "/redeem"
-    half = len(seeded.codes) // 2
-    found: list[bytes] = []
-    for number in range(half if with_key else 0, 2 * half if with_key else half):
+    half_count = len(seed_data.codes) // 2
+    requests_made: list[bytes] = []
+    for number in range(half_count if with_key else 0, 2 * half_count if with_key else half_count):
         headers = {"Authorization": f"Bearer {tokens[number // seed.BATCHES % len(tokens)]}"}
         if with_key:
             headers["Idempotency-Key"] = str(uuid.uuid4())
-        found.append(harness.post(path, json.dumps({"code": seeded.codes[number]}).encode(), **headers))
-    return Requests(found, once=True)
+        requests_made.append(harness.post(path, json.dumps({"code": seed_data.codes[number]}).encode(), **headers))
+    return Requests(requests_made, is_single_pass=True)
 
 
 def count_redeemed(bench: Bench, database_url: str) -> int:
@@ -50,17 +50,17 @@ def count_redeemed(bench: Bench, database_url: str) -> int:
 def measure(bench: Bench, database: str) -> None:
     """Measure all contenders on copies of one store."""
     with ExitStack() as stack:
-        seeded = stack.enter_context(seed.new(database, SIZE, bench.folder, bench.cluster))
+        seed_data = stack.enter_context(seed.new(database, SIZE, bench.folder, bench.cluster))
 
         def serve(name: str) -> tuple[Worker, str]:
-            copied = stack.enter_context(seed.copy(seeded, bench.cluster))
-            place = {"database_url": copied.database_url, "data": str(copied.data), "writes": True}
-            started = worker({"contender": name, **place}, bench.folder, bench.cores)
-            return stack.enter_context(started), copied.database_url
+            seed_copy = stack.enter_context(seed.copy(seed_data, bench.cluster))
+            worker_config = {"database_url": seed_copy.database_url, "data": str(seed_copy.data), "writes": True}
+            started = worker({"contender": name, **worker_config}, bench.folder, bench.cores)
+            return stack.enter_context(started), seed_copy.database_url
 
         served = {name: serve(name) for name in ("floor", "floor-group", "ours", "peer")}
         workers = {name: each for name, (each, _) in served.items()}
-        requests_by_name = {name: requests(seeded, name) for name in workers}
+        requests_by_name = {name: requests(seed_data, name) for name in workers}
         table = bench.compare(
             database, "a code each", [Contender(name, workers[name], requests_by_name[name]) for name in workers]
         )
@@ -68,8 +68,8 @@ def measure(bench: Bench, database: str) -> None:
             database,
             "a code each, with Idempotency-Key",
             [
-                Contender("floor-group", workers["floor-group"], requests(seeded, "floor", with_key=True)),
-                Contender("ours keyed", workers["ours"], requests(seeded, "ours", with_key=True)),
+                Contender("floor-group", workers["floor-group"], requests(seed_data, "floor", with_key=True)),
+                Contender("ours keyed", workers["ours"], requests(seed_data, "ours", with_key=True)),
             ],
         )
         for name in ("ours", "peer"):

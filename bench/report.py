@@ -38,12 +38,12 @@ def _table(table: Table) -> Iterator[str]:
     yield ""
     yield "| | req/s | rounds | p50 ms | p99 ms | CPU µs | database µs | ours to it |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
-    for each in table.contenders:
-        ratios = [f"{ratio:.2f}" for name, ratio in table.ratios.items() if name.endswith(f"/{each.name}")]
-        rounds = f"{min(each.rounds_req_s):,.0f} to {max(each.rounds_req_s):,.0f}"
+    for contender in table.contenders:
+        ratios = [f"{ratio:.2f}" for name, ratio in table.ratios.items() if name.endswith(f"/{contender.name}")]
+        rounds = f"{min(contender.rounds_req_s):,.0f} to {max(contender.rounds_req_s):,.0f}"
         yield (
-            f"| {each.name} | {each.req_s:,.0f} | {rounds} | {each.p50_ms:.2f} | {each.p99_ms:.2f} "
-            f"| {each.cpu_us:.0f} | {each.database_cpu_us:.0f} | {' '.join(ratios)} |"
+            f"| {contender.name} | {contender.req_s:,.0f} | {rounds} | {contender.p50_ms:.2f} | {contender.p99_ms:.2f} "
+            f"| {contender.cpu_us:.0f} | {contender.database_cpu_us:.0f} | {' '.join(ratios)} |"
         )
     for name, reason in table.skipped.items():
         yield f"| {name} | skipped: {reason} | | | | | | |"

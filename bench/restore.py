@@ -58,19 +58,19 @@ def run_timed(command: list[str | Path], url: str = "") -> tuple[float, float]:
     variables = {"PYTHONPATH": str(ROOT / "src"), "COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
     if url:
         variables |= {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": seed.MASTER_KEY}
-    began_s, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    began_s, usage_before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, env={**os.environ, **variables}, check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr)
     os.sync()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime
     return time.monotonic() - began_s, cpu_s
 
 
 def measure(bench: Bench, database: str) -> None:
     """Measure tar, backup, untar and restore in rounds."""
     size_mib = QUICK_MIB if bench.options.is_quick else SIZE_MIB
-    ours = [sys.executable, "-m", "countersign.cli.main"]
-    data, tarred = bench.folder / f"{database}-data", bench.folder / f"{database}.tar"
+    own_command = [sys.executable, "-m", "countersign.cli.main"]
+    data, tar_path = bench.folder / f"{database}-data", bench.folder / f"{database}.tar"
     archive, copy = bench.folder / f"{database}.backup", bench.folder / f"{database}-copy"
     is_postgres = database == "postgres"
     asyncio.run(fill(data, _new_database(bench, "filled") if is_postgres else "", size_mib))
@@ -79,18 +79,18 @@ def measure(bench: Bench, database: str) -> None:
     for number in range(bench.options.rounds):
         target = _new_database(bench, f"copy_{number}") if is_postgres else ""
         for name, command, url in (
-            ("tar c", ["tar", "cf", tarred, "-C", data, "."], ""),
-            ("backup", [*ours, "backup", archive, "--data", data], source),
-            ("tar x", ["tar", "xf", tarred, "-C", _new_folder(copy)], ""),
-            ("restore", [*ours, "restore", archive, "--to", copy.with_suffix(".restored")], target),
-            ("verify", [*ours, "verify", archive], ""),
+            ("tar c", ["tar", "cf", tar_path, "-C", data, "."], ""),
+            ("backup", [*own_command, "backup", archive, "--data", data], source),
+            ("tar x", ["tar", "xf", tar_path, "-C", _new_folder(copy)], ""),
+            ("restore", [*own_command, "restore", archive, "--to", copy.with_suffix(".restored")], target),
+            ("verify", [*own_command, "verify", archive], ""),
         ):
             took_s.setdefault(name, []).append(run_timed(command, url))
         for path in (copy, copy.with_suffix(".restored")):
             shutil.rmtree(path)
         archive.unlink()
-    for name, each in took_s.items():
-        seconds, cpu_s = (statistics.median(values) for values in zip(*each, strict=True))
+    for name, times in took_s.items():
+        seconds, cpu_s = (statistics.median(values) for values in zip(*times, strict=True))
         print(f"  {database}, {name:8} {seconds:6.1f} s, {size_mib / seconds:6.0f} MiB/s, {cpu_s:6.1f} s of CPU")
         bench.other[f"{database}, {name}"] = {
             "s": round(seconds, 2),
@@ -100,7 +100,7 @@ def measure(bench: Bench, database: str) -> None:
     per_gib_s = statistics.median(wall for wall, _ in took_s["restore"]) * SIZE_MIB / size_mib
     bench.aim(f"{database}: {TARGET_S} s against restoring 1 GiB", TARGET_S / per_gib_s, 1)
     shutil.rmtree(data)
-    tarred.unlink()
+    tar_path.unlink()
 
 
 def _new_folder(folder: Path) -> Path:

@@ -83,11 +83,11 @@ class Seeded:
     codes: list[str] = field(default_factory=lambda: list[str]())
 
 
-def settings_of(seeded: Seeded) -> Settings:
+def settings_of(seed_data: Seeded) -> Settings:
     """Return the settings of the store: the defaults, with rate limits that are counted but never reached."""
     return Settings(
-        data=str(seeded.data),
-        database_url=seeded.database_url if seeded.database_url.startswith("postgresql:") else "",
+        data=str(seed_data.data),
+        database_url=seed_data.database_url if seed_data.database_url.startswith("postgresql:") else "",
         master_key=MASTER_KEY,
         rate_anonymous=UNLIMITED,
         rate_person=UNLIMITED,
@@ -108,9 +108,9 @@ def new(engine: str, size: Size, folder: Path, cluster: Cluster | None) -> Itera
         cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
         url = cluster.url(name)
     try:
-        seeded = Seeded(url, data)
-        asyncio.run(_fill(seeded, size))
-        yield seeded
+        seed_data = Seeded(url, data)
+        asyncio.run(_fill(seed_data, size))
+        yield seed_data
     finally:
         shutil.rmtree(data)
         if cluster is not None and engine == "postgres":
@@ -118,50 +118,59 @@ def new(engine: str, size: Size, folder: Path, cluster: Cluster | None) -> Itera
 
 
 @contextmanager
-def copy(seeded: Seeded, cluster: Cluster | None) -> Iterator[Seeded]:
+def copy(seed_data: Seeded, cluster: Cluster | None) -> Iterator[Seeded]:
     """Copy a store, so that a benchmark can write to the copy. Delete the copy when the block ends."""
     number = next(_numbers)
-    data = seeded.data.with_name(f"store-{number}")
-    shutil.copytree(seeded.data, data)
+    data = seed_data.data.with_name(f"store-{number}")
+    shutil.copytree(seed_data.data, data)
     url = f"sqlite:///{data}/distribution.sqlite"
     name = f"bench_{number}"
-    if seeded.database_url.startswith("postgresql:"):
+    if seed_data.database_url.startswith("postgresql:"):
         assert cluster is not None
-        cluster.sql(f"CREATE DATABASE {name} TEMPLATE {seeded.database_url.rpartition('/')[2]}")
+        cluster.sql(f"CREATE DATABASE {name} TEMPLATE {seed_data.database_url.rpartition('/')[2]}")
         url = cluster.url(name)
     try:
-        yield Seeded(url, data, seeded.pages, seeded.cursors, seeded.slugs, seeded.persons, seeded.tokens, seeded.codes)
+        yield Seeded(
+            url,
+            data,
+            seed_data.pages,
+            seed_data.cursors,
+            seed_data.slugs,
+            seed_data.persons,
+            seed_data.tokens,
+            seed_data.codes,
+        )
     finally:
         shutil.rmtree(data)
         if cluster is not None and not url.startswith("sqlite"):
             cluster.sql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-async def _fill(seeded: Seeded, size: Size) -> None:
-    async with open_store(settings_of(seeded), ROOT_URL, is_loopback=True) as store:
-        seeded.persons = [ids.new_uuid() for _ in range(size.persons)]
+async def _fill(seed_data: Seeded, size: Size) -> None:
+    async with open_store(settings_of(seed_data), ROOT_URL, is_loopback=True) as store:
+        seed_data.persons = [ids.new_uuid() for _ in range(size.persons)]
         scopes = frozenset({"read:library"})
-        members = seeded.persons[:MEMBER_TOKENS]
-        seeded.tokens = [tokens.issue(store, person, tokens.FIRST_PARTY, scopes) for person in members]
-        seeded.codes = list(codes.derive_codes(bytes(codes.SEED_BYTES), 0, size.codes))
+        members = seed_data.persons[:MEMBER_TOKENS]
+        seed_data.tokens = [tokens.issue(store, person, tokens.FIRST_PARTY, scopes) for person in members]
+        seed_data.codes = list(codes.derive_codes(bytes(codes.SEED_BYTES), 0, size.codes))
         products = [_product(number) for number in range(size.products)]
-        seeded.slugs = [detail.slug for detail in products]
-        seeded.pages = sorted((detail.title, detail.id) for detail in products)
-        seeded.cursors = [_cursor(store, title, product_id) for title, product_id in seeded.pages]
+        seed_data.slugs = [detail.slug for detail in products]
+        seed_data.pages = sorted((detail.title, detail.id) for detail in products)
+        seed_data.cursors = [_cursor(store, title, product_id) for title, product_id in seed_data.pages]
     tables = [
         ("organisation", "id slug name created_at", [(ORG_ID, ORG_SLUG, "Benchmark Works", START)]),
         ("product", _PRODUCT_COLUMNS, (_product_row(detail) for detail in products)),
         ("release", _RELEASE_COLUMNS, (_release_row(detail) for detail in products)),
         ("catalog_entry", _ENTRY_COLUMNS, (_entry_row(detail) for detail in products)),
-        ("person", "id email created_at", ((each, f"{each}@bench.example", START) for each in seeded.persons)),
-        ("entitlement", "owner product_id granted_at source", _entitlements(seeded.persons, products, size.owned)),
+        ("person", "id email created_at", ((each, f"{each}@bench.example", START) for each in seed_data.persons)),
+        ("entitlement", "owner product_id granted_at source", _entitlements(seed_data.persons, products, size.owned)),
         ("code_batch", _BATCH_COLUMNS, (_batch(number, detail.id) for number, detail in enumerate(products[:BATCHES]))),
-        ("code", "code_hash batch_id uses", _codes(seeded.codes)),
+        ("code", "code_hash batch_id uses", _codes(seed_data.codes)),
     ]
-    if seeded.database_url.startswith("sqlite"):
-        _fill_sqlite(seeded.database_url.removeprefix("sqlite:///"), tables)
+    if seed_data.database_url.startswith("sqlite"):
+        _fill_sqlite(seed_data.database_url.removeprefix("sqlite:///"), tables)
     else:
-        await _fill_postgres(seeded.database_url, tables)
+        await _fill_postgres(seed_data.database_url, tables)
 
 
 _Table = tuple[str, str, Iterable[tuple[object, ...]]]
@@ -186,14 +195,14 @@ async def _fill_postgres(url: str, tables: Sequence[_Table], *, index: bool = Tr
     connection = await asyncpg.connect(
         url, server_settings={"search_path": "distribution", "session_replication_role": "replica"}
     )
-    filled: list[str] = []
+    filled_tables: list[str] = []
     for table, columns, rows in tables:
         tag = await connection.copy_records_to_table(table, records=rows, columns=columns.split())
-        filled += [table] if tag != "COPY 0" else []
+        filled_tables += [table] if tag != "COPY 0" else []
     if index:
         await connection.execute(FLOOR_INDEX)
     # Skip empty tables: the planner would assume that they stay empty until the next ANALYZE.
-    await connection.execute(f"VACUUM ANALYZE {', '.join(filled)}")
+    await connection.execute(f"VACUUM ANALYZE {', '.join(filled_tables)}")
     await connection.execute("CHECKPOINT")
     await connection.close()
 
@@ -206,7 +215,7 @@ def _product(number: int) -> ProductDetail:
     """Return the product with this number. Its title is chosen so that neighbours in the list have distant numbers."""
     name = f"{_ADJECTIVES[number % 10]} {_NOUNS[number // 10 % 10]} {number:06d}"
     platforms = list(_PLATFORMS[number % 3])
-    at = clock.rfc3339(clock.later(START, seconds=number))
+    published_at = clock.rfc3339(clock.later(START, seconds=number))
     members: dict[str, object] = {
         "id": ids.new_uuid(),
         "slug": name.lower().replace(" ", "-"),
@@ -221,24 +230,24 @@ def _product(number: int) -> ProductDetail:
         "latest": {
             "version": "1.0.0",
             "channel": "stable",
-            "published_at": at,
+            "published_at": published_at,
             "size_by_platform": dict.fromkeys(platforms, 40_000_000 + number),
-            "first_published_at": at,
+            "first_published_at": published_at,
         },
         "access": "entitled",
         "is_free": False,
         "media_count": 0,
         "has_trailer": False,
         "status": "public",
-        "channels": [Channel("stable", "1.0.0", at)],
+        "channels": [Channel("stable", "1.0.0", published_at)],
         "media": [],
         "tags": ["quiet", "evening", _NOUNS[number % 10].lower()],
         "homepage": f"https://{ORG_SLUG}.example/{number}",
         "buy_url": None,
         "languages": [],
         "license": "Apache-2.0",
-        "created_at": at,
-        "updated_at": at,
+        "created_at": published_at,
+        "updated_at": published_at,
     }
     return msgspec.convert(members, ProductDetail, from_attributes=True)
 
@@ -256,31 +265,33 @@ def _moment(detail: ProductDetail) -> int:
 
 
 def _product_row(detail: ProductDetail) -> tuple[object, ...]:
-    at = _moment(detail)
+    published_at = _moment(detail)
     texts = (encode(detail.platforms).decode(), encode(detail.tags).decode(), detail.homepage, detail.license)
     members = (detail.id, ORG_ID, detail.slug, detail.title, detail.description, detail.kind)
-    return (*members, *texts, detail.access, detail.status, at, at)
+    return (*members, *texts, detail.access, detail.status, published_at, published_at)
 
 
 def _release_row(detail: ProductDetail) -> tuple[object, ...]:
-    at = _moment(detail)
-    return (f"r-{detail.id}", detail.id, "1.0.0", "1", "stable", "First.", "published", at, at)
+    published_at = _moment(detail)
+    return (f"r-{detail.id}", detail.id, "1.0.0", "1", "stable", "First.", "published", published_at, published_at)
 
 
 def _entry_row(detail: ProductDetail) -> tuple[object, ...]:
     at = _moment(detail)
-    encoded = encode(detail)
-    newest = [Release(version="1.0.0", channel="stable", published_at=clock.rfc3339(clock.Instant(at)), notes="First.")]
+    encoded_detail = encode(detail)
+    newest_releases = [
+        Release(version="1.0.0", channel="stable", published_at=clock.rfc3339(clock.Instant(at)), notes="First.")
+    ]
     names = (detail.id, ORG_ID, ORG_SLUG, detail.slug, detail.title, detail.kind, "public", at)
-    return (*names, encode(card_of(detail)), encoded, encode(newest), etag_of(encoded), ENCODING)
+    return (*names, encode(card_of(detail)), encoded_detail, encode(newest_releases), etag_of(encoded_detail), ENCODING)
 
 
 def _entitlements(
-    persons: Sequence[str], products: Sequence[ProductDetail], owned: int
+    persons: Sequence[str], products: Sequence[ProductDetail], owned_count: int
 ) -> Iterator[tuple[object, ...]]:
     """Yield the entitlements of each person. The products of a person are far apart in the catalog."""
     for number, person in enumerate(persons):
-        for position in range(owned):
+        for position in range(owned_count):
             detail = products[(number * 7919 + position * 104_729) % len(products)]
             yield (f"person:{person}", detail.id, START + number * 1000 + position, f"batch:{number % 1000}")
 
@@ -294,20 +305,20 @@ def _batch(number: int, product_id: str) -> tuple[object, ...]:
     return (_batch_id(number), ORG_ID, "license", products, 1000, 1, "active", "bench", START)
 
 
-def _codes(made: Sequence[str]) -> Iterator[tuple[object, ...]]:
-    return ((codes.digest(code), _batch_id(number % BATCHES), 0) for number, code in enumerate(made))
+def _codes(code_texts: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    return ((codes.digest(code), _batch_id(number % BATCHES), 0) for number, code in enumerate(code_texts))
 
 
-def search_tables(seeded: Seeded) -> list[_Table]:
+def search_tables(seed_data: Seeded) -> list[_Table]:
     """Return the rows of the facets and search words of the catalog, which only benchmarks of searches need."""
-    products = [(each, _product(int(title[-6:]))) for title, each in seeded.pages]
-    described = [
+    products = [(each, _product(int(title[-6:]))) for title, each in seed_data.pages]
+    described_products = [
         (product_id, detail, weights(detail.title, detail.tags, detail.description or ""))
         for product_id, detail in products
     ]
     facets = (
         (facet, detail.title, product_id, _moment(detail))
-        for product_id, detail, _ in described
+        for product_id, detail, _ in described_products
         for facet in (
             f"kind:{detail.kind}",
             f"org:{detail.org}",
@@ -317,11 +328,11 @@ def search_tables(seeded: Seeded) -> list[_Table]:
     )
     terms = (
         (term, product_id, weight, detail.title if weight == WEIGHT_OF_TITLE else "")
-        for product_id, detail, found in described
+        for product_id, detail, found in described_products
         for term, weight in found.items()
     )
-    words = sorted({term for _, _, found in described for term in found})
-    typos = ((short, term) for term in words for short in sorted(deletion_variants(term)))
+    all_terms = sorted({term for _, _, found in described_products for term in found})
+    typos = ((variant, term) for term in all_terms for variant in sorted(deletion_variants(term)))
     return [
         ("catalog_facet", "facet title product_id published_at", facets),
         ("catalog_term", "term product_id weight title", terms),
@@ -329,12 +340,12 @@ def search_tables(seeded: Seeded) -> list[_Table]:
     ]
 
 
-def add(seeded: Seeded, tables: Sequence[_Table]) -> None:
+def add(seed_data: Seeded, tables: Sequence[_Table]) -> None:
     """Insert more rows into the tables of the store."""
-    if seeded.database_url.startswith("sqlite"):
-        _fill_sqlite(seeded.database_url.removeprefix("sqlite:///"), tables, index=False)
+    if seed_data.database_url.startswith("sqlite"):
+        _fill_sqlite(seed_data.database_url.removeprefix("sqlite:///"), tables, index=False)
     else:
-        asyncio.run(_fill_postgres(seeded.database_url, tables, index=False))
+        asyncio.run(_fill_postgres(seed_data.database_url, tables, index=False))
 
 
 async def index_catalog(database: Database) -> None:

@@ -79,10 +79,10 @@ def run_server(command: list[str], folder: Path) -> Iterator[int]:
 def rate(port: int, seconds: int) -> float:
     """Measure the requests per second with wrk."""
     command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}", f"http://127.0.0.1:{port}/"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    match = re.search(r"Requests/sec:\s+([\d.]+)", printed)
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    match = re.search(r"Requests/sec:\s+([\d.]+)", output)
     if match is None:
-        raise SystemExit(f"the output of wrk contains no rate:\n{printed}")
+        raise SystemExit(f"the output of wrk contains no rate:\n{output}")
     return float(match.group(1))
 
 
@@ -96,16 +96,19 @@ def main() -> None:
         raise SystemExit("this needs wrk: apt-get install wrk")
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
-        ports = {each: stack.enter_context(run_server(command, folder)) for each, command in commands(folder).items()}
-        rates: dict[str, list[float]] = {each: [] for each in ports}
+        ports = {
+            server_name: stack.enter_context(run_server(command, folder))
+            for server_name, command in commands(folder).items()
+        }
+        rates: dict[str, list[float]] = {server_name: [] for server_name in ports}
         for round_number in range(options.rounds + 1):
-            for each, port in ports.items():
-                measured = rate(port, options.seconds)
+            for server_name, port in ports.items():
+                requests_per_s = rate(port, options.seconds)
                 if round_number:  # the first round warms up
-                    rates[each].append(measured)
-    medians = {each: statistics.median(measured) for each, measured in rates.items()}
-    for each, median in medians.items():
-        print(f"{each:8} {median:8.0f} req/s   {median / medians['uvicorn']:.2f} of stock uvicorn")
+                    rates[server_name].append(requests_per_s)
+    medians = {server_name: statistics.median(requests_per_s) for server_name, requests_per_s in rates.items()}
+    for server_name, median in medians.items():
+        print(f"{server_name:8} {median:8.0f} req/s   {median / medians['uvicorn']:.2f} of stock uvicorn")
     results = Path(__file__).parents[1] / "docs" / "results"
     results.mkdir(exist_ok=True)
     (results / "servers.json").write_text(json.dumps({"req_s": medians, "rounds": rates}, indent=1) + "\n")

@@ -43,7 +43,7 @@ async def request_jobs(settings: Settings, rounds: int) -> dict[str, list[tuple[
     from tests.store.files import open_shop
     from tests.store.world import World
 
-    found: dict[str, list[tuple[int, float]]] = {}
+    answers_by_kind: dict[str, list[tuple[int, float]]] = {}
     async with app.open_store(settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(app.create(store))
         async with (
@@ -55,17 +55,17 @@ async def request_jobs(settings: Settings, rounds: int) -> dict[str, list[tuple[
             shop = await open_shop(world)
             # The first round only warms up: the worker starts, and its first jobs import modules.
             for number in range(rounds + 1):
-                ready = await shop.upload(archive(number), f"{number}.tar.gz")
+                artifact = await shop.upload(archive(number), f"{number}.tar.gz")
                 for kind in ("build.process", "archive.extract", "artifact.verify"):
                     wait = {"Prefer": "wait=30"} if not number else {}
-                    body = {"type": kind, "payload": {"artifact_id": ready["id"]}}
+                    body = {"type": kind, "payload": {"artifact_id": artifact["id"]}}
                     began_s = time.monotonic()
                     answer = await world.call("POST", "/jobs", shop.token, json=body, headers=wait)
                     took_ms = 1000 * (time.monotonic() - began_s)
                     if number:
-                        found.setdefault(kind, []).append((answer.status_code, took_ms))
+                        answers_by_kind.setdefault(kind, []).append((answer.status_code, took_ms))
                     await asyncio.sleep(PAUSE_S)
-    return found
+    return answers_by_kind
 
 
 def measure(bench: Bench) -> None:
@@ -78,13 +78,17 @@ def measure(bench: Bench) -> None:
         data = str(bench.folder / f"{database}-small")
         settings = Settings(data=data, database_url=url, master_key=seed.MASTER_KEY, job_engine="embedded")
         answers = asyncio.run(request_jobs(settings, ROUNDS_QUICK if bench.options.is_quick else ROUNDS))
-        for kind, each in answers.items():
-            took = [ms for _, ms in each]
-            within = sum(status == 200 for status, _ in each) / len(each)
-            figures = {"within": within, "p50_ms": round(statistics.median(took), 1), "max_ms": round(max(took), 1)}
+        for kind, kind_answers in answers.items():
+            durations = [ms for _, ms in kind_answers]
+            share_within = sum(status == 200 for status, _ in kind_answers) / len(kind_answers)
+            figures = {
+                "within": share_within,
+                "p50_ms": round(statistics.median(durations), 1),
+                "max_ms": round(max(durations), 1),
+            }
             bench.other[f"{database}, {kind}"] = figures
             print(f"  {database}, {kind:18}" + "".join(f"  {key} {value:,.2f}" for key, value in figures.items()))
-            bench.aim(f"{database}, {kind} answered within {WAIT_MS} ms", within, 1)
+            bench.aim(f"{database}, {kind} answered within {WAIT_MS} ms", share_within, 1)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from processes import ROOT, pss_mib, running, tree, worker
 MAX_START_S = 60
 
 
-def start(data: Path, url: str, log: Path, *more: str) -> tuple[float, float]:
+def start(data: Path, url: str, log: Path, *arguments: str) -> tuple[float, float]:
     """Start our server. Return the seconds until the first response, and the memory (PSS) of all its processes in
     MiB."""
     from tests.servers.process import free_port
@@ -29,7 +29,7 @@ def start(data: Path, url: str, log: Path, *more: str) -> tuple[float, float]:
         environment |= {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": seed.MASTER_KEY}
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     began_s = time.monotonic()
-    with running([*command, "--port", str(port), *more], log=log, environment=environment) as process:
+    with running([*command, "--port", str(port), *arguments], log=log, environment=environment) as process:
         while True:
             try:
                 opener.open(f"http://127.0.0.1:{port}/api/v1/health", timeout=5).close()
@@ -40,10 +40,10 @@ def start(data: Path, url: str, log: Path, *more: str) -> tuple[float, float]:
             time.sleep(0.005)
 
 
-def peer(bench: Bench, seeded: seed.Seeded) -> tuple[float, float]:
+def peer(bench: Bench, seed_data: seed.Seeded) -> tuple[float, float]:
     """Start the peer. Return the seconds until the first response, and its memory in MiB."""
     began_s = time.monotonic()
-    configuration = {"contender": "peer", "database_url": seeded.database_url, "data": str(seeded.data)}
+    configuration = {"contender": "peer", "database_url": seed_data.database_url, "data": str(seed_data.data)}
     with worker(configuration, bench.folder, bench.cores) as started:
         harness.ask(started, "/products?limit=1")
         return time.monotonic() - began_s, started.rss_mib()
@@ -62,24 +62,24 @@ def _new(bench: Bench, database: str, name: str) -> tuple[Path, str]:
 def measure(bench: Bench, database: str) -> None:
     """Measure a new database, the same database again, a new database with demonstration data, and the peer."""
     names = ("new database", "known database", "new, with --demo", "peer")
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    times_by_name: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     with ExitStack() as stack:
-        seeded = stack.enter_context(seed.new(database, seed.Size(100), bench.folder, bench.cluster))
+        seed_data = stack.enter_context(seed.new(database, seed.Size(100), bench.folder, bench.cluster))
         for number in range(bench.options.rounds):
             log = bench.folder / "start.log"
-            place = _new(bench, database, f"start_{number}")
+            demo_folder = _new(bench, database, f"start_{number}")
             for name in ("new database", "known database"):
-                found[name].append(start(*place, log))
-            demo = _new(bench, database, f"demo_{number}")
-            found["new, with --demo"].append(start(*demo, log, "--demo"))
-            found["peer"].append(peer(bench, seeded))
+                times_by_name[name].append(start(*demo_folder, log))
+            demo_time = _new(bench, database, f"demo_{number}")
+            times_by_name["new, with --demo"].append(start(*demo_time, log, "--demo"))
+            times_by_name["peer"].append(peer(bench, seed_data))
     print(f"\nstart on {database}")
-    for name, each in found.items():
-        seconds, memory = (statistics.median(values) for values in zip(*each, strict=True))
+    for name, name_times in times_by_name.items():
+        seconds, memory = (statistics.median(values) for values in zip(*name_times, strict=True))
         print(f"  {name:16}{seconds * 1000:7.0f} ms until the first answer {memory:7.0f} MiB")
         bench.other[f"{database}, {name}"] = {"ms": round(seconds * 1000), "pss_mib": round(memory)}
-    pairs = zip(found["new, with --demo"], found["new database"], strict=True)
-    seeding_s = statistics.median(demo - new for (demo, _), (new, _) in pairs)
+    pairs = zip(times_by_name["new, with --demo"], times_by_name["new database"], strict=True)
+    seeding_s = statistics.median(demo_time - empty_time for (demo_time, _), (empty_time, _) in pairs)
     print(f"  demonstration data takes {seeding_s:.2f} s")
     bench.other[f"{database}, demonstration data"] = {"ms": round(seeding_s * 1000)}
 

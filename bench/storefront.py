@@ -42,8 +42,8 @@ def lists() -> list[str]:
             "access": ("entitled", "free"),
             "published_since": ("2026-01-01", "2026-01-02"),
         }
-        chosen = chance.sample(sorted(filters), chance.randrange(0, 3))
-        parameters = [f"{name}={chance.choice(filters[name])}" for name in chosen]
+        selected_filters = chance.sample(sorted(filters), chance.randrange(0, 3))
+        parameters = [f"{name}={chance.choice(filters[name])}" for name in selected_filters]
         queries.append("&".join([*parameters, f"limit={20 + number % 20}"]))
     return queries
 
@@ -59,33 +59,33 @@ def paths() -> dict[str, list[str]]:
     }
 
 
-async def measure(seeded: seed.Seeded, cluster: Cluster | None) -> dict[str, list[float]]:
+async def measure(seed_data: seed.Seeded, cluster: Cluster | None) -> dict[str, list[float]]:
     """Map each kind of request to the milliseconds of its responses."""
     if cluster is not None:
-        await asyncio.to_thread(cluster.sql, "VACUUM ANALYZE", seeded.database_url)
-    took: dict[str, list[float]] = {}
-    async with open_store(seed.settings_of(seeded), seed.ROOT_URL, is_loopback=True) as store:
+        await asyncio.to_thread(cluster.sql, "VACUUM ANALYZE", seed_data.database_url)
+    durations_by_name: dict[str, list[float]] = {}
+    async with open_store(seed.settings_of(seed_data), seed.ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(create(store))
         async with httpx.AsyncClient(transport=transport, base_url=seed.ROOT_URL) as client:
             began_s = time.perf_counter()
             await client.get(f"/api/v1/products?facets={FACETS}")
-            took["the first use of the sets"] = [(time.perf_counter() - began_s) * 1000]
-            for name, requested in paths().items():
-                took[name] = []
-                for path in requested:
+            durations_by_name["the first use of the sets"] = [(time.perf_counter() - began_s) * 1000]
+            for name, page_paths in paths().items():
+                durations_by_name[name] = []
+                for path in page_paths:
                     if name == "home":
                         async with store.database.transaction() as transaction:
                             await versions.bump(transaction, "catalog")
                     began_s = time.perf_counter()
                     answer = await client.get(f"/api/v1{path}")
-                    took[name].append((time.perf_counter() - began_s) * 1000)
+                    durations_by_name[name].append((time.perf_counter() - began_s) * 1000)
                     assert answer.status_code == 200, (path, answer.text)
-    return took
+    return durations_by_name
 
 
-async def prepare(seeded: seed.Seeded) -> None:
+async def prepare(seed_data: seed.Seeded) -> None:
     """Fill the tables that counts of lists and searches use."""
-    async with open_store(seed.settings_of(seeded), seed.ROOT_URL, is_loopback=True) as store:
+    async with open_store(seed.settings_of(seed_data), seed.ROOT_URL, is_loopback=True) as store:
         await seed.index_catalog(store.database)
 
 
@@ -99,12 +99,12 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         cluster = stack.enter_context(postgres(Cores.of_machine())) if "postgres" in engines else None
         for engine in engines:
-            with seed.new(engine, seed.Size(PRODUCTS), folder, cluster) as seeded:
-                seed.add(seeded, seed.search_tables(seeded))
-                asyncio.run(prepare(seeded))
-                took = asyncio.run(measure(seeded, cluster if engine == "postgres" else None))
+            with seed.new(engine, seed.Size(PRODUCTS), folder, cluster) as seed_data:
+                seed.add(seed_data, seed.search_tables(seed_data))
+                asyncio.run(prepare(seed_data))
+                durations_by_name = asyncio.run(measure(seed_data, cluster if engine == "postgres" else None))
             figures: dict[str, dict[str, float]] = {}
-            for name, times in took.items():
+            for name, times in durations_by_name.items():
                 p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
                 figures[name] = {"p50_ms": round(statistics.median(times), 1), "p95_ms": round(p95, 1)}
                 sys.stdout.write(f"{engine}, {name}: p50 {statistics.median(times):.1f} ms, p95 {p95:.1f} ms\n")

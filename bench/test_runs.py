@@ -28,11 +28,11 @@ TAIL_LINES = 40
 @contextlib.contextmanager
 def busy(count: int) -> Iterator[None]:
     """Run this number of processes in an endless loop until the block ends."""
-    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    busy_processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
     finally:
-        for process in running:
+        for process in busy_processes:
             process.kill()
             process.wait()
 
@@ -56,7 +56,7 @@ def run(target: str, busy_processes: int) -> dict[str, object]:
         LOG.write_text("\n".join(lines))
         print(f"The output is in {LOG}.")
     print("\n".join(line for line in lines[-TAIL_LINES:] if line.startswith(("FAILED", "ERROR", "make"))))
-    counted = [line.strip("= ") for line in lines if re.search(r"\b\d+ (passed|failed)\b", line)]
+    summary_lines = [line.strip("= ") for line in lines if re.search(r"\b\d+ (passed|failed)\b", line)]
     return {
         "commit": commit.stdout.strip(),
         "at": started.isoformat(timespec="seconds"),
@@ -67,7 +67,7 @@ def run(target: str, busy_processes: int) -> dict[str, object]:
         "user_s": round(usage.ru_utime, 1),
         "system_s": round(usage.ru_stime, 1),
         "exit_code": process.returncode,
-        "pytest": counted[-1] if counted else "",
+        "pytest": summary_lines[-1] if summary_lines else "",
     }
 
 

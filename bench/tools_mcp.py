@@ -24,42 +24,42 @@ REVISION = "2025-11-25"
 def measure(bench: Bench, database: str) -> None:
     """Measure calls on one database."""
     with ExitStack() as stack:
-        seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
-        place = {"database_url": seeded.database_url, "data": str(seeded.data)}
+        seed_data = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
+        worker_config = {"database_url": seed_data.database_url, "data": str(seed_data.data)}
 
         def serve(name: str) -> Worker:
-            return stack.enter_context(worker({"contender": name, **place}, bench.folder, bench.cores))
+            return stack.enter_context(worker({"contender": name, **worker_config}, bench.folder, bench.cores))
 
-        ours, peer = serve("records"), serve("fastmcp")
-        for who in ("manager", "agent of manager"):
+        own_server, peer = serve("records"), serve("fastmcp")
+        for user in ("manager", "agent of manager"):
             table = bench.compare(
                 database,
-                f"one lead, as {who}",
+                f"one lead, as {user}",
                 [
-                    Contender("REST", ours, over_rest(seeded, who)),
-                    Contender("ours", ours, over_mcp(seeded, who)),
-                    Contender("FastMCP", peer, over_mcp(seeded, who)),
+                    Contender("REST", own_server, over_rest(seed_data, user)),
+                    Contender("ours", own_server, over_mcp(seed_data, user)),
+                    Contender("FastMCP", peer, over_mcp(seed_data, user)),
                 ],
             )
-            bench.aim(f"{database}, lead__get to lead.get, as {who}", table.ratios["ours/REST"], 0.9)
+            bench.aim(f"{database}, lead__get to lead.get, as {user}", table.ratios["ours/REST"], 0.9)
         bench.aim(f"{database}, lead__get to FastMCP, masked", table.ratios["ours/FastMCP"], 5)
 
 
-def over_rest(seeded: Seeded, who: str) -> Requests:
+def over_rest(seed_data: Seeded, user: str) -> Requests:
     """Return a REST request to get each of 5,000 leads."""
-    headers = {"Authorization": f"Bearer {seeded.tokens[who]}"}
-    bodies = [json.dumps({"id": each}).encode() for each in seeded.leads[:5000]]
+    headers = {"Authorization": f"Bearer {seed_data.tokens[user]}"}
+    bodies = [json.dumps({"id": each}).encode() for each in seed_data.leads[:5000]]
     return Requests([harness.post("/api/lead/get", body, **headers) for body in bodies])
 
 
-def over_mcp(seeded: Seeded, who: str) -> Requests:
+def over_mcp(seed_data: Seeded, user: str) -> Requests:
     """Return an MCP call of the tool that gets each of the same leads."""
     headers = {
-        "Authorization": f"Bearer {seeded.tokens[who]}",
+        "Authorization": f"Bearer {seed_data.tokens[user]}",
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": REVISION,
     }
-    calls = [{"name": "lead__get", "arguments": {"id": each}} for each in seeded.leads[:5000]]
+    calls = [{"name": "lead__get", "arguments": {"id": each}} for each in seed_data.leads[:5000]]
     bodies = [
         json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}).encode()
         for number, call in enumerate(calls)

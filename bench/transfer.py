@@ -70,8 +70,8 @@ class Publisher:
 
     def _send(self, request: urllib.request.Request) -> dict[str, object]:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
-            decoded: dict[str, object] = json.load(answer)
-            return decoded
+            decoded_answer: dict[str, object] = json.load(answer)
+            return decoded_answer
 
     def upload(self, file: Path, name: str) -> tuple[str, float]:
         """Upload the file. Return the artifact's id, and the seconds from connecting to the end of the response."""
@@ -79,38 +79,39 @@ class Publisher:
         announced = self.post("/api/v1/products/large-build/releases/1.0/artifacts", body)
         path = "/" + str(announced["upload_url"]).split("/", 3)[3]
         began_s = time.monotonic()
-        with socket.create_connection(("127.0.0.1", self._port)) as connection, file.open("rb") as opened:
+        with socket.create_connection(("127.0.0.1", self._port)) as connection, file.open("rb") as upload_file:
             size = file.stat().st_size
             head = f"PUT {path} HTTP/1.1\r\nHost: bench\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n"
             connection.sendall(head.encode())
-            connection.sendfile(opened)
+            connection.sendfile(upload_file)
             answer = b"".join(iter(lambda: connection.recv(65536), b""))
         if not answer.startswith(b"HTTP/1.1 201"):
             raise RuntimeError(answer.decode(errors="replace"))
         return str(announced["artifact_id"]), time.monotonic() - began_s
 
-    def download(self, artifact: str, *, hashed: bool = False) -> tuple[str, float]:
-        """Download the artifact. Return its SHA-256, which is correct only with `hashed`, and the elapsed seconds."""
+    def download(self, artifact: str, *, is_hashed: bool = False) -> tuple[str, float]:
+        """Download the artifact. Return its SHA-256, which is correct only with `is_hashed`, and the elapsed
+        seconds."""
         digest, buffer = hashlib.sha256(), bytearray(1 << 20)
         began_s = time.monotonic()
         with socket.create_connection(("127.0.0.1", self._port)) as connection:
             head = f"GET /api/v1/artifacts/{artifact} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n"
             connection.sendall(f"{head}Authorization: Bearer {self._token}\r\n\r\n".encode())
-            rest = b""
-            while b"\r\n\r\n" not in rest:
-                rest += connection.recv(65536)
-            digest.update(rest.partition(b"\r\n\r\n")[2])
+            leftover = b""
+            while b"\r\n\r\n" not in leftover:
+                leftover += connection.recv(65536)
+            digest.update(leftover.partition(b"\r\n\r\n")[2])
             while count := connection.recv_into(buffer):
-                if hashed:
+                if is_hashed:
                     digest.update(memoryview(buffer)[:count])
         return digest.hexdigest(), time.monotonic() - began_s
 
 
-def time_copy(file: Path, *, synced: bool) -> float:
-    """Run `cp`, then `sync` of the copy if `synced`, then `sha256sum`. Return the elapsed seconds."""
+def time_copy(file: Path, *, is_synced: bool) -> float:
+    """Run `cp`, then `sync` of the copy if `is_synced`, then `sha256sum`. Return the elapsed seconds."""
     copy = file.with_name("copy")
     commands: list[list[str | Path]] = [["cp", file, copy], ["sha256sum", copy]]
-    if synced:
+    if is_synced:
         commands.insert(1, ["sync", copy])
     began_s = time.monotonic()
     for command in commands:
@@ -130,22 +131,22 @@ def measure(bench: Bench) -> None:
     """In each round, time a copy, a copy with sync, an upload and a download. Report the medians."""
     size = QUICK_BYTES if bench.options.is_quick else BYTES
     file = bench.folder / "build.bin"
-    with file.open("wb") as opened:
+    with file.open("wb") as content_file:
         for _ in range(size >> 20):
-            opened.write(os.urandom(1 << 20))
+            content_file.write(os.urandom(1 << 20))
     took_s: dict[str, list[float]] = {name: [] for name in ("cp", "cp, sync", "upload", "download")}
     with serve_store(bench.folder) as (port, pid):
         publisher = Publisher(port)
-        with file.open("rb") as opened:
-            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        with file.open("rb") as content_file:
+            digest = hashlib.file_digest(content_file, "sha256").hexdigest()
         artifact, _ = publisher.upload(file, "warm.bin")
-        assert publisher.download(artifact, hashed=True)[0] == digest, "the download differs from the upload"
+        assert publisher.download(artifact, is_hashed=True)[0] == digest, "the download differs from the upload"
         before_mib = rss_mib(pid)
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # reset the highest resident memory
         for number in range(bench.options.rounds):
             os.sync()  # write pending data now, so that the next measurement does not include it
-            took_s["cp"].append(time_copy(file, synced=False))
-            took_s["cp, sync"].append(time_copy(file, synced=True))
+            took_s["cp"].append(time_copy(file, is_synced=False))
+            took_s["cp, sync"].append(time_copy(file, is_synced=True))
             os.sync()
             artifact, upload_s = publisher.upload(file, f"build-{number}.bin")
             took_s["upload"].append(upload_s)
@@ -153,7 +154,9 @@ def measure(bench: Bench) -> None:
         growth_mib = highest_rss_mib(pid) - before_mib
     rates = {name: round(size / 2**20 / statistics.median(times), 1) for name, times in took_s.items()}
     ratio = {
-        name: statistics.median(mine / theirs for theirs, mine in zip(took_s["upload"], took_s[name], strict=True))
+        name: statistics.median(
+            copy_s / upload_s for upload_s, copy_s in zip(took_s["upload"], took_s[name], strict=True)
+        )
         for name in ("cp", "cp, sync")
     }
     print(f"\n{size >> 20} MiB, MiB/s: " + "; ".join(f"{name} {rate:,.0f}" for name, rate in rates.items()))

@@ -103,44 +103,44 @@ def asset(chance: random.Random) -> bytes:
 def pack_of(assets: list[bytes]) -> bytes:
     """Return a pack as in game engines: first the offsets and sizes of its assets, then the assets, each aligned to 2
     KiB."""
-    at, table, body = 4 + 16 * len(assets), bytearray(len(assets).to_bytes(4, "little")), bytearray()
-    for each in assets:
-        body += bytes(-(at + len(body)) % 2048)
-        table += (at + len(body)).to_bytes(8, "little") + len(each).to_bytes(8, "little")
-        body += each
+    position, table, body = 4 + 16 * len(assets), bytearray(len(assets).to_bytes(4, "little")), bytearray()
+    for asset_bytes in assets:
+        body += bytes(-(position + len(body)) % 2048)
+        table += (position + len(body)).to_bytes(8, "little") + len(asset_bytes).to_bytes(8, "little")
+        body += asset_bytes
     return bytes(table + body)
 
 
 def edit(data: bytes, chance: random.Random) -> bytes:
     """Return the asset with 20 changed bits and 300 inserted bytes."""
-    out = bytearray(data)
+    edited = bytearray(data)
     for _ in range(20):
-        out[chance.randrange(len(out))] ^= 1 << chance.randrange(8)
-    at = chance.randrange(len(out))
-    return bytes(out[:at] + chance.randbytes(300) + out[at:])
+        edited[chance.randrange(len(edited))] ^= 1 << chance.randrange(8)
+    position = chance.randrange(len(edited))
+    return bytes(edited[:position] + chance.randbytes(300) + edited[position:])
 
 
 def generated_pair(folder: Path, name: str, packs: int, pack_bytes: int) -> Pair:
     """Generate a tree of packs and its next version, in which assets are inserted, edited, removed and moved within a
     pack or to another pack."""
     chance = random.Random(name)
-    old: list[list[bytes]] = []
+    old_packs: list[list[bytes]] = []
     for _ in range(packs):
         pack: list[bytes] = []
         while sum(map(len, pack)) < pack_bytes:
             pack.append(asset(chance))
-        old.append(pack)
-    new = [list(pack) for pack in old]
-    for pack in new:
+        old_packs.append(pack)
+    new_packs = [list(pack) for pack in old_packs]
+    for pack in new_packs:
         for _ in range(3):
             pack.insert(chance.randrange(len(pack)), asset(chance))
             pack.pop(chance.randrange(len(pack)))
             position = chance.randrange(len(pack))
             pack[position] = edit(pack[position], chance)
         pack.insert(0, pack.pop(chance.randrange(len(pack))))
-    new[-1].append(new[0].pop(5))
+    new_packs[-1].append(new_packs[0].pop(5))
     trees = (folder / f"{name}-1", folder / f"{name}-2")
-    for tree, content in zip(trees, (old, new), strict=True):
+    for tree, content in zip(trees, (old_packs, new_packs), strict=True):
         (tree / "data").mkdir(parents=True, exist_ok=True)
         for number, pack in enumerate(content):
             (tree / f"data/pack{number}.bin").write_bytes(pack_of(pack))
@@ -166,36 +166,38 @@ def run(*command: str | Path, creates: Path | None = None) -> int:
     return creates.stat().st_size if creates else 0
 
 
-def by_bsdiff(old: Path, new: Path, folder: Path) -> int:
+def by_bsdiff(old_path: Path, new_path: Path, folder: Path) -> int:
     """Return the size of the delta of bsdiff 4.3."""
-    return run("bsdiff", old, new, folder / "p", creates=folder / "p")
+    return run("bsdiff", old_path, new_path, folder / "p", creates=folder / "p")
 
 
-def by_hdiffpatch(old: Path, new: Path, folder: Path) -> int:
+def by_hdiffpatch(old_path: Path, new_path: Path, folder: Path) -> int:
     """Return the size of the delta of HDiffPatch with LZMA2."""
-    return len(hdiffpatch.diff(old.read_bytes(), new.read_bytes(), "lzma2", validate=False))
+    return len(hdiffpatch.diff(old_path.read_bytes(), new_path.read_bytes(), "lzma2", validate=False))
 
 
-def by_xdelta3(old: Path, new: Path, folder: Path) -> int:
+def by_xdelta3(old_path: Path, new_path: Path, folder: Path) -> int:
     """Return the size of the delta of xdelta3 -9 with LZMA and a window over the whole file."""
     target = folder / "p"
-    return run("xdelta3", "-e", "-9", "-S", "lzma", "-B", str(1 << 29), "-f", "-s", old, new, target, creates=target)
+    return run(
+        "xdelta3", "-e", "-9", "-S", "lzma", "-B", str(1 << 29), "-f", "-s", old_path, new_path, target, creates=target
+    )
 
 
-def by_zstd(old: Path, new: Path, folder: Path) -> int:
+def by_zstd(old_path: Path, new_path: Path, folder: Path) -> int:
     """zstd -19 --patch-from with the longest window."""
     target = folder / "p"
     options = ("-q", "-f", "-19", "--ultra", "--long=31", "--patch-from")
-    return run("zstd", *options, old, new, "-o", target, creates=target)
+    return run("zstd", *options, old_path, new_path, "-o", target, creates=target)
 
 
-def by_casync(old: Path, new: Path, folder: Path) -> int:
+def by_casync(old_path: Path, new_path: Path, folder: Path) -> int:
     """casync: the chunks that the new file adds to a store that has the old one's."""
     store = folder / "store"
-    run("casync", "make", f"--store={store}", folder / "old.caibx", old)
-    before = _size(store)
-    run("casync", "make", f"--store={store}", folder / "new.caibx", new)
-    return _size(store) - before
+    run("casync", "make", f"--store={store}", folder / "old.caibx", old_path)
+    size_before = _size(store)
+    run("casync", "make", f"--store={store}", folder / "new.caibx", new_path)
+    return _size(store) - size_before
 
 
 TOOLS: dict[str, Tool] = {
@@ -226,10 +228,10 @@ def files_of_tree(tree: Path) -> make.BuildFiles:
     return build_files([(str(path.relative_to(tree)), path) for path in tree.rglob("*") if path.is_file()])
 
 
-def delta_sizes(old: make.BuildFiles, new: make.BuildFiles) -> tuple[int, int]:
+def delta_sizes(old_files: make.BuildFiles, new_files: make.BuildFiles) -> tuple[int, int]:
     """Return the size of all our deltas together with their descriptions from the store, and the highest memory that
     applying one of them takes."""
-    deltas = list(make.make(old, new))
+    deltas = list(make.make(old_files, new_files))
     description_bytes = sum(len(json.dumps([each.old, each.files])) for each in deltas)
     return sum(len(each.blob) for each in deltas) + description_bytes, max((each.memory for each in deltas), default=0)
 
@@ -237,54 +239,54 @@ def delta_sizes(old: make.BuildFiles, new: make.BuildFiles) -> tuple[int, int]:
 def measure_pair(pair: Pair, form: str, folder: Path) -> dict[str, object]:
     """Measure all tools on one form of the pair. Stored figures of an interrupted run are reused."""
     if form == "shipped" and pair.shipped:
-        old, new = pair.shipped
-        sides = build_files([("archive", old)]), build_files([("archive", new)])
+        old_path, new_path = pair.shipped
+        sides = build_files([("archive", old_path)]), build_files([("archive", new_path)])
     else:
-        old, new = tar_of(pair.trees[0]), tar_of(pair.trees[1])
+        old_path, new_path = tar_of(pair.trees[0]), tar_of(pair.trees[1])
         sides = files_of_tree(pair.trees[0]), files_of_tree(pair.trees[1])
     sizes: dict[str, int] = {}
     seconds: dict[str, float] = {}
     for name, tool in TOOLS.items():
-        stored = folder / f"{pair.name}.{form}.{name}.json"
-        if not stored.exists():
+        result_file = folder / f"{pair.name}.{form}.{name}.json"
+        if not result_file.exists():
             with tempfile.TemporaryDirectory(dir=folder) as work:
-                begun = time.monotonic()
-                size = tool(old, new, Path(work))
-                stored.write_text(json.dumps([size, round(time.monotonic() - begun, 1)]))
-        sizes[name], seconds[name] = json.loads(stored.read_text())
-    begun = time.monotonic()
+                began_s = time.monotonic()
+                size = tool(old_path, new_path, Path(work))
+                result_file.write_text(json.dumps([size, round(time.monotonic() - began_s, 1)]))
+        sizes[name], seconds[name] = json.loads(result_file.read_text())
+    began_s = time.monotonic()
     size, memory = delta_sizes(*sides)
-    seconds["ours"] = round(time.monotonic() - begun, 1)
-    best = min(sizes, key=lambda name: sizes[name])
+    seconds["ours"] = round(time.monotonic() - began_s, 1)
+    smallest_name = min(sizes, key=lambda name: sizes[name])
     return {
         "name": pair.name,
         "versions": pair.versions,
         "form": form,
-        "new_bytes": new.stat().st_size,
+        "new_bytes": new_path.stat().st_size,
         "bytes": {**sizes, "ours": size},
         "seconds": seconds,
         "memory_mib": memory // MIB,
-        "best": best,
-        "to_best": round(size / sizes[best], 4),
+        "best": smallest_name,
+        "to_best": round(size / sizes[smallest_name], 4),
         "to_bsdiff": round(size / sizes["bsdiff"], 4),
     }
 
 
-def pairs(folder: Path, only: list[str]) -> Iterator[Pair]:
+def pairs(folder: Path, selected_names: list[str]) -> Iterator[Pair]:
     """Yield the pairs. If a release cannot be downloaded, the program ends with an error."""
     for name, *versions in RELEASES:
-        if not only or name in only:
+        if not selected_names or name in selected_names:
             try:
                 yield real_pair(folder, name, (versions[0], versions[1]))
             except subprocess.CalledProcessError as error:
-                last = error.stderr.decode().strip().splitlines()[-1:]
-                sys.exit(f"{name} cannot be downloaded, so nothing is written: {' '.join(last)}")
+                last_line = error.stderr.decode().strip().splitlines()[-1:]
+                sys.exit(f"{name} cannot be downloaded, so nothing is written: {' '.join(last_line)}")
     for name, packs, size in (("game-one-pack", 1, 96 * MIB), ("game-three-packs", 3, 64 * MIB)):
-        if not only or name in only:
+        if not selected_names or name in selected_names:
             yield generated_pair(folder, name, packs, size)
 
 
-def page(found: list[dict[str, object]]) -> str:
+def page(results: list[dict[str, object]]) -> str:
     """Return the page with the table."""
     lines = [
         "# Sizes of updates",
@@ -298,13 +300,13 @@ def page(found: list[dict[str, object]]) -> str:
         "| Pair | Form | New, MiB | bsdiff | hdiffpatch | xdelta3 -9 | zstd -19 | casync | ours | to the best |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for each in found:
-        whole, sizes = int(str(each["new_bytes"])), each["bytes"]
+    for result in results:
+        new_bytes, sizes = int(str(result["new_bytes"])), result["bytes"]
         assert isinstance(sizes, dict)
-        shares = " | ".join(f"{100 * sizes[name] / whole:.2f} %" for name in (*TOOLS, "ours"))
-        name = f"{each['name']} {each['versions']}"
-        lines.append(f"| {name} | {each['form']} | {whole / MIB:.1f} | {shares} | {each['to_best']:.2f} |")
-    worst, median = summary(found)
+        shares = " | ".join(f"{100 * sizes[name] / new_bytes:.2f} %" for name in (*TOOLS, "ours"))
+        name = f"{result['name']} {result['versions']}"
+        lines.append(f"| {name} | {result['form']} | {new_bytes / MIB:.1f} | {shares} | {result['to_best']:.2f} |")
+    worst, median = summary(results)
     lines += [
         "",
         f"The worst ratio to the best single tool is {worst:.2f} ({MAX_TO_BEST} is allowed). For archives as shipped,",
@@ -320,10 +322,10 @@ def page(found: list[dict[str, object]]) -> str:
     return "\n".join(lines)
 
 
-def summary(found: list[dict[str, object]]) -> tuple[float, float]:
+def summary(results: list[dict[str, object]]) -> tuple[float, float]:
     """Return the highest ratio of ours to the best tool, and the median ratio of ours to bsdiff for archives."""
-    shipped = [float(str(each["to_bsdiff"])) for each in found if each["form"] == "shipped"]
-    return max(float(str(each["to_best"])) for each in found), statistics.median(shipped or [0.0])
+    shipped = [float(str(each["to_bsdiff"])) for each in results if each["form"] == "shipped"]
+    return max(float(str(each["to_best"])) for each in results), statistics.median(shipped or [0.0])
 
 
 def main() -> None:
@@ -339,21 +341,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        found: list[dict[str, object]] = []
+        results: list[dict[str, object]] = []
         for pair in pairs(folder, options.only):
             for form in ("files", "shipped") if pair.shipped else ("files",):
-                stored = folder / f"{pair.name}.{form}.json"
-                if not stored.exists():
-                    stored.write_text(json.dumps(measure_pair(pair, form, folder)))
-                found.append(json.loads(stored.read_text()))
-                sys.stdout.write(json.dumps(found[-1]) + "\n")
+                result_file = folder / f"{pair.name}.{form}.json"
+                if not result_file.exists():
+                    result_file.write_text(json.dumps(measure_pair(pair, form, folder)))
+                results.append(json.loads(result_file.read_text()))
+                sys.stdout.write(json.dumps(results[-1]) + "\n")
                 sys.stdout.flush()
     if not options.only:
-        worst, median = summary(found)
+        worst, median = summary(results)
         about = {"when": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version()}
         about |= {"zlib": zlib.ZLIB_RUNTIME_VERSION, "worst_to_best": worst, "median_shipped_to_bsdiff": median}
-        RESULT.write_text(json.dumps({**about, "pairs": found}, indent=1) + "\n")
-        PAGE.write_text(page(found))
+        RESULT.write_text(json.dumps({**about, "pairs": results}, indent=1) + "\n")
+        PAGE.write_text(page(results))
 
 
 if __name__ == "__main__":

@@ -14,14 +14,14 @@ from countersign.updates.manifest import Chunk, File, Manifest
 
 def describe(tree: Path) -> Manifest:
     """Return the manifest of all files in the tree."""
-    listed: list[Chunk] = []
+    file_chunks: list[Chunk] = []
     files: list[File] = []
     for path in sorted(tree.rglob("*")):
         if path.is_file():
             content = path.read_bytes()
-            cut = [Chunk(chunks.chunk_id(chunk), len(chunk)) for chunk in chunks.cut(iter([content]))]
-            indexes = list(range(len(listed), len(listed) + len(cut)))
-            listed += cut
+            content_chunks = [Chunk(chunks.chunk_id(chunk), len(chunk)) for chunk in chunks.cut(iter([content]))]
+            indexes = list(range(len(file_chunks), len(file_chunks) + len(content_chunks)))
+            file_chunks += content_chunks
             name = path.relative_to(tree).as_posix()
             mode = 0o755 if path.stat().st_mode & 0o111 else 0o644
             digests = hashlib.sha256(content).hexdigest(), chunks.chunk_id(content)
@@ -39,7 +39,7 @@ def describe(tree: Path) -> Manifest:
         files=files,
         links=[],
         folders=[],
-        chunks=listed,
+        chunks=file_chunks,
         launch=[],
     )
 
@@ -47,9 +47,9 @@ def describe(tree: Path) -> Manifest:
 def verify(tree: Path, expected: Manifest) -> float:
     """Verify the tree and return the seconds. All files must match."""
     began_s = time.monotonic()
-    found = check(tree, scan(tree), None, expected, verify=True)
+    integrity = check(tree, scan(tree), None, expected, verify=True)
     took_s = time.monotonic() - began_s
-    assert len(found.local.files) == len(expected.files), "a file does not match the manifest"
+    assert len(integrity.local.files) == len(expected.files), "a file does not match the manifest"
     return took_s
 
 

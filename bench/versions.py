@@ -53,16 +53,21 @@ def compare(
 def store(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStack) -> None:
     """Compare pages of the catalog that are not cached, one cached page, and redemptions."""
     size = seed.Size(products=PRODUCTS, persons=2_000, codes=400_000)
-    seeded = stack.enter_context(seed.new(database, size, bench.folder, bench.cluster))
+    seed_data = stack.enter_context(seed.new(database, size, bench.folder, bench.cluster))
     workers: dict[str, Worker] = {}
     for name, tree in trees.items():
-        copied = stack.enter_context(seed.copy(seeded, bench.cluster))
-        place = {"contender": "ours", "database_url": copied.database_url, "data": str(copied.data), "writes": True}
-        workers[name] = stack.enter_context(worker(place, bench.folder, bench.cores, tree))
-    pages = [harness.get(path) for path in catalog_page.requests(seeded)["ours"]]
+        seed_copy = stack.enter_context(seed.copy(seed_data, bench.cluster))
+        worker_config = {
+            "contender": "ours",
+            "database_url": seed_copy.database_url,
+            "data": str(seed_copy.data),
+            "writes": True,
+        }
+        workers[name] = stack.enter_context(worker(worker_config, bench.folder, bench.cores, tree))
+    pages = [harness.get(path) for path in catalog_page.requests(seed_data)["ours"]]
     compare(bench, database, "random pages of 20", workers, {name: Requests(pages) for name in workers})
     compare(bench, database, "one page repeated", workers, {name: Requests(pages[:1]) for name in workers})
-    codes = {name: redeem.requests(seeded, "ours") for name in workers}
+    codes = {name: redeem.requests(seed_data, "ours") for name in workers}
     compare(bench, database, "a code each", workers, codes)
 
 
@@ -71,22 +76,24 @@ def records(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStac
     workers: dict[str, Worker] = {}
     seeds: dict[str, records_seed.Seeded] = {}
     for name, tree in trees.items():
-        seeded = records_seed.new(database, LEADS, bench.folder, bench.cluster, name=f"records_{name}")
-        seeds[name] = stack.enter_context(seeded)
-        place = {"database_url": seeds[name].database_url, "data": str(seeds[name].data)}
-        workers[name] = stack.enter_context(worker({"contender": "records", **place}, bench.folder, bench.cores, tree))
+        seed_data = records_seed.new(database, LEADS, bench.folder, bench.cluster, name=f"records_{name}")
+        seeds[name] = stack.enter_context(seed_data)
+        worker_config = {"database_url": seeds[name].database_url, "data": str(seeds[name].data)}
+        workers[name] = stack.enter_context(
+            worker({"contender": "records", **worker_config}, bench.folder, bench.cores, tree)
+        )
     for command in ("get", "list", "update"):
-        for who in ("manager", "agent of manager"):
+        for user in ("manager", "agent of manager"):
             requests: dict[str, Requests] = {}
             for name in workers:
                 ids = seeds[name].leads[:10_000]
                 bodies: dict[str, list[dict[str, object]]] = {
                     "get": [{"id": each} for each in ids],
                     "list": [{**records_read.PAGE, "limit": 50}],
-                    "update": [{"id": each, "title": f"{who} {turn}"} for turn in range(6) for each in ids],
+                    "update": [{"id": each, "title": f"{user} {turn}"} for turn in range(6) for each in ids],
                 }
-                requests[name] = records_read.requests_of(seeds[name], who, command, bodies[command])
-            compare(bench, database, f"{command} by {who}", workers, requests)
+                requests[name] = records_read.requests_of(seeds[name], user, command, bodies[command])
+            compare(bench, database, f"{command} by {user}", workers, requests)
 
 
 def measure(bench: Bench, base: str) -> None:
@@ -105,9 +112,9 @@ def base_of(arguments: list[str]) -> str:
     `bench/baseline`."""
     if "--base" not in arguments:
         return BASELINE.read_text().split()[0]
-    at = arguments.index("--base")
-    base = arguments[at + 1]
-    del arguments[at : at + 2]
+    base_index = arguments.index("--base")
+    base = arguments[base_index + 1]
+    del arguments[base_index : base_index + 2]
     return base
 
 

@@ -25,13 +25,13 @@ _SUMS = re.compile(
 
 
 @contextmanager
-def serve_workers(bench: Bench, seeded: seed.Seeded, count: int) -> Iterator[tuple[Worker, int]]:
+def serve_workers(bench: Bench, seed_data: seed.Seeded, count: int) -> Iterator[tuple[Worker, int]]:
     """Serve the store with so many workers. Return the server, whose CPU time includes its workers, and the port of the
     operator."""
     from tests.servers.process import free_port
 
     port, operator = free_port(), free_port()
-    settings = seed.settings_of(seeded)
+    settings = seed.settings_of(seed_data)
     environment = {
         "PYTHONPATH": str(ROOT / "src"),
         "COUNTERSIGN_MASTER_KEY": settings.master_key,
@@ -42,7 +42,7 @@ def serve_workers(bench: Bench, seeded: seed.Seeded, count: int) -> Iterator[tup
     }
     if settings.database_url:
         environment["COUNTERSIGN_DATABASE_URL"] = settings.database_url
-    command = [sys.executable, "-m", "countersign.cli.main", "serve", "store", "--data", seeded.data]
+    command = [sys.executable, "-m", "countersign.cli.main", "serve", "store", "--data", seed_data.data]
     command += ["--port", str(port), "--workers", str(count)]
     with listening(command, port, log=bench.folder / f"workers-{port}.log", environment=environment) as server:
         yield server, operator
@@ -55,54 +55,59 @@ def waits(operator: int) -> dict[str, float]:
     ) as answer:
         text = answer.read().decode()
     totals: dict[str, float] = {}
-    for what, part, value in _SUMS.findall(text):
-        totals[f"{what} {part}"] = totals.get(f"{what} {part}", 0.0) + float(value)
+    for lock_name, part_name, value in _SUMS.findall(text):
+        totals[f"{lock_name} {part_name}"] = totals.get(f"{lock_name} {part_name}", 0.0) + float(value)
     return totals
 
 
-def requests_of(seeded: seed.Seeded) -> dict[str, Requests]:
+def requests_of(seed_data: seed.Seeded) -> dict[str, Requests]:
     """The requests of each kind: random pages, libraries, and codes that are redeemed once."""
-    pages = [harness.get(f"/api/v1/products?limit=20&cursor={cursor}") for cursor in seeded.cursors]
-    libraries = [harness.get("/api/v1/library", Authorization=f"Bearer {token}") for token in seeded.tokens]
-    return {"random page": Requests(pages), "library": Requests(libraries), "redeem": redeem.requests(seeded, "ours")}
+    pages = [harness.get(f"/api/v1/products?limit=20&cursor={cursor}") for cursor in seed_data.cursors]
+    libraries = [harness.get("/api/v1/library", Authorization=f"Bearer {token}") for token in seed_data.tokens]
+    return {
+        "random page": Requests(pages),
+        "library": Requests(libraries),
+        "redeem": redeem.requests(seed_data, "ours"),
+    }
 
 
 def measure(bench: Bench, database: str) -> None:
     """Measure all numbers of workers on copies of one store, in turn."""
     with ExitStack() as stack:
-        seeded = stack.enter_context(seed.new(database, SIZE, bench.folder, bench.cluster))
+        seed_data = stack.enter_context(seed.new(database, SIZE, bench.folder, bench.cluster))
         servers: dict[int, tuple[Worker, int]] = {}
         requests: dict[int, dict[str, Requests]] = {}
         for count in COUNTS:
-            copied = stack.enter_context(seed.copy(seeded, bench.cluster))
-            servers[count] = stack.enter_context(serve_workers(bench, copied, count))
-            requests[count] = requests_of(copied)
+            seed_copy = stack.enter_context(seed.copy(seed_data, bench.cluster))
+            servers[count] = stack.enter_context(serve_workers(bench, seed_copy, count))
+            requests[count] = requests_of(seed_copy)
         for kind in ("random page", "library", "redeem"):
-            before = {count: waits(operator) for count, (_, operator) in servers.items()}
+            waits_before = {count: waits(operator) for count, (_, operator) in servers.items()}
             contenders = [
                 Contender(f"{count} workers", servers[count][0], requests[count][kind]) for count in COUNTS
             ]
             table = bench.compare(database, kind, contenders)
-            for count, measured in zip(COUNTS, table.contenders, strict=True):
+            for count, contender in zip(COUNTS, table.contenders, strict=True):
                 bench.other[f"{database}, {kind}, {count} workers: waits"] = difference(
-                    before[count], waits(servers[count][1])
+                    waits_before[count], waits(servers[count][1])
                 )
                 if count > 1:
-                    grown = (measured.cpu_us + measured.database_cpu_us) / (
+                    cpu_growth = (contender.cpu_us + contender.database_cpu_us) / (
                         table.contenders[0].cpu_us + table.contenders[0].database_cpu_us
                     )
-                    bench.aim(f"{database}, {kind}: {WANTED_CPU} over CPU of {count} to 1", WANTED_CPU / grown, 1)
+                    bench.aim(f"{database}, {kind}: {WANTED_CPU} over CPU of {count} to 1", WANTED_CPU / cpu_growth, 1)
 
 
-def difference(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
+def difference(values_before: dict[str, float], values_after: dict[str, float]) -> dict[str, float]:
     """How often each wait happened meanwhile, and its mean in microseconds."""
     figures: dict[str, float] = {}
-    for what in ("read", "transaction", "commit"):
+    for lock_name in ("read", "transaction", "commit"):
         count, total_s = (
-            after.get(f"{what} {part}", 0.0) - before.get(f"{what} {part}", 0.0) for part in ("count", "sum")
+            values_after.get(f"{lock_name} {part_name}", 0.0) - values_before.get(f"{lock_name} {part_name}", 0.0)
+            for part_name in ("count", "sum")
         )
-        figures[f"{what}s"] = count
-        figures[f"{what} µs"] = round(total_s / count * 1e6, 1) if count else 0.0
+        figures[f"{lock_name}s"] = count
+        figures[f"{lock_name} µs"] = round(total_s / count * 1e6, 1) if count else 0.0
     return figures
 
 

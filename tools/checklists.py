@@ -58,15 +58,17 @@ def rows(name: str) -> list[Row]:
 
 
 def _asvs_page() -> str:
-    listed = rows("asvs")
-    parts = [ASVS, "\n", _totals(listed)]
-    for (number, section), group in groupby(listed, key=lambda row: (row.requirement.rpartition(".")[0], row.section)):
-        parts.append(f"\n## {number} {section}\n\n| | Level | About | Verdict | Tests, or why |\n")
-        parts.append("| --- | --- | --- | --- | --- |\n")
-        parts += [
+    requirement_rows = rows("asvs")
+    page_parts = [ASVS, "\n", _totals(requirement_rows)]
+    for (number, section), group in groupby(
+        requirement_rows, key=lambda row: (row.requirement.rpartition(".")[0], row.section)
+    ):
+        page_parts.append(f"\n## {number} {section}\n\n| | Level | About | Verdict | Tests, or why |\n")
+        page_parts.append("| --- | --- | --- | --- | --- |\n")
+        page_parts += [
             f"| {row.requirement} | {row.level} | {row.about} | {row.verdict} | {_evidence(row)} |\n" for row in group
         ]
-    return "".join(parts)
+    return "".join(page_parts)
 
 
 def _api_page() -> str:
@@ -75,9 +77,9 @@ def _api_page() -> str:
     return API + "\n| | Risk | Verdict | Tests, or why |\n| --- | --- | --- | --- |\n" + "".join(lines)
 
 
-def _totals(listed: list[Row]) -> str:
-    counted = Counter((row.level, row.verdict) for row in listed)
-    lines = [f"| {verdict} | {counted['1', verdict]} | {counted['2', verdict]} |\n" for verdict in VERDICTS]
+def _totals(requirement_rows: list[Row]) -> str:
+    row_counts = Counter((row.level, row.verdict) for row in requirement_rows)
+    lines = [f"| {verdict} | {row_counts['1', verdict]} | {row_counts['2', verdict]} |\n" for verdict in VERDICTS]
     return "| Verdict | Level 1 | Level 2 |\n| --- | --- | --- |\n" + "".join(lines)
 
 
@@ -87,8 +89,8 @@ def _evidence(row: Row) -> str:
 
 
 def _tests(row: Row) -> Iterator[str]:
-    for each in row.tests:
-        path, _, name = each.partition("::")
+    for test in row.tests:
+        path, _, name = test.partition("::")
         yield f"[`{name}`](../../{path})"
 
 

@@ -33,14 +33,14 @@ class Line(NamedTuple):
 
 def newest(file: Path) -> dict[str, list[Line]]:
     """Map each test to the last lines of its variants."""
-    last: dict[str, Line] = {}
+    last_by_name: dict[str, Line] = {}
     for text in file.read_text(encoding="utf-8").splitlines():
         entry = json.loads(text)
-        last[entry["test"]] = Line(entry["commit"], entry["when"][:10], entry["figures"])
-    found: dict[str, list[Line]] = defaultdict(list)
-    for test, line in last.items():
-        found[test.partition("[")[0]].append(line)
-    return found
+        last_by_name[entry["test"]] = Line(entry["commit"], entry["when"][:10], entry["figures"])
+    lines_by_name: dict[str, list[Line]] = defaultdict(list)
+    for test, line in last_by_name.items():
+        lines_by_name[test.partition("[")[0]].append(line)
+    return lines_by_name
 
 
 def combined(lines: Sequence[Line]) -> Iterator[str]:
@@ -49,15 +49,15 @@ def combined(lines: Sequence[Line]) -> Iterator[str]:
     for line in lines:
         for name, value in line.figures.items():
             values[name].append(value)
-    for name, each in values.items():
-        shown = name.replace("_", " ")
-        numbers = [value for value in each if isinstance(value, int | float)]
-        if len(numbers) < len(each):
-            yield f"{shown} {', '.join(dict.fromkeys(map(str, each)))}"
+    for name, line_values in values.items():
+        shown_name = name.replace("_", " ")
+        numbers = [value for value in line_values if isinstance(value, int | float)]
+        if len(numbers) < len(line_values):
+            yield f"{shown_name} {', '.join(dict.fromkeys(map(str, line_values)))}"
         elif _MEASURED.search(name) or any(isinstance(value, float) for value in numbers):
-            yield f"{shown} {'≤ ' if len(set(numbers)) > 1 else ''}{max(numbers):,g}"
+            yield f"{shown_name} {'≤ ' if len(set(numbers)) > 1 else ''}{max(numbers):,g}"
         else:
-            yield f"{shown} {sum(numbers):,}"
+            yield f"{shown_name} {sum(numbers):,}"
 
 
 def section(file: Path) -> Iterator[str]:
@@ -68,10 +68,10 @@ def section(file: Path) -> Iterator[str]:
     yield "|---|---:|---|---|---|"
     for test, lines in sorted(newest(file).items()):
         path, _, name = test.partition("::")
-        shown = f"[{name.removeprefix('test_').replace('_', ' ')}](../../{path})"
+        test_link = f"[{name.removeprefix('test_').replace('_', ' ')}](../../{path})"
         commits = ", ".join(sorted({line.commit for line in lines}))
-        last, figures = max(line.when for line in lines), "; ".join(combined(lines))
-        yield f"| {shown} | {len(lines)} | {commits} | {last} | {figures} |"
+        last_date, figures = max(line.when for line in lines), "; ".join(combined(lines))
+        yield f"| {test_link} | {len(lines)} | {commits} | {last_date} | {figures} |"
     yield ""
 
 

@@ -42,22 +42,22 @@ def read_modules(root: Path, skip: list[str]) -> dict[str, Module]:
         relative = path.relative_to(root.parent)
         if any(fnmatch.fnmatch(str(relative), pattern) for pattern in skip):
             continue
-        parts = list(relative.with_suffix("").parts)
-        if parts[-1] == "__init__":
-            parts.pop()
+        name_parts = list(relative.with_suffix("").parts)
+        if name_parts[-1] == "__init__":
+            name_parts.pop()
         text = path.read_text(encoding="utf-8", errors="replace")
         try:
             tree = ast.parse(text)
         except SyntaxError as error:
             print(f"not parsed: {relative}: {error}", file=sys.stderr)
             continue
-        modules[".".join(parts)] = Module(".".join(parts), path, text.splitlines(), tree)
+        modules[".".join(name_parts)] = Module(".".join(name_parts), path, text.splitlines(), tree)
     return modules
 
 
 def percentile(values: list[int], share: float) -> int:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0
+    sorted_values = sorted(values)
+    return sorted_values[min(len(sorted_values) - 1, int(share * len(sorted_values)))] if sorted_values else 0
 
 
 # imports ------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def resolve_imports(modules: dict[str, Module]) -> None:
     for module in modules.values():
         is_package = module.path.name == "__init__.py"
         base = module.name.split(".") if is_package else module.name.split(".")[:-1]
-        for node, hidden in walk_imports(module.tree):
+        for node, is_hidden in walk_imports(module.tree):
             targets: list[str] = []
             if isinstance(node, ast.Import):
                 targets = [alias.name for alias in node.names]
@@ -77,73 +77,73 @@ def resolve_imports(modules: dict[str, Module]) -> None:
                 origin = ".".join([*prefix, *([node.module] if node.module else [])])
                 targets = [f"{origin}.{alias.name}" for alias in node.names]
             for target in targets:
-                found = longest_known(target, modules)
-                if found and found != module.name:
-                    (module.hidden_imports if hidden else module.runtime_imports).add(found)
+                imported_module = longest_known(target, modules)
+                if imported_module and imported_module != module.name:
+                    (module.hidden_imports if is_hidden else module.runtime_imports).add(imported_module)
 
 
 def walk_imports(tree: ast.Module):
     stack: list[tuple[ast.AST, bool]] = [(tree, False)]
     while stack:
-        node, hidden = stack.pop()
+        node, is_hidden = stack.pop()
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield node, hidden
+            yield node, is_hidden
             continue
-        inside = hidden or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        is_inside_function = is_hidden or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             stack += [(child, True) for child in node.body]
-            stack += [(child, inside) for child in node.orelse]
+            stack += [(child, is_inside_function) for child in node.orelse]
             continue
-        stack += [(child, inside) for child in ast.iter_child_nodes(node)]
+        stack += [(child, is_inside_function) for child in ast.iter_child_nodes(node)]
 
 
 def longest_known(target: str, modules: dict[str, Module]) -> str | None:
-    parts = target.split(".")
-    while parts:
-        if ".".join(parts) in modules:
-            return ".".join(parts)
-        parts.pop()
+    name_parts = target.split(".")
+    while name_parts:
+        if ".".join(name_parts) in modules:
+            return ".".join(name_parts)
+        name_parts.pop()
     return None
 
 
-def cycles(modules: dict[str, Module], hidden: bool) -> list[set[str]]:
+def cycles(modules: dict[str, Module], includes_hidden: bool) -> list[set[str]]:
     """Return the strongly connected components with more than one module, by Kosaraju's algorithm: sort the modules by
     the time at which a depth-first search leaves them, then search against the imports in reverse order."""
     edges = {
-        name: sorted(module.runtime_imports | (module.hidden_imports if hidden else set()))
+        name: sorted(module.runtime_imports | (module.hidden_imports if includes_hidden else set()))
         for name, module in modules.items()
     }
-    against: dict[str, list[str]] = defaultdict(list)
+    importers: dict[str, list[str]] = defaultdict(list)
     for name, targets in edges.items():
         for target in targets:
-            against[target].append(name)
-    left: list[str] = []
-    seen: set[str] = set()
+            importers[target].append(name)
+    finished: list[str] = []
+    seen_modules: set[str] = set()
     for start in edges:
-        left += walk_from(start, edges, seen)
-    seen = set()
-    groups = [set(walk_from(start, against, seen)) for start in reversed(left)]
+        finished += walk_from(start, edges, seen_modules)
+    seen_modules = set()
+    groups = [set(walk_from(start, importers, seen_modules)) for start in reversed(finished)]
     return [group for group in groups if len(group) > 1]
 
 
-def walk_from(start: str, edges: dict[str, list[str]], seen: set[str]) -> list[str]:
+def walk_from(start: str, edges: dict[str, list[str]], seen_modules: set[str]) -> list[str]:
     """Return the modules that are reachable from start and not in seen, in the order in which a depth-first search
     leaves them. Add them to seen."""
-    if start in seen:
+    if start in seen_modules:
         return []
-    seen.add(start)
-    left: list[str] = []
+    seen_modules.add(start)
+    finished: list[str] = []
     work = [(start, iter(edges.get(start, ())))]
     while work:
         node, children = work[-1]
-        child = next((each for each in children if each not in seen), None)
+        child = next((each for each in children if each not in seen_modules), None)
         if child is None:
-            left.append(node)
+            finished.append(node)
             work.pop()
         else:
-            seen.add(child)
+            seen_modules.add(child)
             work.append((child, iter(edges.get(child, ()))))
-    return left
+    return finished
 
 
 def tangled_siblings(modules: dict[str, Module]) -> int:
@@ -157,12 +157,12 @@ def tangled_siblings(modules: dict[str, Module]) -> int:
         for name, module in modules.items():
             if not name.startswith(parent + "."):
                 continue
-            here = name.split(".")[depth]
+            own_part = name.split(".")[depth]
             for target in module.runtime_imports:
                 if target.startswith(parent + "."):
-                    there = target.split(".")[depth]
-                    if there != here:
-                        graph[here].add(there)
+                    target_part = target.split(".")[depth]
+                    if target_part != own_part:
+                        graph[own_part].add(target_part)
         tangled += has_cycle(graph)
     return tangled
 
@@ -194,18 +194,18 @@ def functions(modules: dict[str, Module]):
         yield from functions_in(module, module.tree, "", True)
 
 
-def functions_in(module: Module, scope: ast.AST, prefix: str, public: bool):
+def functions_in(module: Module, scope: ast.AST, prefix: str, is_public: bool):
     for node in ast.iter_child_nodes(scope):
         if isinstance(node, ast.ClassDef):
-            yield from functions_in(module, node, f"{prefix}{node.name}.", public and node.name[0] != "_")
+            yield from functions_in(module, node, f"{prefix}{node.name}.", is_public and node.name[0] != "_")
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            shown = public and node.name[0] != "_"
+            is_documented = is_public and node.name[0] != "_"
             parameters = len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs)
-            yield module, prefix + node.name, node, shown, lines, complexity(node), parameters
+            yield module, prefix + node.name, node, is_documented, lines, complexity(node), parameters
             yield from functions_in(module, node, f"{prefix}{node.name}.<in>.", False)
         elif isinstance(node, (ast.If, ast.Try, ast.With)):
-            yield from functions_in(module, node, prefix, public)
+            yield from functions_in(module, node, prefix, is_public)
 
 
 def complexity(node: ast.AST) -> int:
@@ -230,35 +230,35 @@ def complexity(node: ast.AST) -> int:
 def docstrings(modules: dict[str, Module]) -> tuple[int, int]:
     """Return the number of public names with a docstring and the number of public names. A class or function is public
     if no part of its path begins with an underscore. Overloads, property setters and modules are not counted."""
-    have = total = 0
+    documented = total = 0
     stack: list[tuple[ast.AST, bool]] = [(m.tree, not any(p.startswith("_") for p in m.name.split(".")))
                                          for m in modules.values()]
     while stack:
-        scope, public = stack.pop()
+        scope, is_public = stack.pop()
         for node in ast.iter_child_nodes(scope):
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 continue
-            shown = public and not node.name.startswith("_")
+            is_documented = is_public and not node.name.startswith("_")
             decorators = " ".join(ast.unparse(d) for d in node.decorator_list)
-            if shown and "overload" not in decorators and ".setter" not in decorators:
+            if is_documented and "overload" not in decorators and ".setter" not in decorators:
                 total += 1
-                have += ast.get_docstring(node, clean=False) is not None
+                documented += ast.get_docstring(node, clean=False) is not None
             if isinstance(node, ast.ClassDef):
-                stack.append((node, shown))
-    return have, total
+                stack.append((node, is_documented))
+    return documented, total
 
 
 def annotated(modules: dict[str, Module]) -> tuple[int, int]:
     """Return the number of functions with annotations for all parameters and the result, and the number of
     functions."""
-    full = total = 0
+    fully_annotated = total = 0
     for _, _, node, *_ in functions(modules):
         parameters = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
         parameters = [p for p in parameters if p.arg not in ("self", "cls")]
         total += 1
         has_result = node.returns is not None or node.name == "__init__"
-        full += all(p.annotation for p in parameters) and has_result
-    return full, total
+        fully_annotated += all(p.annotation for p in parameters) and has_result
+    return fully_annotated, total
 
 
 def smells(modules: dict[str, Module]) -> dict[str, int]:
@@ -286,12 +286,12 @@ def duplicated_share(modules: dict[str, Module]) -> float:
     """Return the percentage of code lines that belong to a sequence of WINDOW lines which occurs at least twice. Blank
     lines, imports and comments are ignored. Only exact copies are found."""
     places: dict[bytes, list[tuple[str, int]]] = defaultdict(list)
-    kept: dict[str, int] = {}
+    first_line_by_text: dict[str, int] = {}
     for module in modules.values():
         code = [line.strip() for line in module.lines]
         code = [line for line in code if line and line[0] != "#" and not line.startswith(("import ", "from "))
                 and line not in (")", "]", "}", "(", '"""', "),", "],", "},")]
-        kept[module.name] = len(code)
+        first_line_by_text[module.name] = len(code)
         for start in range(len(code) - WINDOW + 1):
             key = hashlib.blake2b("\n".join(code[start:start + WINDOW]).encode(), digest_size=12).digest()
             places[key].append((module.name, start))
@@ -300,7 +300,7 @@ def duplicated_share(modules: dict[str, Module]) -> float:
         if len(spots) > 1:
             for name, start in spots:
                 doubled[name].update(range(start, start + WINDOW))
-    total = sum(kept.values())
+    total = sum(first_line_by_text.values())
     return 100 * sum(len(rows) for rows in doubled.values()) / total if total else 0.0
 
 
@@ -335,17 +335,17 @@ def main() -> None:
     resolve_imports(modules)
     sizes = {m.name: len(m.lines) for m in modules.values()}
     real = {name: size for name, size in sizes.items() if size > 10}
-    listed = list(functions(modules))
-    have, public = docstrings(modules)
-    full, count = annotated(modules)
-    loops, wide_loops = cycles(modules, hidden=False), cycles(modules, hidden=True)
+    function_list = list(functions(modules))
+    documented, public_count = docstrings(modules)
+    fully_annotated, count = annotated(modules)
+    loops, wide_loops = cycles(modules, includes_hidden=False), cycles(modules, includes_hidden=True)
     test_lines = sum(len(p.read_text(errors="replace").splitlines())
                      for folder in options.tests for p in folder.rglob("*.py"))
     longest = max(sizes, key=lambda name: sizes[name])
-    hardest = max(listed, key=lambda row: row[5])
-    tallest = max(listed, key=lambda row: row[4])
-    heights = [row[4] for row in listed]
-    complex_functions = sum(row[5] > 10 for row in listed)
+    hardest = max(function_list, key=lambda row: row[5])
+    tallest = max(function_list, key=lambda row: row[4])
+    heights = [row[4] for row in function_list]
+    complex_functions = sum(row[5] > 10 for row in function_list)
     introduced = sum(ast.get_docstring(m.tree) is not None for m in modules.values() if len(m.lines) > 10)
     figures = {
         "files": len(sizes),
@@ -360,21 +360,21 @@ def main() -> None:
         "modules with a word that reads as translated": complaints(modules, house.plain_words),
         "longest file": f"{sizes[longest]} {longest}",
         "files over 400 lines": sum(size > 400 for size in sizes.values()),
-        "functions": len(listed),
+        "functions": len(function_list),
         "function lines, median / p95": f"{percentile(heights, 0.5)} / {percentile(heights, 0.95)}",
         "longest function": f"{tallest[4]} {tallest[0].name}:{tallest[1]}",
-        "functions over 70 lines": sum(row[4] > 70 for row in listed),
+        "functions over 70 lines": sum(row[4] > 70 for row in function_list),
         "complexity, highest": f"{hardest[5]} {hardest[0].name}:{hardest[1]}",
         "functions with complexity > 10": complex_functions,
-        "per cent of functions with complexity > 10": round(100 * complex_functions / max(1, len(listed)), 1),
-        "functions with > 6 parameters": sum(row[6] > 6 for row in listed),
+        "per cent of functions with complexity > 10": round(100 * complex_functions / max(1, len(function_list)), 1),
+        "functions with > 6 parameters": sum(row[6] > 6 for row in function_list),
         "modules in import circles (runtime)": sum(map(len, loops)),
         "largest circle": max(map(len, loops), default=0),
         "modules in circles, hidden imports too": sum(map(len, wide_loops)),
         "folders whose children are tangled": tangled_siblings(modules),
-        "public names with docstring, per cent": round(100 * have / max(1, public)),
+        "public names with docstring, per cent": round(100 * documented / max(1, public_count)),
         "modules with docstring, per cent": round(100 * introduced / max(1, len(real))),
-        "fully annotated functions, per cent": round(100 * full / max(1, count)),
+        "fully annotated functions, per cent": round(100 * fully_annotated / max(1, count)),
         "test lines / code lines": round(test_lines / max(1, sum(sizes.values())), 2),
         "duplicated lines, per cent": round(duplicated_share(modules), 1),
         **smells(modules),

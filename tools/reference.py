@@ -97,10 +97,16 @@ def settings_page() -> str:
 
 def problems_page() -> str:
     """Return the page of all problem types in the order of their codes."""
-    types = {found.code: found for found in problems.types(EVERY_ROUTE).values()}
+    types = {problem_type.code: problem_type for problem_type in problems.types(EVERY_ROUTE).values()}
     rows = [
-        (f"`{code}`", str(found.status), found.title, _sentence(found.__doc__), found.resolution)
-        for code, found in sorted(types.items())
+        (
+            f"`{code}`",
+            str(problem_type.status),
+            problem_type.title,
+            _sentence(problem_type.__doc__),
+            problem_type.resolution,
+        )
+        for code, problem_type in sorted(types.items())
     ]
     return (
         f"{NOTE}\n# Problem types\n\n"
@@ -156,7 +162,7 @@ def metrics_page() -> str:
 
 def endpoints_page() -> str:
     """Return the page of all routes by feature, with callers, parameters, bodies, responses and problems."""
-    general = ", ".join(f"`{each.code}`" for each in problems.EVERYWHERE)
+    general = ", ".join(f"`{route.code}`" for route in problems.EVERYWHERE)
     paragraphs = (
         "The server provides the same information as an OpenAPI document at `/openapi.json`. The members of the "
         "responses are described [at the end](#responses). Unknown parameters and members of a body are refused, "
@@ -167,15 +173,15 @@ def endpoints_page() -> str:
         "`RateLimit-Reset`. Every route with GET also accepts HEAD.",
         f"Every route can respond with these [problems](problems.md), as far as they apply to it: {general}.",
     )
-    head = f"{NOTE}\n# Endpoints\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)
+    head = f"{NOTE}\n# Endpoints\n" + "".join(f"\n{_filled(route)}\n" for route in paragraphs)
     sections: dict[str, list[Route[Store]]] = {name: [] for name in TITLES}
-    for each in EVERY_ROUTE:
-        sections[section_of(each.handler.__module__)].append(each)
-    parts = [
-        f"\n## {TITLES[feature]}\n" + "".join(f"\n{_endpoint(each)}" for each in listed)
-        for feature, listed in sections.items()
+    for route in EVERY_ROUTE:
+        sections[section_of(route.handler.__module__)].append(route)
+    lines = [
+        f"\n## {TITLES[feature]}\n" + "".join(f"\n{_endpoint(route)}" for route in section_routes)
+        for feature, section_routes in sections.items()
     ]
-    return head + "".join(parts) + _responses()
+    return head + "".join(lines) + _responses()
 
 
 def address(route: Route[Store]) -> str:
@@ -184,8 +190,10 @@ def address(route: Route[Store]) -> str:
 
 
 def _endpoint(route: Route[Store]) -> str:
-    words = inspect.cleandoc(route.handler.__doc__ or "").replace("\n\nRaises:", "\nRaises:").partition("\nRaises:")[0]
-    lines = [f"### {address(route)}\n", f"{_sentence(words)}\n", f"- Callers: {_callers(route)}"]
+    docstring_parts = (
+        inspect.cleandoc(route.handler.__doc__ or "").replace("\n\nRaises:", "\nRaises:").partition("\nRaises:")[0]
+    )
+    lines = [f"### {address(route)}\n", f"{_sentence(docstring_parts)}\n", f"- Callers: {_callers(route)}"]
     if route.writes:
         lines.append("- Accepts `Idempotency-Key`.")
     responses = ", ".join(f"{status} {_shape_name(shape)}".strip() for status, shape in route.answers.items())
@@ -213,11 +221,11 @@ def _responses() -> str:
     """Return the section with the members of every named response type."""
     shapes = {shape for each in EVERY_ROUTE for shape in shapes_of(each.answers) if shape not in UNNAMED}
     _, components = msgspec.json.schema_components(sorted(shapes, key=str), ref_template="{name}")
-    parts = [
+    lines = [
         f"\n### {name}\n\n{_sentence(schema.get('description'))}\n\n{_rows(RESPONSE_MEMBER, schema)}"
         for name, schema in sorted(components.items())
     ]
-    return "\n## Responses\n" + "".join(parts)
+    return "\n## Responses\n" + "".join(lines)
 
 
 def _members(title: str, shape: type[msgspec.Struct]) -> str:
@@ -228,9 +236,9 @@ def _members(title: str, shape: type[msgspec.Struct]) -> str:
 
 
 def _rows(title: str, schema: Schema) -> str:
-    required = schema.get("required", [])
+    required_names = schema.get("required", [])
     rows = [
-        (f"`{name}`", _presence(title) if name in required else _default(member), _rule(member))
+        (f"`{name}`", _presence(title) if name in required_names else _default(member), _rule(member))
         for name, member in schema["properties"].items()
     ]
     return _table((title, "", "Value"), rows)
@@ -257,23 +265,23 @@ def _rule(schema: Schema) -> str:
         items: Schema | bool = schema.get("items", False)
         content = "" if isinstance(items, bool) else f" of {_rule(items)}"
         return f"array{content}" + (f", {span} items" if (span := _span(schema, "minItems", "maxItems")) else "")
-    words = [str(schema.get("format", schema.get("type", "any value")))]
+    rule_parts = [str(schema.get("format", schema.get("type", "any value")))]
     if span := _span(schema, "minLength", "maxLength"):
-        words.append(f"{span} characters")
+        rule_parts.append(f"{span} characters")
     if span := _span(schema, "minimum", "maximum"):
-        words.append(span)
+        rule_parts.append(span)
     if "pattern" in schema:
-        words.append(f"`{schema['pattern'].replace('|', chr(92) + '|')}`")
-    return ", ".join(words)
+        rule_parts.append(f"`{schema['pattern'].replace('|', chr(92) + '|')}`")
+    return ", ".join(rule_parts)
 
 
 def _span(schema: Schema, min_key: str, max_key: str) -> str:
-    low, high = schema.get(min_key), schema.get(max_key)
-    if low is None and high is None:
+    min_value, max_value = schema.get(min_key), schema.get(max_key)
+    if min_value is None and max_value is None:
         return ""
-    if high is None:
-        return f"{low} or more"
-    return f"{0 if low is None else low}…{high}"
+    if max_value is None:
+        return f"{min_value} or more"
+    return f"{0 if min_value is None else min_value}…{max_value}"
 
 
 def _shape_name(shape: object) -> str:

@@ -16,6 +16,7 @@ HEAD = "-- The whole current schema, to read. `make schema` writes it from migra
 _COMMENTED = re.compile(
     r"((?:^--[^\n]*\n+)+)CREATE (?:UNIQUE )?(?:TABLE|INDEX) (?:IF NOT EXISTS )?(\w+)", re.MULTILINE | re.IGNORECASE
 )
+_POSTGRES_ONLY = re.compile(r"^-- only: postgres[ \t]*\n.*?^-- end[ \t]*$", re.DOTALL | re.MULTILINE)
 _OBJECTS = """
 SELECT tbl_name, name, sql
 FROM sqlite_schema
@@ -25,11 +26,8 @@ ORDER BY rowid
 
 
 def schema() -> str:
-    """Return the text of schema.sql: the tables in the order of their creation, with their comments and indexes.
-
-    Raises:
-        ValueError: a migration contains a block for only one database engine, which this program does not support.
-    """
+    """Return the text of schema.sql: the tables in the order of their creation, with their comments and indexes, as
+    SQLite has them."""
     texts = [
         file.read_text(encoding="utf-8")
         for file in sorted(resources.files(MIGRATIONS).iterdir(), key=lambda each: each.name)
@@ -39,9 +37,7 @@ def schema() -> str:
     database = sqlite3.connect(":memory:")
     try:
         for text in texts:
-            if "-- only:" in text:
-                raise ValueError("a migration has an `-- only:` block: teach tools/schema.py to show it")
-            database.executescript(text)
+            database.executescript(_POSTGRES_ONLY.sub("", text))
             comments |= {name: comment for comment, name in _COMMENTED.findall(text)}
         objects: list[tuple[str, str, str]] = database.execute(_OBJECTS).fetchall()
     finally:

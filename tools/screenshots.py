@@ -20,16 +20,16 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 VIEWPORT = {"width": 1280, "height": 800}
 
 
-async def take(browser: Browser, running: Running) -> None:
+async def take(browser: Browser, services: Running) -> None:
     """Write both pictures."""
-    context = await browser.new_context(base_url=running.url, viewport=VIEWPORT, locale="en-GB")
+    context = await browser.new_context(base_url=services.url, viewport=VIEWPORT, locale="en-GB")
     page = await context.new_page()
     await page.goto("/")
     await page.wait_for_selector(".card")
     await page.screenshot(path=IMAGES / "store.png")
     await context.close()
 
-    desk = Desk(running)
+    desk = Desk(services)
     agent = desk.caller("alice").agent("mailbot", "lead.*")
     leads = agent.run("lead.list", filter=[{"field": "stage", "op": "eq", "value": "new"}], limit=2)
     for lead in leads:
@@ -44,12 +44,12 @@ async def take(browser: Browser, running: Running) -> None:
 
 async def main() -> None:
     """Serve the demonstration data and take the pictures."""
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    program = next((program_path for name in PROGRAMS if (program_path := shutil.which(name))), None)
     if program is None:
         raise SystemExit("Chromium is not installed (Debian: apt install chromium)")
-    with TemporaryDirectory() as folder, served(Path(folder, "data"), "--demo", service="both") as running:
+    with TemporaryDirectory() as folder, served(Path(folder, "data"), "--demo", service="both") as services:
         async with launched(program) as browser:
-            await take(browser, running)
+            await take(browser, services)
 
 
 if __name__ == "__main__":

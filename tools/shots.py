@@ -87,25 +87,25 @@ def record_ids(desk: Desk) -> dict[str, str]:
 def _lead_in_list(caller: Caller) -> str:
     """Return the id of the lead with the newest comment, with its position in the first view of the list as a query."""
     view = next(each for each in caller.meta()["models"] if each["name"] == "lead")["views"][0]
-    on_leads, newest = {"field": "model", "op": "eq", "value": "lead"}, {"field": "written_at", "dir": "desc"}
-    lead = caller.run("comment.list", filter=[on_leads], order=[newest], limit=1)[0]
+    on_leads, newest_order = {"field": "model", "op": "eq", "value": "lead"}, {"field": "written_at", "dir": "desc"}
+    lead = caller.run("comment.list", filter=[on_leads], order=[newest_order], limit=1)[0]
     ids = [each["id"] for each in caller.run("lead.list", filter=view["filter"], order=view["order"])]
     order = ",".join(("-" if each["dir"] == "desc" else "") + each["field"] for each in view["order"])
-    place = {"view": view["name"], "filter": json.dumps(view["filter"]), "order": order}
+    list_query = {"view": view["name"], "filter": json.dumps(view["filter"]), "order": order}
     if lead["record"] in ids:
-        place["at"] = str(ids.index(lead["record"]) + 1)
-    return f"{lead['record']}?{urlencode(place)}"
+        list_query["at"] = str(ids.index(lead["record"]) + 1)
+    return f"{lead['record']}?{urlencode(list_query)}"
 
 
-async def sign_in_page(browser: Browser, desk: Desk, shown: Shot) -> Page:
+async def sign_in_page(browser: Browser, desk: Desk, shot: Shot) -> Page:
     """Open a page in a new browser context in which the person is signed in."""
-    url = desk.url if shown.service == "work" else desk.running.url
+    url = desk.url if shot.service == "work" else desk.running.url
     context = await browser.new_context(base_url=url, locale="en-GB", reduced_motion="reduce")
     page = await context.new_page()
-    if shown.person and shown.service == "work":
-        await desk.sign_in(page, shown.person)
-    elif shown.person:
-        await sign_in(page, shown.person, "/redeem")
+    if shot.person and shot.service == "work":
+        await desk.sign_in(page, shot.person)
+    elif shot.person:
+        await sign_in(page, shot.person, "/redeem")
     return page
 
 
@@ -126,11 +126,11 @@ def compared_heights(references: Path | None) -> dict[str, int]:
     return heights
 
 
-async def take(page: Page, shown: Shot, ids: dict[str, str], folder: Path, heights: Mapping[str, int]) -> None:
+async def take(page: Page, shot: Shot, ids: dict[str, str], folder: Path, heights: Mapping[str, int]) -> None:
     """Write the pictures of one page, one for each view. A picture is as high as its reference picture, so that
     elements at the bottom of the window are in the same position. Without a reference picture, it is as high as the
     page."""
-    path = shown.place.path
+    path = shot.place.path
     for name, value in ids.items():
         path = path.replace(f"{{{name}}}", value)
     for view, (width, height) in VIEWS.items():
@@ -139,17 +139,17 @@ async def take(page: Page, shown: Shot, ids: dict[str, str], folder: Path, heigh
         await page.goto(path)
         await page.wait_for_selector("h1", state="attached")
         await settled(page, Visitor(""))
-        for each in shown.place.presses:
-            if await page.locator(each).count() and await page.locator(each).first.is_visible():
-                await page.locator(each).first.click()
+        for selector in shot.place.presses:
+            if await page.locator(selector).count() and await page.locator(selector).first.is_visible():
+                await page.locator(selector).first.click()
         await settled(page, Visitor(""))
         await page.wait_for_function(HAS_COUNTS)
         await load_pictures(page)
         page_height = await page.evaluate("document.documentElement.scrollHeight")
         default_height = max(height, min(page_height, MAX_HEIGHT))
-        await page.set_viewport_size({"width": width, "height": heights.get(f"{shown.name}-{view}", default_height)})
+        await page.set_viewport_size({"width": width, "height": heights.get(f"{shot.name}-{view}", default_height)})
         await page.wait_for_timeout(300)
-        await page.screenshot(path=folder / f"{shown.name}-{view}.png")
+        await page.screenshot(path=folder / f"{shot.name}-{view}.png")
 
 
 async def load_pictures(page: Page) -> None:
@@ -167,13 +167,13 @@ async def load_pictures(page: Page) -> None:
     )
 
 
-def write_sheet(ours: Path, reference: Path, sheet: Path) -> None:
+def write_sheet(own_path: Path, reference: Path, sheet: Path) -> None:
     """Write one picture that contains both pictures in their original sizes, with ours on the left."""
-    with Image.open(ours) as left, Image.open(reference) as right:
-        size = (left.width + right.width + 3 * MARGIN, max(left.height, right.height) + 2 * MARGIN)
+    with Image.open(own_path) as own_image, Image.open(reference) as right:
+        size = (own_image.width + right.width + 3 * MARGIN, max(own_image.height, right.height) + 2 * MARGIN)
         with Image.new("RGB", size, "#808080") as combined:
-            combined.paste(left.convert("RGB"), (MARGIN, MARGIN))
-            combined.paste(right.convert("RGB"), (left.width + 2 * MARGIN, MARGIN))
+            combined.paste(own_image.convert("RGB"), (MARGIN, MARGIN))
+            combined.paste(right.convert("RGB"), (own_image.width + 2 * MARGIN, MARGIN))
             combined.save(sheet)
 
 
@@ -182,30 +182,30 @@ def write_sheets(folder: Path, references: Path) -> list[Path]:
     sheets: list[Path] = []
     for reference in sorted(references.glob("*.png")):
         name, width, scheme = reference.stem.rsplit("-", 2)
-        ours = folder / f"{REFERENCES.get(name, name)}-{width}-{scheme}.png"
-        if ours.exists():
+        own_path = folder / f"{REFERENCES.get(name, name)}-{width}-{scheme}.png"
+        if own_path.exists():
             sheet = folder / f"sheet-{reference.stem}.png"
-            write_sheet(ours, reference, sheet)
+            write_sheet(own_path, reference, sheet)
             sheets.append(sheet)
     return sheets
 
 
 async def take_all(
-    running: Running, pages: Sequence[Shot], program: str, folder: Path, heights: Mapping[str, int]
+    services: Running, pages: Sequence[Shot], program: str, folder: Path, heights: Mapping[str, int]
 ) -> None:
     """Take every page, with one browser context for each service and person. Print the pages that cannot be taken."""
-    desk = Desk(running)
+    desk = Desk(services)
     ids = record_ids(desk)
     async with launched(program) as browser:
-        current: dict[tuple[str, str], Page] = {}
-        for shown in pages:
-            key = (shown.service, shown.person)
-            if key not in current:
-                current[key] = await sign_in_page(browser, desk, shown)
+        page_by_person: dict[tuple[str, str], Page] = {}
+        for shot in pages:
+            key = (shot.service, shot.person)
+            if key not in page_by_person:
+                page_by_person[key] = await sign_in_page(browser, desk, shot)
             try:
-                await take(current[key], shown, ids, folder, heights)
+                await take(page_by_person[key], shot, ids, folder, heights)
             except WaitTimeout as timeout:
-                print(f"{shown.name}: not taken, {str(timeout).splitlines()[0]}")
+                print(f"{shot.name}: not taken, {str(timeout).splitlines()[0]}")
 
 
 async def main() -> None:
@@ -215,17 +215,17 @@ async def main() -> None:
     parser.add_argument("--only", default="", help="names of pages or of references, with commas between")
     parser.add_argument("--to", type=Path, default=Path("build/shots"), help="where the pictures go")
     options = parser.parse_args()
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    program = next((program_path for name in PROGRAMS if (program_path := shutil.which(name))), None)
     if program is None:
         raise SystemExit("Chromium is not installed (Debian: apt install chromium)")
     names = {REFERENCES.get(name, name) for name in options.only.split(",") if name}
-    pages = [shown for shown in all_pages() if not names or shown.name in names]
+    pages = [shots for shots in all_pages() if not names or shots.name in names]
     options.to.mkdir(parents=True, exist_ok=True)
     settings = {"COUNTERSIGN_DEMO_ACTIVITY": "true", "COUNTERSIGN_JOB_WORKERS": "1"}
     with TemporaryDirectory() as folder:
         data = Path(folder, "data")
-        with served(data, "--demo", service="both", settings=settings, copies_demonstration=False) as running:
-            await take_all(running, pages, program, options.to, compared_heights(options.reference))
+        with served(data, "--demo", service="both", settings=settings, copies_demonstration=False) as services:
+            await take_all(services, pages, program, options.to, compared_heights(options.reference))
     sheets = write_sheets(options.to, options.reference) if options.reference else []
     print(f"{len(pages)} pages in {len(VIEWS)} views and {len(sheets)} sheets are in {options.to}")
 

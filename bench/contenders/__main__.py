@@ -13,43 +13,43 @@ from countersign.kernel.http.server import ASGIApp, Listener, Program, Server, W
 
 
 @asynccontextmanager
-async def _application(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
+async def _application(config: Wanted) -> AsyncGenerator[ASGIApp]:
     # Imported when chosen, so that no contender carries another's modules in its memory.
-    if wanted.contender == "bare":
+    if config.contender == "bare":
         from contenders import bare
 
-        yield bare.create(wanted)
-    elif wanted.contender.startswith("records"):
+        yield bare.create(config)
+    elif config.contender.startswith("records"):
         from contenders import records
 
-        async with records.opened(wanted) as application:
+        async with records.opened(config) as application:
             yield application
-    elif wanted.contender == "fastmcp":
+    elif config.contender == "fastmcp":
         from contenders import fast
 
-        async with fast.opened(wanted) as application:
+        async with fast.opened(config) as application:
             yield application
-    elif wanted.contender.startswith("floor"):
+    elif config.contender.startswith("floor"):
         from contenders import floor
 
-        async with floor.opened(wanted) as application:
+        async with floor.opened(config) as application:
             yield application
     else:
         from contenders import ours
 
-        async with ours.opened(wanted) as application:
+        async with ours.opened(config) as application:
             yield application
 
 
 def main() -> None:
     """The peer runs as its authors run it, everything else on the product's own server."""
-    wanted = msgspec.json.decode(sys.argv[1], type=Wanted)
-    if wanted.contender == "peer":
+    config = msgspec.json.decode(sys.argv[1], type=Wanted)
+    if config.contender == "peer":
         from contenders import peer
 
         uvicorn.run(
-            peer.create(wanted),
-            port=wanted.port,
+            peer.create(config),
+            port=config.port,
             loop="uvloop",
             http="httptools",
             access_log=False,
@@ -59,10 +59,10 @@ def main() -> None:
 
     @asynccontextmanager
     async def application(_worker: Worker, _listener: Listener) -> AsyncGenerator[ASGIApp]:
-        async with _application(wanted) as made:
+        async with _application(config) as made:
             yield made
 
-    server.run(Server([Program(application, Listener("bench", "127.0.0.1", wanted.port))]))
+    server.run(Server([Program(application, Listener("bench", "127.0.0.1", config.port))]))
 
 
 main()

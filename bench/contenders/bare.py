@@ -5,13 +5,13 @@ from countersign.kernel.http.request import Receive, Send
 from countersign.kernel.http.server import ASGIApp
 
 
-def create(wanted: Wanted) -> ASGIApp:
+def create(config: Wanted) -> ASGIApp:
     """Answers `body_bytes` bytes with the status."""
-    body = b"x" * wanted.body_bytes
+    body = b"x" * config.body_bytes
     headers = [(b"content-type", b"application/json")]
-    if wanted.status != 304:
+    if config.status != 304:
         headers.append((b"content-length", b"%d" % len(body)))
-    start = {"type": "http.response.start", "status": wanted.status, "headers": headers}
+    start = {"type": "http.response.start", "status": config.status, "headers": headers}
     end = {"type": "http.response.body", "body": body}
 
     async def application(scope: dict[str, object], receive: Receive, send: Send) -> None:

@@ -16,9 +16,9 @@ _names = [each.strip() for each in COLUMNS.split(",")]
 
 
 @asynccontextmanager
-async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
+async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
     """The server on the seeded database, through the same port as the floor."""
-    database = await open_database(wanted.database_url, schema=app.SCHEMA)
+    database = await open_database(config.database_url, schema=app.SCHEMA)
     server = FastMCP("bench")
 
     @server.tool(name="lead__get")

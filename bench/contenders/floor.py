@@ -111,11 +111,11 @@ def _answer(value: object) -> Response:
 
 def _routes(fetch: Fetch, insert: Insert) -> list[Route]:
     async def page(request: Request) -> Response:
-        asked = request.query_params
-        limit = int(asked["limit"])
-        rows = await fetch(PAGE, asked.get("title", ""), asked.get("id", ""), limit + 1)
-        following = [rows[limit - 1][2], rows[limit - 1][0]] if len(rows) > limit else None
-        return _answer(Page([_card(row) for row in rows[:limit]], following))
+        parameters = request.query_params
+        limit = int(parameters["limit"])
+        rows = await fetch(PAGE, parameters.get("title", ""), parameters.get("id", ""), limit + 1)
+        next_cursor = [rows[limit - 1][2], rows[limit - 1][0]] if len(rows) > limit else None
+        return _answer(Page([_card(row) for row in rows[:limit]], next_cursor))
 
     async def detail(request: Request) -> Response:
         rows = await fetch(DETAIL, request.path_params["slug"])
@@ -148,16 +148,16 @@ def _routes(fetch: Fetch, insert: Insert) -> list[Route]:
 
 
 @asynccontextmanager
-async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
+async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
     """The application on the seeded database. Its inserts are one durable transaction each."""
-    if wanted.contender == "floor-group":
-        async with _sharing_commits(wanted) as application:
+    if config.contender == "floor-group":
+        async with _sharing_commits(config) as application:
             yield application
-    elif wanted.is_sqlite:
-        yield Starlette(routes=_routes(*_sqlite(wanted.path)))
+    elif config.is_sqlite:
+        yield Starlette(routes=_routes(*_sqlite(config.path)))
     else:
         pool = await asyncpg.create_pool(
-            wanted.database_url, min_size=10, max_size=10, reset=_nothing,
+            config.database_url, min_size=10, max_size=10, reset=_nothing,
             max_inactive_connection_lifetime=0, server_settings={"search_path": "distribution", "jit": "off"},
         )  # fmt: skip
         async with pool:
@@ -190,9 +190,9 @@ def _sqlite(path: str) -> tuple[Fetch, Insert]:
 
 
 @asynccontextmanager
-async def _sharing_commits(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
+async def _sharing_commits(config: Wanted) -> AsyncGenerator[ASGIApp]:
     """The floor for what the product's own database port makes of one insert."""
-    database = await open_database(wanted.database_url, schema="distribution")
+    database = await open_database(config.database_url, schema="distribution")
 
     async def insert(*values: bytes | str | int) -> None:
         async with database.transaction() as transaction:

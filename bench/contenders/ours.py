@@ -13,9 +13,9 @@ from countersign.store import app
 
 
 @asynccontextmanager
-async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
+async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
     """The store on the seeded database."""
-    settings = seed.settings_of(seed.Seeded(wanted.database_url, Path(wanted.data)))
+    settings = seed.settings_of(seed.Seeded(config.database_url, Path(config.data)))
     async with (
         app.open_store(settings, seed.ROOT_URL, is_loopback=True) as store,
         store_service.application(store, tends=False) as application,

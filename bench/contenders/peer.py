@@ -40,12 +40,12 @@ def token_of(person: str) -> str:
     return jwt.encode({"alg": "HS256"}, {"sub": person, "exp": int(time.time()) + 86_400}, SECRET)
 
 
-def _engine(wanted: Wanted) -> AsyncEngine:
-    if not wanted.is_sqlite:
-        url = wanted.database_url.replace("postgresql:", "postgresql+asyncpg:")
+def _engine(config: Wanted) -> AsyncEngine:
+    if not config.is_sqlite:
+        url = config.database_url.replace("postgresql:", "postgresql+asyncpg:")
         settings = {"server_settings": {"search_path": "distribution", "jit": "off"}}
         return create_async_engine(url, pool_size=10, connect_args=settings)
-    engine = create_async_engine(f"sqlite+aiosqlite:///{wanted.path}", connect_args={"timeout": 30}, pool_size=10)
+    engine = create_async_engine(f"sqlite+aiosqlite:///{config.path}", connect_args={"timeout": 30}, pool_size=10)
 
     @event.listens_for(engine.sync_engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
@@ -58,7 +58,7 @@ def _engine(wanted: Wanted) -> AsyncEngine:
     @event.listens_for(engine.sync_engine, "begin")
     def begin(connection: Connection) -> None:
         # A transaction that begins by reading could not write later while another one does.
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if wanted.writes else "BEGIN")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if config.writes else "BEGIN")
 
     return engine
 
@@ -101,8 +101,8 @@ async def list_products(
     """A page of products."""
     statement = select(Product).where(Product.status == "public").order_by(Product.title, Product.id)
     if cursor is not None:
-        after = json.loads(base64.urlsafe_b64decode(cursor))
-        statement = statement.where(tuple_(Product.title, Product.id) > tuple_(*after))
+        after_key = json.loads(base64.urlsafe_b64decode(cursor))
+        statement = statement.where(tuple_(Product.title, Product.id) > tuple_(*after_key))
     rows = list(await session.scalars(statement.limit(limit + 1)))
     following = cursor_of(rows[limit - 1].title, rows[limit - 1].id) if len(rows) > limit else None
     return PageOut(items=[CardOut.model_validate(row) for row in rows[:limit]], next_cursor=following)
@@ -111,26 +111,30 @@ async def list_products(
 async def show_product(session: Session, slug: str) -> DetailOut:
     """One product."""
     loads = (joinedload(Product.organisation), selectinload(Product.releases), selectinload(Product.media))
-    found = await session.scalar(select(Product).where(Product.slug == slug).options(*loads))
-    if found is None:
+    product = await session.scalar(select(Product).where(Product.slug == slug).options(*loads))
+    if product is None:
         raise HTTPException(404)
-    published = [each for each in found.releases if each.status == "published" and each.published_at is not None]
-    newest = {each.channel: each for each in sorted(published, key=lambda each: each.published_at or 0)}
+    published_releases = [
+        each for each in product.releases if each.status == "published" and each.published_at is not None
+    ]
+    newest_by_channel = {
+        each.channel: each for each in sorted(published_releases, key=lambda each: each.published_at or 0)
+    }
     return DetailOut(
-        **CardOut.model_validate(found).model_dump(),
-        org=found.organisation.slug,
-        access=found.access,
-        status=found.status,
+        **CardOut.model_validate(product).model_dump(),
+        org=product.organisation.slug,
+        access=product.access,
+        status=product.status,
         channels=[
             ChannelOut(channel=each.channel, version=each.version, published_at=_moment(each.published_at or 0))
-            for each in newest.values()
+            for each in newest_by_channel.values()
         ],
-        media=[each.alt for each in found.media],
-        tags=found.tags,
-        homepage=found.homepage,
-        license=found.license,
-        created_at=_moment(found.created_at),
-        updated_at=_moment(found.updated_at),
+        media=[each.alt for each in product.media],
+        tags=product.tags,
+        homepage=product.homepage,
+        license=product.license,
+        created_at=_moment(product.created_at),
+        updated_at=_moment(product.updated_at),
     )
 
 
@@ -150,18 +154,18 @@ async def redeem(session: Session, caller: Caller, body: RedeemIn) -> RedeemOut:
     """Redeem a code into the caller's library."""
     owner, now = f"person:{caller.id}", time.time_ns() // 1000
     statement = select(Code).where(Code.code_hash == codes.digest(body.code)).options(joinedload(Code.batch))
-    found = await session.scalar(statement)
-    if found is None:
+    code_row = await session.scalar(statement)
+    if code_row is None:
         raise HTTPException(404)
-    batch, products = found.batch, found.batch.products
+    batch, products = code_row.batch, code_row.batch.products
     if batch.status != "active" or (batch.expires_at is not None and now >= batch.expires_at):
         raise HTTPException(410)
     is_owned = await session.get(Entitlement, (owner, products[0])) is not None
     if not is_owned:
-        taken = update(Code).where(Code.code_hash == found.code_hash, Code.uses < batch.max_uses)
-        if (await session.execute(taken.values(uses=Code.uses + 1))).rowcount != 1:
+        use_statement = update(Code).where(Code.code_hash == code_row.code_hash, Code.uses < batch.max_uses)
+        if (await session.execute(use_statement.values(uses=Code.uses + 1))).rowcount != 1:
             raise HTTPException(409)
-        session.add(Redemption(code_hash=found.code_hash, owner=owner, redeemed_at=now))
+        session.add(Redemption(code_hash=code_row.code_hash, owner=owner, redeemed_at=now))
         source = f"batch:{batch.id}"
         session.add_all([Entitlement(owner=owner, product_id=each, granted_at=now, source=source) for each in products])
     try:
@@ -171,10 +175,10 @@ async def redeem(session: Session, caller: Caller, body: RedeemIn) -> RedeemOut:
     return RedeemOut(success=True, product_id=products[0], products=products, already_owned=is_owned)
 
 
-def create(wanted: Wanted) -> FastAPI:
+def create(config: Wanted) -> FastAPI:
     """The application."""
     app = FastAPI()
-    app.state.sessions = async_sessionmaker(_engine(wanted), expire_on_commit=False)
+    app.state.sessions = async_sessionmaker(_engine(config), expire_on_commit=False)
     app.get("/products")(list_products)
     app.get("/products/{slug}")(show_product)
     app.get("/library")(list_library)

@@ -51,17 +51,17 @@ def settings(data: str, database_url: str) -> Settings:
 
 
 @asynccontextmanager
-async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
+async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
     """The service, or its floor on the same database through the same port."""
-    if wanted.contender == "records-floor":
-        database = await open_database(wanted.database_url, schema=app.SCHEMA)
+    if config.contender == "records-floor":
+        database = await open_database(config.database_url, schema=app.SCHEMA)
         yield Starlette(routes=_routes(database))
         await database.close()
         return
-    if wanted.contender == "records-unaudited":
+    if config.contender == "records-unaudited":
         Chain.append = _nothing  # type: ignore[method-assign]
     async with (
-        app.opened(settings(wanted.data, wanted.database_url), "http://bench", is_loopback=True) as service,
+        app.opened(settings(config.data, config.database_url), "http://bench", is_loopback=True) as service,
         records_service.application(service, tends=False) as application,
     ):
         yield application

@@ -94,34 +94,34 @@ def _title_of(body: bytes) -> str:
 
 
 @contextmanager
-def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
+def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     """The peer, filled (see `peer.Serving`)."""
     node = installed.node()
     program = installed.node_package("directus", node) / "node_modules" / "directus" / "cli.js"
-    url = database_of(place, "directus")
+    url = database_of(location, "directus")
     port = free_port()
-    folder = place.folder / f"directus-{place.database}"
+    folder = location.folder / f"directus-{location.database}"
     folder.mkdir()
-    environment = {**installed.with_node(node), **SETTINGS, **_files(place, folder, url), "PORT": str(port)}
+    environment = {**installed.with_node(node), **SETTINGS, **_files(location, folder, url), "PORT": str(port)}
     installed.run([node, program, "bootstrap"], seconds=300, environment=environment)
-    command = [*pinned(place.cores.worker), node, program, "start"]
-    log = place.folder / f"directus-{place.database}.log"
+    command = [*pinned(location.cores.worker), node, program, "start"]
+    log = location.folder / f"directus-{location.database}.log"
     with listening(command, port, log=log, environment=environment) as worker:
         owner = _set_up(worker)
-        fill_table(place, url, "lead", COLUMNS, rows(place.leads, owner))
+        fill_table(location, url, "lead", COLUMNS, rows(location.leads, owner))
         bearer = f"Bearer {TOKEN}"
-        asked = f"filter[stage][_eq]={STAGE}&sort={ORDER},id&limit={LIMIT}&meta=filter_count"
-        page = harness.get(f"/items/lead?{asked}", Authorization=bearer)
+        query = f"filter[stage][_eq]={STAGE}&sort={ORDER},id&limit={LIMIT}&meta=filter_count"
+        page = harness.get(f"/items/lead?{query}", Authorization=bearer)
         gets = [harness.get(f"/items/lead/{lead_id(number)}", Authorization=bearer) for number in numbers]
         yield Peer(worker, page, gets, _page_of, _title_of)
 
 
-def _files(place: Place, folder: Path, url: str) -> dict[str, str]:
+def _files(location: Place, folder: Path, url: str) -> dict[str, str]:
     """Where it keeps things."""
-    kept = {"EXTENSIONS_PATH": str(folder), "STORAGE_LOCAL_ROOT": str(folder)}
-    if place.database == "sqlite":
-        return {**kept, "DB_CLIENT": "sqlite3", "DB_FILENAME": url.removeprefix("sqlite:///")}
-    return {**kept, "DB_CLIENT": "pg", "DB_CONNECTION_STRING": url}
+    folder_settings = {"EXTENSIONS_PATH": str(folder), "STORAGE_LOCAL_ROOT": str(folder)}
+    if location.database == "sqlite":
+        return {**folder_settings, "DB_CLIENT": "sqlite3", "DB_FILENAME": url.removeprefix("sqlite:///")}
+    return {**folder_settings, "DB_CLIENT": "pg", "DB_CONNECTION_STRING": url}
 
 
 def _set_up(worker: Worker) -> str:

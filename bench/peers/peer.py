@@ -67,32 +67,32 @@ def rows(leads: int, owner: str | int) -> Iterator[list[str | int | None]]:
         yield [lead_id(number), *records_seed.values_of(number, str(owner)).values()]
 
 
-def database_of(place: Place, name: str) -> str:
+def database_of(location: Place, name: str) -> str:
     """The URL of a new empty database, or of a file that does not exist yet."""
-    if place.database == "sqlite":
-        return f"sqlite:///{place.folder}/{name}.sqlite"
-    assert place.cluster is not None
-    place.cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
-    return place.cluster.url(name)
+    if location.database == "sqlite":
+        return f"sqlite:///{location.folder}/{name}.sqlite"
+    assert location.cluster is not None
+    location.cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    return location.cluster.url(name)
 
 
-def fill_table(place: Place, url: str, table: str, columns: Sequence[str], filling: Iterator[Row]) -> None:
+def fill_table(location: Place, url: str, table: str, columns: Sequence[str], filling: Iterator[Row]) -> None:
     """Put the rows into a peer's table, and have the database gather its statistics."""
-    named = ", ".join(columns)
-    if place.database == "sqlite":
+    column_list = ", ".join(columns)
+    if location.database == "sqlite":
         marks = ", ".join("?" * len(columns))
         connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-        connection.executemany(f"INSERT INTO {table} ({named}) VALUES ({marks})", filling)
+        connection.executemany(f"INSERT INTO {table} ({column_list}) VALUES ({marks})", filling)
         connection.commit()
         connection.execute("ANALYZE")
         connection.close()
         return
-    assert place.cluster is not None
-    file = place.folder / f"{table}.csv"
+    assert location.cluster is not None
+    file = location.folder / f"{table}.csv"
     with file.open("w", newline="", encoding="utf-8") as output:
         csv.writer(output).writerows(filling)
-    place.cluster.sql(f"\\copy {table} ({named}) FROM '{file}' WITH (FORMAT csv)", url)
-    place.cluster.sql("VACUUM ANALYZE", url)
+    location.cluster.sql(f"\\copy {table} ({column_list}) FROM '{file}' WITH (FORMAT csv)", url)
+    location.cluster.sql("VACUUM ANALYZE", url)
     file.unlink()
 
 

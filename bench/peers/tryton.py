@@ -72,40 +72,49 @@ def _title_of(body: bytes) -> str:
 
 
 @contextmanager
-def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
+def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     """The peer, filled (see `peer.Serving`)."""
     python = installed.python("tryton")
     modules = installed.run([python, "-c", "import trytond; print(trytond.__path__[0] + '/modules')"], seconds=60)
     shutil.copytree(HERE / "contenders" / "tryton_lead", Path(modules.strip()) / "lead", dirs_exist_ok=True)
-    url = database_of(place, "tryton")
-    environment = _set_up(place, python, url)
+    url = database_of(location, "tryton")
+    environment = _set_up(location, python, url)
     port = free_port()
-    command = [*pinned(place.cores.worker), python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1"]
+    command = [
+        *pinned(location.cores.worker),
+        python,
+        "-m",
+        "gunicorn",
+        "--bind",
+        f"127.0.0.1:{port}",
+        "--workers",
+        "1",
+    ]
     command += ["--worker-class", "gthread", "--threads", str(THREADS), "--keep-alive", "60", "--log-level", "warning"]
-    log = place.folder / f"tryton-{place.database}.log"
+    log = location.folder / f"tryton-{location.database}.log"
     with listening([*command, "trytond.application:app"], port, log=log, environment=environment) as worker:
         call, owner = _signed_in(worker)
-        fill_table(place, url, "lead", COLUMNS, rows(place.leads, owner))
+        fill_table(location, url, "lead", COLUMNS, rows(location.leads, owner))
         domain = [["stage", "=", STAGE]]
         page = call("model.lead.page", domain, LIMIT, [[ORDER, "ASC"], ["id", "ASC"]], SHOWN)
         gets = [call("model.lead.read", [lead_id(number)], SHOWN) for number in numbers]
         yield Peer(worker, page, gets, _page_of, _title_of)
 
 
-def _set_up(place: Place, python: Path, url: str) -> Mapping[str, str]:
+def _set_up(location: Place, python: Path, url: str) -> Mapping[str, str]:
     """Make the tables and the administrator; what the server's environment has to name."""
-    uri = "sqlite://" if place.database == "sqlite" else url.rpartition("/")[0]
-    configuration, password = place.folder / f"tryton-{place.database}.cfg", place.folder / "tryton-password"
-    configuration.write_text(CONFIGURATION.format(uri=uri, path=place.folder))
+    uri = "sqlite://" if location.database == "sqlite" else url.rpartition("/")[0]
+    configuration, password = location.folder / f"tryton-{location.database}.cfg", location.folder / "tryton-password"
+    configuration.write_text(CONFIGURATION.format(uri=uri, path=location.folder))
     password.write_text(PASSWORD)
     environment = {
         "TRYTOND_CONFIG": str(configuration),
         "TRYTOND_DATABASE_NAMES": "tryton",
         "TRYTONPASSFILE": str(password),
     }
-    if place.database == "sqlite":
+    if location.database == "sqlite":
         # It opens files that are there.
-        (place.folder / "tryton.sqlite").touch()
+        (location.folder / "tryton.sqlite").touch()
     admin = [python.parent / "trytond-admin", "-c", configuration, "-d", "tryton", "--email", "mia@bench.example"]
     installed.run([*admin, "-u", "lead", "--activate-dependencies"], seconds=300, environment=environment)
     return environment

@@ -62,22 +62,22 @@ export function ticks(values: readonly number[]): number[] {
   const step = Math.max(([1, 2, 2.5, 5, 10].find((each) => each * power >= raw * 0.999) ?? 10) * power, Number.EPSILON);
   const isWhole = values.every(Number.isInteger);
   const size = isWhole ? Math.max(1, Math.ceil(step)) : step;
-  const from = Math.floor(smallest / size);
-  const to = Math.max(from + 1, Math.ceil(largest / size));
-  return Array.from({ length: to - from + 1 }, (_, place) => (from + place) * size);
+  const firstTick = Math.floor(smallest / size);
+  const lastTick = Math.max(firstTick + 1, Math.ceil(largest / size));
+  return Array.from({ length: lastTick - firstTick + 1 }, (_, index) => (firstTick + index) * size);
 }
 
 function useWidth() {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
-    const at = box.current;
-    if (!at) {
+    const element = box.current;
+    if (!element) {
       return undefined;
     }
-    const observer = new ResizeObserver(() => setWidth(Math.round(at.clientWidth)));
-    setWidth(Math.round(at.clientWidth));
-    observer.observe(at);
+    const observer = new ResizeObserver(() => setWidth(Math.round(element.clientWidth)));
+    setWidth(Math.round(element.clientWidth));
+    observer.observe(element);
     return () => observer.disconnect();
   }, []);
   return { box, width };
@@ -87,35 +87,35 @@ function useWidth() {
 export function Chart({ title, days, series, kind, height = 220, format = number, formatTick = compact, dayLabel = shortDate, markers = [], countLabel = number, onOpen }: ChartProps) {
   const { box, width } = useWidth();
   const [hoveredIndex, setHoveredIndex] = useState<number | null>(null);
-  const stacked = days.map((_, place) => series.reduce((sum, each) => sum + (each.values[place] ?? 0), 0));
+  const stacked = days.map((_, index) => series.reduce((sum, each) => sum + (each.values[index] ?? 0), 0));
   const values = series.flatMap((each) => each.values.filter((value): value is number => value !== null));
   const marks = ticks(kind === "bars" ? [...stacked, ...values] : values);
-  const [low = 0, high = 1] = [marks[0], marks.at(-1)];
+  const [lowest = 0, highest = 1] = [marks[0], marks.at(-1)];
   const inner = Math.max(1, width - LEFT - RIGHT);
   const top = TOP + (markers.length && MARKER_PX);
   const band = inner / Math.max(1, days.length);
-  const x = (place: number) => LEFT + (kind === "bars" || days.length === 1 ? band * (place + 0.5) : (inner * place) / (days.length - 1));
-  const y = (value: number) => top + (height - top - BOTTOM) * (1 - (value - low) / (high - low || 1));
+  const x = (index: number) => LEFT + (kind === "bars" || days.length === 1 ? band * (index + 0.5) : (inner * index) / (days.length - 1));
+  const y = (value: number) => top + (height - top - BOTTOM) * (1 - (value - lowest) / (highest - lowest || 1));
   const labelStep = Math.max(1, Math.ceil(Math.max(LABEL_PX, inner / MAX_LABELS) / (inner / Math.max(1, days.length))));
   const lastIndex = days.length - 1;
   const point = (event: PointerEvent) => {
-    const left = (event.currentTarget as Element).getBoundingClientRect().left;
-    const place = kind === "bars" ? Math.floor((event.clientX - left - LEFT) / band) : Math.round(((event.clientX - left - LEFT) / inner) * lastIndex);
-    setHoveredIndex(Math.min(lastIndex, Math.max(0, place)));
+    const left_px = (event.currentTarget as Element).getBoundingClientRect().left;
+    const index = kind === "bars" ? Math.floor((event.clientX - left_px - LEFT) / band) : Math.round(((event.clientX - left_px - LEFT) / inner) * lastIndex);
+    setHoveredIndex(Math.min(lastIndex, Math.max(0, index)));
   };
   const keyed = (event: KeyboardEvent) => {
-    const to = { ArrowRight: (hoveredIndex ?? -1) + 1, ArrowLeft: (hoveredIndex ?? days.length) - 1, Home: 0, End: lastIndex }[event.key];
-    if (to !== undefined) {
+    const nextIndex = { ArrowRight: (hoveredIndex ?? -1) + 1, ArrowLeft: (hoveredIndex ?? days.length) - 1, Home: 0, End: lastIndex }[event.key];
+    if (nextIndex !== undefined) {
       event.preventDefault();
-      setHoveredIndex(Math.min(lastIndex, Math.max(0, to)));
+      setHoveredIndex(Math.min(lastIndex, Math.max(0, nextIndex)));
     } else if (event.key === "Escape") {
       setHoveredIndex(null);
     } else if (event.key === "Enter" && hoveredIndex !== null) {
       onOpen?.(hoveredIndex);
     }
   };
-  const pointLabel = (place: number) =>
-    [dayLabel(days[place] ?? ""), ...series.map((each) => `${each.name}: ${formatted(each.values[place])}`)].join(", ");
+  const pointLabel = (index: number) =>
+    [dayLabel(days[index] ?? ""), ...series.map((each) => `${each.name}: ${formatted(each.values[index])}`)].join(", ");
   const formatted = (value: number | null | undefined) => (value === null || value === undefined ? "–" : format(value));
   return (
     <div class="chart" ref={box}>
@@ -142,9 +142,9 @@ export function Chart({ title, days, series, kind, height = 220, format = number
               </text>
             </g>
           ))}
-          {days.map((day, place) =>
-            place % labelStep === 0 ? (
-              <text key={day} x={x(place)} y={height - 6} text-anchor={anchor(place, kind, lastIndex)}>
+          {days.map((day, index) =>
+            index % labelStep === 0 ? (
+              <text key={day} x={x(index)} y={height - 6} text-anchor={anchor(index, kind, lastIndex)}>
                 {shortDate(day)}
               </text>
             ) : null,
@@ -156,7 +156,7 @@ export function Chart({ title, days, series, kind, height = 220, format = number
             ) : (
               <line class="at" x1={x(hoveredIndex)} x2={x(hoveredIndex)} y1={top} y2={height - BOTTOM} />
             ))}
-          {kind === "bars" ? <Bars {...{ days, series, x, y }} size={Math.min(MOST_BAR_PX, band * 0.68)} /> : series.map((each) => <Line key={each.name} {...{ x, y }} of={each} />)}
+          {kind === "bars" ? <Bars {...{ days, series, x, y }} size={Math.min(MOST_BAR_PX, band * 0.68)} /> : series.map((each) => <Line key={each.name} {...{ x, y }} series={each} />)}
           {hoveredIndex !== null && kind === "line" && series.map((each) => dotOf(each, hoveredIndex, x, y))}
           {hoveredIndex !== null && (
             <Tip x={tipX(x(hoveredIndex), width)} y={top} heading={dayLabel(days[hoveredIndex] ?? "")} rows={series.map((each) => ({ name: each.name, hue: each.hue, value: formatted(each.values[hoveredIndex]) }))} />
@@ -171,38 +171,38 @@ export function Chart({ title, days, series, kind, height = 220, format = number
   );
 }
 
-function anchor(place: number, kind: ChartProps["kind"], last: number): "start" | "middle" | "end" {
-  return kind === "bars" ? "middle" : place === 0 ? "start" : place === last ? "end" : "middle";
+function anchor(index: number, kind: ChartProps["kind"], lastIndex: number): "start" | "middle" | "end" {
+  return kind === "bars" ? "middle" : index === 0 ? "start" : index === lastIndex ? "end" : "middle";
 }
 
-function tipX(at: number, width: number): number {
-  const right = at + 12;
-  return right + TIP_PX > width ? Math.max(0, at - TIP_PX - 12) : right;
+function tipX(x: number, width: number): number {
+  const right = x + 12;
+  return right + TIP_PX > width ? Math.max(0, x - TIP_PX - 12) : right;
 }
 
 interface Scale {
-  x: (place: number) => number;
+  x: (index: number) => number;
   y: (value: number) => number;
 }
 
 /** The points of each unbroken part of a line; a day without a value breaks it. */
 function runs(values: readonly (number | null)[], { x, y }: Scale): [number, number][][] {
   const segments: [number, number][][] = [[]];
-  values.forEach((value, place) => {
+  values.forEach((value, index) => {
     if (value === null) {
       segments.push([]);
     } else {
-      segments.at(-1)?.push([x(place), y(value)]);
+      segments.at(-1)?.push([x(index), y(value)]);
     }
   });
   return segments.filter((each) => each.length > 0);
 }
 
 function pathOf(points: readonly [number, number][]): string {
-  return points.map(([x, y], place) => `${place === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+  return points.map(([x, y], index) => `${index === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 }
 
-function Line({ of: { values, hue, isDashed, hasArea }, x, y }: Scale & { of: ChartSeries }) {
+function Line({ series: { values, hue, isDashed, hasArea }, x, y }: Scale & { series: ChartSeries }) {
   return (
     <g class={`hue${hue}`}>
       {runs(values, { x, y }).map((points) => (
@@ -215,23 +215,23 @@ function Line({ of: { values, hue, isDashed, hasArea }, x, y }: Scale & { of: Ch
   );
 }
 
-function dotOf({ name, values, hue, isDashed }: ChartSeries, at: number, x: Scale["x"], y: Scale["y"]) {
-  const value = values[at];
-  return value === null || value === undefined || isDashed ? null : <circle key={name} class={`dot hue${hue}`} cx={x(at)} cy={y(value)} r={4.5} />;
+function dotOf({ name, values, hue, isDashed }: ChartSeries, index: number, x: Scale["x"], y: Scale["y"]) {
+  const value = values[index];
+  return value === null || value === undefined || isDashed ? null : <circle key={name} class={`dot hue${hue}`} cx={x(index)} cy={y(value)} r={4.5} />;
 }
 
 function Bars({ days, series, x, y, size }: Scale & { days: readonly string[]; series: readonly ChartSeries[]; size: number }) {
   return (
     <>
-      {days.map((day, place) => {
+      {days.map((day, index) => {
         let base = 0;
         return (
           <g key={day}>
             {series.map(({ name, values, hue }) => {
-              const value = values[place] ?? 0;
+              const value = values[index] ?? 0;
               const [top, bottom] = [y(base + value), y(base)];
               base += value;
-              return value > 0 ? <rect key={name} class={`bar hue${hue}`} x={x(place) - size / 2} y={top} width={size} height={Math.max(1, bottom - top - 1)} rx={1.5} /> : null;
+              return value > 0 ? <rect key={name} class={`bar hue${hue}`} x={x(index) - size / 2} y={top} width={size} height={Math.max(1, bottom - top - 1)} rx={1.5} /> : null;
             })}
           </g>
         );
@@ -249,12 +249,12 @@ function Tip({ x, y, heading, rows }: { x: number; y: number; heading: string; r
       <text class="strong" x={10} y={18}>
         {heading}
       </text>
-      {rows.map((each, place) => (
-        <g key={each.name} class={`hue${each.hue}`} transform={`translate(10 ${place * ROW_PX + 34})`}>
+      {rows.map((row, index) => (
+        <g key={row.name} class={`hue${row.hue}`} transform={`translate(10 ${index * ROW_PX + 34})`}>
           <rect class="key" y={-7} width={7} height={7} rx={1.5} />
-          <text x={13}>{each.name.length > 16 ? `${each.name.slice(0, 15)}…` : each.name}</text>
+          <text x={13}>{row.name.length > 16 ? `${row.name.slice(0, 15)}…` : row.name}</text>
           <text class="strong" x={TIP_PX - 20} text-anchor="end">
-            {each.value}
+            {row.value}
           </text>
         </g>
       ))}
@@ -265,15 +265,15 @@ function Tip({ x, y, heading, rows }: { x: number; y: number; heading: string; r
 /** A small line without axes, beside a figure that shows the same. */
 export function Spark({ values, hue = 1 }: { values: readonly (number | null)[]; hue?: number }) {
   const numbers = values.map((each) => each ?? 0);
-  const [low, high] = [Math.min(...numbers, 0), Math.max(...numbers, 0)];
+  const [lowest, highest] = [Math.min(...numbers, 0), Math.max(...numbers, 0)];
   const scale = {
-    x: (place: number) => (numbers.length < 2 ? 0 : (200 * place) / (numbers.length - 1)),
-    y: (value: number) => 32 - (30 * (value - low)) / (high - low || 1),
+    x: (index: number) => (numbers.length < 2 ? 0 : (200 * index) / (numbers.length - 1)),
+    y: (value: number) => 32 - (30 * (value - lowest)) / (highest - lowest || 1),
   };
   return (
     <svg class={`spark hue${hue}`} viewBox="0 0 200 34" preserveAspectRatio="none" aria-hidden="true">
-      <path class="area" d={`${pathOf(numbers.map((value, place) => [scale.x(place), scale.y(value)]))}L200 34L0 34Z`} />
-      <path class="line" vector-effect="non-scaling-stroke" d={pathOf(numbers.map((value, place) => [scale.x(place), scale.y(value)]))} />
+      <path class="area" d={`${pathOf(numbers.map((value, index) => [scale.x(index), scale.y(value)]))}L200 34L0 34Z`} />
+      <path class="line" vector-effect="non-scaling-stroke" d={pathOf(numbers.map((value, index) => [scale.x(index), scale.y(value)]))} />
     </svg>
   );
 }

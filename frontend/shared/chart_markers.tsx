@@ -63,8 +63,8 @@ interface Props {
 export function MarkerLines({ markers, x, countLabel, top, bottom }: Omit<Props, "width"> & { top: number; bottom: number }) {
   return (
     <>
-      {groupMarkers(markers, x, countLabel).map((each) => (
-        <line key={each.x} class="mark" x1={each.x} x2={each.x} y1={top - LEAD_PX} y2={bottom} />
+      {groupMarkers(markers, x, countLabel).map((group) => (
+        <line key={group.x} class="mark" x1={group.x} x2={group.x} y1={top - LEAD_PX} y2={bottom} />
       ))}
     </>
   );
@@ -75,13 +75,13 @@ export function MarkerTags({ markers, x, countLabel, width }: Props) {
   return (
     <ul class="chart-tags">
       {groupMarkers(markers, x, countLabel).map((group) => {
-        const half = widthOf(group.markers, countLabel) / 2;
-        const left = Math.min(Math.max(group.x, half), width - half);
+        const halfWidth = widthOf(group.markers, countLabel) / 2;
+        const leftX = Math.min(Math.max(group.x, halfWidth), width - halfWidth);
         const titles = group.markers.map((each) => each.title);
         return (
           <li
             key={group.x}
-            style={{ left: `${left}px` }}
+            style={{ left: `${leftX}px` }}
             onPointerEnter={() => setOpenIndex(group.x)}
             onPointerLeave={() => setOpenIndex(null)}
             onFocusIn={() => setOpenIndex(group.x)}
@@ -97,9 +97,9 @@ export function MarkerTags({ markers, x, countLabel, width }: Props) {
               </a>
             )}
             {openIndex === group.x && (
-              <span class={left > width / 2 ? "chart-tag-tip to-left" : "chart-tag-tip"} aria-hidden="true">
-                {titles.map((each) => (
-                  <span key={each}>{each}</span>
+              <span class={leftX > width / 2 ? "chart-tag-tip to-left" : "chart-tag-tip"} aria-hidden="true">
+                {titles.map((title) => (
+                  <span key={title}>{title}</span>
                 ))}
               </span>
             )}

@@ -11,7 +11,7 @@ export function ChartTable({ title, days, series, format = number, dayLabel = sh
   return (
     <Table
       caption={title}
-      rows={days.map((day, place) => ({ day, place }))}
+      rows={days.map((day, index) => ({ day, place: index }))}
       keyOf={({ day }) => day}
       columns={[
         { name: "day", label: t("chart.day"), cell: ({ day }) => dayLabel(day) },

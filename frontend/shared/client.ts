@@ -61,10 +61,10 @@ export function addReply(target: string, value: unknown): void {
 
 /** The path with its values and its query, without parameters that have no value. */
 export function urlFor(path: string, values: Record<string, string> = {}, query: object = {}): string {
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
+  const filledPath = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
   const parameters = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const search = new URLSearchParams(parameters.map(([name, value]) => [name, String(value)])).toString();
-  return search ? `${filled}?${search}` : filled;
+  return search ? `${filledPath}?${search}` : filledPath;
 }
 
 /** The answer of a request to this service.

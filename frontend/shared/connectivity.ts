@@ -33,24 +33,24 @@ async function pollUntilReachable(): Promise<void> {
 function pause(): Promise<unknown> {
   const visibility = new AbortController();
   const { signal } = visibility;
-  const awake = new Promise((done) => {
-    setTimeout(done, PAUSE_MS * (0.75 + Math.random() / 2));
-    document.addEventListener("visibilitychange", done, { signal });
-    addEventListener("online", done, { signal });
+  const awake = new Promise((resolve) => {
+    setTimeout(resolve, PAUSE_MS * (0.75 + Math.random() / 2));
+    document.addEventListener("visibilitychange", resolve, { signal });
+    addEventListener("online", resolve, { signal });
   });
   return awake.finally(() => visibility.abort());
 }
 
-/** Wait until the server can be reached, or `until` is aborted. */
-export function waitUntilReachable(until: AbortSignal): Promise<void> {
-  return new Promise((done) => {
+/** Wait until the server can be reached, or `signal` is aborted. */
+export function waitUntilReachable(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
     let stopEffect = () => {};
     const finish = () => {
       stopEffect();
-      until.removeEventListener("abort", finish);
-      done();
+      signal.removeEventListener("abort", finish);
+      resolve();
     };
-    until.addEventListener("abort", finish);
+    signal.addEventListener("abort", finish);
     // The effect runs at once, so it finishes in a microtask, after `stopEffect` is assigned.
     stopEffect = effect(() => {
       if (!isServerUnreachable.value) {

@@ -8,7 +8,7 @@ import { Icon } from "./components/icon";
 import { Heading } from "./components/heading";
 import { Menu } from "./components/menu";
 import { Pager } from "./components/pager";
-import { Empty, Failed, Loading } from "./components/states";
+import { Empty, FailureNotice, Loading } from "./components/states";
 import { Table } from "./components/table";
 import { Tabs } from "./components/tabs";
 import { showToast } from "./toast";
@@ -35,9 +35,9 @@ export function Design() {
       </p>
       <Colours />
       <Pressed />
-      <Asking />
-      <Shown />
-      <Standing />
+      <InputSamples />
+      <DataSamples />
+      <StateSamples />
     </div>
   );
 }
@@ -47,12 +47,12 @@ function Colours() {
     <section class="stack" aria-labelledby="design-colours">
       <h2 id="design-colours">Colours and type</h2>
       <ul class="swatches">
-        {COLOURS.map((each) => (
-          <li key={each} class="row small">
+        {COLOURS.map((colour) => (
+          <li key={colour} class="row small">
             <svg width="40" height="28" aria-hidden="true">
-              <rect width="39" height="27" x="0.5" y="0.5" rx="6" fill={`var(--${each})`} stroke="var(--edge)" />
+              <rect width="39" height="27" x="0.5" y="0.5" rx="6" fill={`var(--${colour})`} stroke="var(--edge)" />
             </svg>
-            {each}
+            {colour}
           </li>
         ))}
       </ul>
@@ -114,7 +114,7 @@ function Pressed() {
   );
 }
 
-function Asking() {
+function InputSamples() {
   const [kind, setKind] = useState("game");
   const [problem, setProblem] = useState<Problem | null>(null);
   return (
@@ -131,7 +131,7 @@ function Asking() {
   );
 }
 
-function Shown() {
+function DataSamples() {
   const [order, setOrder] = useState<{ field: string; dir: "asc" | "desc" }>({ field: "name", dir: "asc" });
   const [tab, setTab] = useState("stable");
   const rows = [
@@ -180,7 +180,7 @@ function Shown() {
   );
 }
 
-function Standing() {
+function StateSamples() {
   return (
     <section class="stack" aria-labelledby="design-states">
       <h2 id="design-states">Loading, empty and failed</h2>
@@ -188,7 +188,7 @@ function Standing() {
       <Empty>
         <p>Redeem a code, and its products appear here.</p>
       </Empty>
-      <Failed problem={PROBLEM} onRetry={() => showToast("Again.")} />
+      <FailureNotice problem={PROBLEM} onRetry={() => showToast("Again.")} />
       <p class="notice">A notice that stays.</p>
     </section>
   );

@@ -36,7 +36,7 @@ export function plural(count: number, one: string, other: string): string {
 }
 
 /** Several words as a list: "one, two and three", or with the type "disjunction" "one, two or three". */
-export function listed(words: readonly string[], type: "conjunction" | "disjunction" = "conjunction"): string {
+export function joinWords(words: readonly string[], type: "conjunction" | "disjunction" = "conjunction"): string {
   return new Intl.ListFormat(dateLanguage, { type }).format(words);
 }
 
@@ -93,7 +93,7 @@ export function sinceWhen(value: string, now_ms = Date.now()): string {
 
 /** How many days ago the local day of an instant was ("today", "yesterday", "5 days ago"); its date if that is more than 30 days. */
 export function daysAgo(value: string): string {
-  const start_ms = (at: Date) => Date.UTC(at.getFullYear(), at.getMonth(), at.getDate());
+  const start_ms = (date: Date) => Date.UTC(date.getFullYear(), date.getMonth(), date.getDate());
   const days = Math.max(0, (start_ms(new Date()) - start_ms(new Date(value))) / 86_400_000);
   return days > 30 ? date(value) : new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(-days || 0, "day");
 }
@@ -135,7 +135,7 @@ export function duration(seconds: number): string {
 }
 
 /** Show the pages in another language from now on. */
-export function setLanguage(chosen: Language): void {
-  document.cookie = `countersign-language=${chosen}; Path=/; Max-Age=31536000; SameSite=Lax`;
+export function setLanguage(language: Language): void {
+  document.cookie = `countersign-language=${language}; Path=/; Max-Age=31536000; SameSite=Lax`;
   location.reload();
 }

@@ -26,19 +26,19 @@ export function splitInvisible(text: string): Piece[] {
     return [{ text, isCode: false }];
   }
   const pieces: Piece[] = [];
-  let from = 0;
+  let start = 0;
   for (const match of text.matchAll(EACH)) {
     if (isJoiner(text, match.index)) {
       continue;
     }
-    if (match.index > from) {
-      pieces.push({ text: text.slice(from, match.index), isCode: false });
+    if (match.index > start) {
+      pieces.push({ text: text.slice(start, match.index), isCode: false });
     }
     const code = (match[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
     pieces.push({ text: `U+${code}`, isCode: true });
-    from = match.index + match[0].length;
+    start = match.index + match[0].length;
   }
-  return from < text.length ? [...pieces, { text: text.slice(from), isCode: false }] : pieces;
+  return start < text.length ? [...pieces, { text: text.slice(start), isCode: false }] : pieces;
 }
 
 /** The text with the codes in angle brackets, for places that can show only text. */

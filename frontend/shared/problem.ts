@@ -78,7 +78,7 @@ function faults(errors: unknown): Fault[] {
   if (!Array.isArray(errors)) {
     return [];
   }
-  return errors.flatMap((each: { parameter?: string; pointer?: string; detail?: string }) =>
-    each.detail ? [{ field: each.parameter ?? each.pointer?.replace(/^[#/]+/, "") ?? "", detail: each.detail }] : [],
+  return errors.flatMap((error: { parameter?: string; pointer?: string; detail?: string }) =>
+    error.detail ? [{ field: error.parameter ?? error.pointer?.replace(/^[#/]+/, "") ?? "", detail: error.detail }] : [],
   );
 }

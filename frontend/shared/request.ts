@@ -31,7 +31,7 @@ export function useRequest<Value>(
     );
     return () => controller.abort();
   }, [...dependencies, round]);
-  const reload = () => setRound((last) => last + 1);
+  const reload = () => setRound((round) => round + 1);
   const isOut = outcome !== null && "problem" in outcome && outcome.problem.status === 401;
   const isIn = isSignedIn.value === true;
   useEffect(() => {

@@ -30,9 +30,9 @@ function matchRoute(address: string) {
 
 /** Start the router: links to these pages change the page without loading; other links load as usual. */
 export function startRouter(newRoutes: readonly Route[]): void {
-  routes = newRoutes.map((each) => ({
-    ...each,
-    pattern: new RegExp(`^${each.template.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
+  routes = newRoutes.map((route) => ({
+    ...route,
+    pattern: new RegExp(`^${route.template.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
   }));
   path.value = location.pathname;
   addEventListener("popstate", readLocation);
@@ -51,16 +51,16 @@ function followLink(event: MouseEvent): void {
   if (!link || !isPlain || event.defaultPrevented || link.target || link.hasAttribute("download")) {
     return;
   }
-  const to = new URL(link.href, location.href);
-  if (to.origin === location.origin && !to.hash && matchRoute(to.pathname)) {
+  const url = new URL(link.href, location.href);
+  if (url.origin === location.origin && !url.hash && matchRoute(url.pathname)) {
     event.preventDefault();
-    go(to.pathname + to.search);
+    go(url.pathname + url.search);
   }
 }
 
 /** Go to another page. */
-export function go(to: string, { replaces = false }: { replaces?: boolean } = {}): void {
-  history[replaces ? "replaceState" : "pushState"](null, "", to);
+export function go(address: string, { replaces = false }: { replaces?: boolean } = {}): void {
+  history[replaces ? "replaceState" : "pushState"](null, "", address);
   readLocation();
   scrollTo(0, 0);
 }
@@ -76,8 +76,8 @@ export function setQuery(changes: Record<string, string | undefined>, { replaces
     }
   }
   const search = parameters.toString();
-  const to = location.pathname + (search ? `?${search}` : "");
-  history[replaces ? "replaceState" : "pushState"](null, "", to);
+  const address = location.pathname + (search ? `?${search}` : "");
+  history[replaces ? "replaceState" : "pushState"](null, "", address);
   query.value = parameters;
 }
 

@@ -12,7 +12,7 @@ export interface Shortcut {
 const SWITCH = "countersign-keys-off";
 const PATIENCE_MS = 1500;
 
-let begun = "";
+let typedKeys = "";
 let begunAt = 0;
 
 export const shortcuts = signal<readonly Shortcut[]>([]);
@@ -20,10 +20,10 @@ export const areShortcutsDisabled = signal(localStorage.getItem(SWITCH) === "1")
 export const isSheetOpen = signal(false);
 
 /** Register a shortcut until the returned function is called; pages call this in an effect. */
-export function registerShortcut(added: Shortcut): () => void {
-  shortcuts.value = [...shortcuts.peek(), added];
+export function registerShortcut(shortcut: Shortcut): () => void {
+  shortcuts.value = [...shortcuts.peek(), shortcut];
   return () => {
-    shortcuts.value = shortcuts.peek().filter((each) => each !== added);
+    shortcuts.value = shortcuts.peek().filter((each) => each !== shortcut);
   };
 }
 
@@ -43,9 +43,9 @@ document.addEventListener("keydown", (event) => {
   if (areShortcutsDisabled.peek() || isWriting || isElsewhere || document.querySelector("dialog[open]")) {
     return;
   }
-  const pressed = begun && event.timeStamp - begunAt < PATIENCE_MS ? `${begun} ${event.key}` : event.key;
+  const pressed = typedKeys && event.timeStamp - begunAt < PATIENCE_MS ? `${typedKeys} ${event.key}` : event.key;
   const isBeginning = shortcuts.peek().some((each) => each.run && each.key.startsWith(`${pressed} `));
-  begun = isBeginning ? pressed : "";
+  typedKeys = isBeginning ? pressed : "";
   begunAt = event.timeStamp;
   // The newest shortcut wins, so that a page can override one of the frame.
   const shortcut = shortcuts.peek().findLast((each) => each.run && each.key === pressed);

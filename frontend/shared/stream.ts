@@ -29,20 +29,20 @@ export function stream(address: string, onEvent: (event: Event) => void, onRefus
 async function keepReading(
   address: string,
   state: Stream["state"],
-  until: AbortSignal,
+  signal: AbortSignal,
   onEvent: (event: Event) => void,
   onRefusal: (problem: Problem) => void,
 ): Promise<void> {
   let lastId = "";
   let wait_ms = 500;
-  while (!until.aborted) {
+  while (!signal.aborted) {
     try {
       const headers: Record<string, string> = { Accept: "text/event-stream" };
       if (lastId) {
         headers["Last-Event-ID"] = lastId;
       }
-      const answer = await fetch(address, { headers, signal: until, cache: "no-store" }).catch((error: unknown) => {
-        if (!until.aborted) {
+      const answer = await fetch(address, { headers, signal: signal, cache: "no-store" }).catch((error: unknown) => {
+        if (!signal.aborted) {
           reportUnreachable();
         }
         throw error;
@@ -59,25 +59,25 @@ async function keepReading(
         wait_ms = Math.max(wait_ms, (problem.retryAfterS ?? 0) * 1000);
       } else {
         state.value = "open";
-        for await (const each of readEvents(answer.body)) {
-          lastId = each.id || lastId;
+        for await (const event of readEvents(answer.body)) {
+          lastId = event.id || lastId;
           wait_ms = 500;
-          if (each.data) {
-            onEvent(each);
+          if (event.data) {
+            onEvent(event);
           }
         }
       }
     } catch (error) {
-      if (until.aborted) {
+      if (signal.aborted) {
         break;
       }
       // Reconnect, whatever interrupted the connection.
       console.debug("stream", error);
     }
-    if (!until.aborted) {
+    if (!signal.aborted) {
       state.value = "reconnecting";
-      await waitUntilReachable(until);
-      await new Promise((done) => setTimeout(done, wait_ms * (0.75 + Math.random() / 2)));
+      await waitUntilReachable(signal);
+      await new Promise((resolve) => setTimeout(resolve, wait_ms * (0.75 + Math.random() / 2)));
       wait_ms = Math.min(wait_ms * 2, LONGEST_WAIT_MS);
     }
   }

@@ -6,13 +6,13 @@ export type Theme = "auto" | "light" | "dark";
 const storedTheme = document.documentElement.dataset["theme"];
 export const theme = signal<Theme>(storedTheme === "light" || storedTheme === "dark" ? storedTheme : "auto");
 
-export function setTheme(chosen: Theme): void {
-  theme.value = chosen;
-  const age_s = chosen === "auto" ? 0 : 31_536_000;
-  document.cookie = `countersign-theme=${chosen}; Path=/; Max-Age=${age_s}; SameSite=Lax`;
-  if (chosen === "auto") {
+export function setTheme(newTheme: Theme): void {
+  theme.value = newTheme;
+  const age_s = newTheme === "auto" ? 0 : 31_536_000;
+  document.cookie = `countersign-theme=${newTheme}; Path=/; Max-Age=${age_s}; SameSite=Lax`;
+  if (newTheme === "auto") {
     delete document.documentElement.dataset["theme"];
   } else {
-    document.documentElement.dataset["theme"] = chosen;
+    document.documentElement.dataset["theme"] = newTheme;
   }
 }

@@ -4,21 +4,21 @@ import { signal } from "@preact/signals";
 interface Toast {
   /** Distinguishes it from other messages with the same words. */
   id: number;
-  words: string;
+  message: string;
   undo?: { label: string; run: () => void };
 }
 
 const SHOWN_MS = 5000;
 const UNDO_MS = 8000;
-const MOST = 3;
+const MAX_TOASTS = 3;
 /** The newest last. */
 export const toasts = signal<readonly Toast[]>([]);
 let lastId = 0;
 
 /** Show a message for some seconds, longer if it has an undo. The same words are not shown twice. */
-export function showToast(words: string, undo?: { label: string; run: () => void }): void {
-  const message: Toast = { id: (lastId += 1), words, ...(undo ? { undo } : {}) };
-  toasts.value = [...toasts.peek().filter((each) => each.words !== words), message].slice(-MOST);
+export function showToast(messageText: string, undo?: { label: string; run: () => void }): void {
+  const message: Toast = { id: (lastId += 1), message: messageText, ...(undo ? { undo } : {}) };
+  toasts.value = [...toasts.peek().filter((each) => each.message !== messageText), message].slice(-MAX_TOASTS);
   keepFor(message, undo ? UNDO_MS : SHOWN_MS);
 }
 

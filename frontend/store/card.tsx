@@ -4,7 +4,7 @@ import { useId } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
 import { translator } from "../shared/i18n";
 import { coverOf, flagOf, type CatalogItem } from "./catalog_item";
-import { owned, useOwnedState } from "./owned";
+import { ownedIds, useOwnedState } from "./owned";
 import { PlatformMarks } from "./platform_marks";
 
 const t = translator("store");
@@ -102,7 +102,7 @@ function Flag({ product, words }: { product: CatalogItem; words?: string | undef
 /** The access to a product: owned, free, or with a code. */
 export function Access({ product }: { product: Pick<CatalogItem, "id" | "access"> }) {
   useOwnedState(product.id ?? "");
-  if (product.id && owned.value.has(product.id)) {
+  if (product.id && ownedIds.value.has(product.id)) {
     return (
       <span class="access own">
         <Icon name="check" size="s" />

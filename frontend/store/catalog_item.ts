@@ -22,7 +22,7 @@ export function flagOf({ latest }: Pick<CatalogItem, "latest">, days = COVER_DAY
   if (!latest) {
     return null;
   }
-  const age = (at: string) => (Date.now() - Date.parse(at)) / DAY_MS;
+  const age = (instant: string) => (Date.now() - Date.parse(instant)) / DAY_MS;
   if (age(latest.first_published_at) <= days.product) {
     return "new";
   }
@@ -36,6 +36,6 @@ export function tagLabel(tag: string): string {
 
 /** The first sentence of a summary, shown below the title, and the others, shown above the description. */
 export function leadOf(summary: string | null | undefined): readonly [lead: string, rest: string] {
-  const [, lead, rest] = /^(.{20,}?[.!?]) +(\p{Lu}.*)$/su.exec(summary ?? "") ?? [];
-  return lead && rest ? [lead, rest] : [summary ?? "", ""];
+  const [, lead, restOfSummary] = /^(.{20,}?[.!?]) +(\p{Lu}.*)$/su.exec(summary ?? "") ?? [];
+  return lead && restOfSummary ? [lead, restOfSummary] : [summary ?? "", ""];
 }

@@ -17,15 +17,15 @@ export function Curl(props: Props) {
 }
 
 export function curl({ method, path, body, isOpen = false }: Props): string {
-  const parts = ["curl", ...(method === "GET" ? [] : ["-X", method]), quoted(location.origin + path)];
+  const commandParts = ["curl", ...(method === "GET" ? [] : ["-X", method]), quoted(location.origin + path)];
   if (!isOpen) {
     // The page has no token, so the command reads it from the environment.
-    parts.push("-H", '"Authorization: Bearer $TOKEN"');
+    commandParts.push("-H", '"Authorization: Bearer $TOKEN"');
   }
   if (body !== undefined) {
-    parts.push("-H", quoted("Content-Type: application/json"), "-d", quoted(JSON.stringify(body)));
+    commandParts.push("-H", quoted("Content-Type: application/json"), "-d", quoted(JSON.stringify(body)));
   }
-  return parts.join(" ");
+  return commandParts.join(" ");
 }
 
 function quoted(text: string): string {

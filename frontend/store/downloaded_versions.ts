@@ -3,7 +3,7 @@
 import { effect, signal } from "@preact/signals";
 import { api, type Schemas } from "./api";
 import { me } from "./me";
-import { owned } from "./owned";
+import { ownedIds } from "./owned";
 
 type Platform = NonNullable<Schemas["Artifact"]["platform"]>;
 type ByChannel = Readonly<Record<string, string>>;
@@ -23,14 +23,14 @@ const storageKey = () => `countersign-downloaded ${me.peek()?.email ?? ""}`;
 
 effect(() => {
   if (me.value !== undefined) {
-    downloadedHere.value = read();
+    downloadedHere.value = readVersions();
   }
 });
 
-function read(): Readonly<Record<string, ByChannel>> {
+function readVersions(): Readonly<Record<string, ByChannel>> {
   try {
-    const found: unknown = JSON.parse(localStorage.getItem(storageKey()) ?? "{}");
-    return found !== null && typeof found === "object" ? (found as Record<string, ByChannel>) : {};
+    const storedValue: unknown = JSON.parse(localStorage.getItem(storageKey()) ?? "{}");
+    return storedValue !== null && typeof storedValue === "object" ? (storedValue as Record<string, ByChannel>) : {};
   } catch {
     // Ignore an entry that cannot be read.
     return {};
@@ -40,13 +40,13 @@ function read(): Readonly<Record<string, ByChannel>> {
 /** Record which version is downloaded. */
 export async function recordDownload(id: string, { channel, version }: Release, platform: Platform | null): Promise<void> {
   try {
-    if (owned.peek().has(id)) {
+    if (ownedIds.peek().has(id)) {
       await api.patch("/api/v1/library/{id}", { values: { id }, body: { downloaded: { version, platform, at: null } } });
       noted.value += 1;
     } else {
-      const next = { ...downloadedHere.peek(), [id]: { ...downloadedHere.peek()[id], [channel]: version } };
-      downloadedHere.value = next;
-      localStorage.setItem(storageKey(), JSON.stringify(next));
+      const newVersions = { ...downloadedHere.peek(), [id]: { ...downloadedHere.peek()[id], [channel]: version } };
+      downloadedHere.value = newVersions;
+      localStorage.setItem(storageKey(), JSON.stringify(newVersions));
     }
   } catch {
     // Ignore the error: the download continues, and the next download is recorded.

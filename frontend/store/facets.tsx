@@ -11,7 +11,7 @@ const t = translator("store");
 
 /** The parameters of the list, in the order that the server uses, so that its embedded reply is found. */
 export const FACETS = ["q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort"] as const;
-export const COUNTED = "kind,platform,access,since,tag";
+export const COUNTED_FACETS = "kind,platform,access,since,tag";
 type Facet = (typeof FACETS)[number];
 
 const KINDS = ["game", "app", "tool"] as const;
@@ -27,20 +27,20 @@ export function dayBefore(days: number): string {
 
 /** The address of the list with this parameter changed. */
 function addressWith(name: Facet, value: string): string {
-  const next = new URLSearchParams(query.value);
+  const newQuery = new URLSearchParams(query.value);
   if (value) {
-    next.set(name, value);
+    newQuery.set(name, value);
   } else {
-    next.delete(name);
+    newQuery.delete(name);
   }
-  return next.size ? `/browse?${next}` : "/browse";
+  return newQuery.size ? `/browse?${newQuery}` : "/browse";
 }
 
 type Counts = Record<string, number>;
 
 function countsOf(list: Schemas["ProductList"] | null, facet: string): Counts | null {
-  const found = list?.facets?.[facet];
-  return found ? Object.fromEntries(found.map(({ value, count }) => [value, count])) : null;
+  const counts = list?.facets?.[facet];
+  return counts ? Object.fromEntries(counts.map(({ value, count }) => [value, count])) : null;
 }
 
 /** The column of filters, without counts until the list is loaded. */
@@ -48,32 +48,32 @@ export function Facets({ list }: { list: Schemas["ProductList"] | null }) {
   const kinds = countsOf(list, "kind");
   const platforms = countsOf(list, "platform");
   const access = countsOf(list, "access");
-  const since = countsOf(list, "since");
+  const sinceCounts = countsOf(list, "since");
   const tags = countsOf(list, "tag");
   const chosenTag = query.value.get("tag") ?? "";
-  const all = kinds && Object.values(kinds).reduce((sum, each) => sum + each, 0);
+  const total = kinds && Object.values(kinds).reduce((sum, each) => sum + each, 0);
   return (
     <div class="facets">
       <Group title={t("kind")}>
-        <Option name="kind" value="" label={t("all.kinds")} count={all} isOne />
-        {KINDS.map((each) => (
-          <Option key={each} name="kind" value={each} label={t(`kinds.${each}`)} count={kinds?.[each]} isOne />
+        <Option name="kind" value="" label={t("all.kinds")} count={total} isOne />
+        {KINDS.map((kind) => (
+          <Option key={kind} name="kind" value={kind} label={t(`kinds.${kind}`)} count={kinds?.[kind]} isOne />
         ))}
       </Group>
       <Group title={t("platform")}>
-        {(Object.keys(PLATFORMS) as Platform[]).map((each) => (
-          <Option key={each} name="platform" value={each} label={PLATFORMS[each]} count={platforms?.[each]} mark={<PlatformMark platform={each} />} />
+        {(Object.keys(PLATFORMS) as Platform[]).map((platform) => (
+          <Option key={platform} name="platform" value={platform} label={PLATFORMS[platform]} count={platforms?.[platform]} mark={<PlatformMark platform={platform} />} />
         ))}
       </Group>
       <Group title={t("access")}>
-        {ACCESS.map((each) => (
-          <Option key={each} name="access" value={each} label={t(each)} count={access?.[each]} />
+        {ACCESS.map((accessName) => (
+          <Option key={accessName} name="access" value={accessName} label={t(accessName)} count={access?.[accessName]} />
         ))}
       </Group>
       <Group title={t("published_since")}>
         <Option name="published_since" value="" label={t("since.any")} isOne />
-        {DAYS.map((each) => (
-          <Option key={each} name="published_since" value={dayBefore(each)} label={t(`since.${each}`)} count={since?.[`${each}d`]} isOne />
+        {DAYS.map((days) => (
+          <Option key={days} name="published_since" value={dayBefore(days)} label={t(`since.${days}`)} count={sinceCounts?.[`${days}d`]} isOne />
         ))}
       </Group>
       {tags && Object.keys(tags).length > 0 && (
@@ -148,18 +148,18 @@ function wordsOf(name: Facet, value: string): string {
 
 /** The chosen filters, each a link to the list without it. */
 export function Tokens() {
-  const chosen = FACETS.flatMap((name) => {
+  const chosenFilters = FACETS.flatMap((name) => {
     const value = query.value.get(name);
     return value && name !== "q" && name !== "sort" ? [[name, value] as const] : [];
   });
-  if (!chosen.length) {
+  if (!chosenFilters.length) {
     return null;
   }
-  const words = query.value.get("q");
+  const searchText = query.value.get("q");
   return (
     <>
       <ul class="tokens" aria-label={t("chosen")}>
-        {chosen.map(([name, value]) => (
+        {chosenFilters.map(([name, value]) => (
           <li key={name}>
             <a class="token" href={addressWith(name, "")}>
               {wordsOf(name, value)}
@@ -169,7 +169,7 @@ export function Tokens() {
           </li>
         ))}
       </ul>
-      <a href={words ? `/browse?q=${encodeURIComponent(words)}` : "/browse"}>{t("none.clear")}</a>
+      <a href={searchText ? `/browse?q=${encodeURIComponent(searchText)}` : "/browse"}>{t("none.clear")}</a>
     </>
   );
 }

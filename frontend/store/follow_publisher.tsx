@@ -15,23 +15,23 @@ const tLibrary = translator("library");
 /** The slugs of the publishers that the person follows; null until they are loaded. */
 export const followedPublishers = signal<ReadonlySet<string> | null>(null);
 
-let asked: string | null = null;
+let requestedSlug: string | null = null;
 
 /** Load them once for each person. */
 function load(): void {
   effect(() => {
-    const who = me.value;
-    if (!who) {
-      followedPublishers.value = who === null ? new Set() : null;
-      asked = null;
-    } else if (asked !== who.email) {
-      asked = who.email;
-      void read();
+    const person = me.value;
+    if (!person) {
+      followedPublishers.value = person === null ? new Set() : null;
+      requestedSlug = null;
+    } else if (requestedSlug !== person.email) {
+      requestedSlug = person.email;
+      void readFollowed();
     }
   });
 }
 
-async function read(): Promise<void> {
+async function readFollowed(): Promise<void> {
   try {
     const { items } = (await api.get("/api/v1/me/follows")).value;
     followedPublishers.value = new Set(items.filter((each) => each.target.type === "org").map((each) => each.target.slug));
@@ -43,19 +43,19 @@ async function read(): Promise<void> {
 
 /** Follow a publisher, or stop following it. The change is shown at once, and undone if it is refused. */
 export async function follow(slug: string, isFollowed: boolean): Promise<void> {
-  const before = followedPublishers.peek();
-  const next = new Set(before);
+  const followedBefore = followedPublishers.peek();
+  const newFollowed = new Set(followedBefore);
   if (isFollowed) {
-    next.add(slug);
+    newFollowed.add(slug);
   } else {
-    next.delete(slug);
+    newFollowed.delete(slug);
   }
-  followedPublishers.value = next;
+  followedPublishers.value = newFollowed;
   try {
     const values = { slug };
     await (isFollowed ? api.put("/api/v1/me/follows/org/{slug}", { values }) : api.delete("/api/v1/me/follows/org/{slug}", { values }));
   } catch (error) {
-    followedPublishers.value = before;
+    followedPublishers.value = followedBefore;
     showToast(Problem.from(error).message);
   }
 }

@@ -1,9 +1,10 @@
 // A large product, and a queue of others beside it. It advances by itself, unless the person prefers reduced motion or has
 // the pointer or focus on it.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
 import { translator } from "../shared/i18n";
 import { CoverImage, publisherOf } from "./card";
+import type { Schemas } from "./api";
 import { coverOf, flagOf, leadOf, type CatalogItem } from "./catalog_item";
 import { PlatformMarks } from "./platform_marks";
 import { FollowButton } from "./product/follow";
@@ -14,13 +15,18 @@ const TURN_MS = 8000;
 /** For how many days the large product has the chip of a new product or version. */
 const CHIP_DAYS = { product: 30, version: 30 };
 
+type Product = Schemas["Product"];
+
 interface Props {
-  products: readonly CatalogItem[];
+  products: readonly Product[];
+  /** The most downloaded products. */
+  popular: readonly Product[];
 }
 
-export function Hero({ products }: Props) {
+export function Hero({ products, popular }: Props) {
   const box = useRef<HTMLElement>(null);
-  const [at, setAt] = useState(0);
+  const [slideIndex, setSlideIndex] = useState(0);
+  const notes = useMemo(() => notesOf(products, popular), [products, popular]);
   const [isPaused, setPaused] = useState(() => matchMedia("(prefers-reduced-motion: reduce)").matches);
   useEffect(() => {
     if (isPaused || products.length < 2) {
@@ -28,26 +34,26 @@ export function Hero({ products }: Props) {
     }
     const timer = setInterval(() => {
       if (!box.current?.matches(":hover, :focus-within") && !document.hidden) {
-        setAt((last) => (last + 1) % products.length);
+        setSlideIndex((index) => (index + 1) % products.length);
       }
     }, TURN_MS);
     return () => clearInterval(timer);
   }, [isPaused, products]);
-  const shown = products[at] ?? products[0];
-  if (!shown) {
+  const shownProduct = products[slideIndex] ?? products[0];
+  if (!shownProduct) {
     return null;
   }
   return (
     <section class="hero" aria-label={t("featured")} ref={box}>
-      <Feature key={shown.id} product={shown} />
+      <Feature key={shownProduct.id} product={shownProduct} />
       <ul class="queue">
-        {products.map((each, place) => (
-          <li key={each.id}>
-            <button type="button" aria-current={place === at ? "true" : undefined} onClick={() => setAt(place)}>
-              <CoverImage product={each} sizes="104px" isFirst />
+        {products.map((slide, index) => (
+          <li key={slide.id}>
+            <button type="button" aria-current={index === slideIndex ? "true" : undefined} onClick={() => setSlideIndex(index)}>
+              <CoverImage product={slide} sizes="104px" isFirst />
               <span class="grow">
-                <span class="name">{each.title}</span>
-                <span class="note">{noteOf(each)}</span>
+                <span class="name">{slide.title}</span>
+                <span class="note">{notes[index]}</span>
               </span>
             </button>
           </li>
@@ -89,9 +95,26 @@ function Feature({ product }: { product: CatalogItem }) {
   );
 }
 
-/** The second line of a product in the queue: what the product is, in one sentence. */
-function noteOf(product: CatalogItem): string {
-  return leadOf(product.summary)[0] || t(`kind.${product.kind}`);
+/** The second line of each product in the queue: the first reason to look at it that no product before it has, or else what
+ *  the product is, in one sentence. */
+function notesOf(products: readonly Product[], popular: readonly Product[]): readonly string[] {
+  const given = new Set<string>();
+  const isPopular = new Set(popular.map((each) => each.id));
+  return products.map((product) => {
+    const flag = flagOf(product, CHIP_DAYS);
+    const reasons: readonly (readonly [name: string, text: string, isTrue: boolean])[] = [
+      ["new", t("home.month"), flag === "new"],
+      ["free", t("home.free"), product.is_free],
+      ["version", t("featured.version", { version: product.latest?.version ?? "" }), flag === "updated"],
+      ["trailer", t("featured.trailer"), product.has_trailer],
+      ["popular", t("featured.popular"), isPopular.has(product.id)],
+      ["browser", t("featured.browser"), product.platforms.includes("web")],
+    ];
+    const [name = "", text = leadOf(product.summary)[0] || t(`kind.${product.kind}`)] =
+      reasons.find(([each, , isTrue]) => isTrue && !given.has(each)) ?? [];
+    given.add(name);
+    return text;
+  });
 }
 
 function updateOf({ latest }: CatalogItem): string {

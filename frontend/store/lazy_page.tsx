@@ -2,7 +2,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Heading } from "../shared/components/heading";
-import { Failed, Loading } from "../shared/components/states";
+import { FailureNotice, Loading } from "../shared/components/states";
 import { Problem } from "../shared/problem";
 import { translator } from "../shared/i18n";
 
@@ -16,24 +16,24 @@ interface Props<Given> {
 }
 
 export function LazyPage<Given extends object>({ load, props, isPart = false }: Props<Given>) {
-  const [found, setFound] = useState<{ Page: ComponentType<Given> } | Problem | null>(null);
+  const [loadedPage, setLoadedPage] = useState<{ Page: ComponentType<Given> } | Problem | null>(null);
   const [round, setRound] = useState(0);
   useEffect(() => {
     load().then(
-      (Page) => setFound({ Page }),
-      () => setFound(Problem.offline()),
+      (Page) => setLoadedPage({ Page }),
+      () => setLoadedPage(Problem.offline()),
     );
   }, [round]);
-  if (found === null) {
+  if (loadedPage === null) {
     return <Loading />;
   }
-  if (found instanceof Problem) {
+  if (loadedPage instanceof Problem) {
     return (
       <>
         {!isPart && <Heading title={t("failed")} />}
-        <Failed problem={found} onRetry={() => (setFound(null), setRound(round + 1))} />
+        <FailureNotice problem={loadedPage} onRetry={() => (setLoadedPage(null), setRound(round + 1))} />
       </>
     );
   }
-  return <found.Page {...props} />;
+  return <loadedPage.Page {...props} />;
 }

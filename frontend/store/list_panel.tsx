@@ -8,7 +8,7 @@ const t = translator("store");
 
 interface Props {
   title: string;
-  all: string;
+  allAddress: string;
   /** Null while it is loading. */
   products: readonly CatalogItem[] | null;
   /** The number of downloads of each product, shown instead of the release date. */
@@ -17,27 +17,27 @@ interface Props {
   showsAccess?: boolean;
 }
 
-export function ListPanel({ title, all, products, downloads, showsAccess = false }: Props) {
+export function ListPanel({ title, allAddress, products, downloads, showsAccess = false }: Props) {
   return (
     <section class="panel-box list-panel" aria-label={title}>
       <h2>
         {title}
-        <a href={all}>
+        <a href={allAddress}>
           {t("all")}
           <span class="hidden-text">: {title}</span>
         </a>
       </h2>
       <ul>
-        {products?.map((each, place) => (
-          <li key={each.id}>
-            <CoverImage product={each} sizes="72px" />
+        {products?.map((listedProduct, index) => (
+          <li key={listedProduct.id}>
+            <CoverImage product={listedProduct} sizes="72px" />
             <span class="grow">
-              <a class="cut" href={`/products/${each.slug}`}>
-                {each.title}
+              <a class="cut" href={`/products/${listedProduct.slug}`}>
+                {listedProduct.title}
               </a>
-              <span class="quiet small cut">{[publisherOf(each), each.latest?.version].filter(Boolean).join(" · ")}</span>
+              <span class="quiet small cut">{[publisherOf(listedProduct), listedProduct.latest?.version].filter(Boolean).join(" · ")}</span>
             </span>
-            {showsAccess ? <Access product={each} /> : <When product={each} downloads={downloads?.[place]} />}
+            {showsAccess ? <Access product={listedProduct} /> : <ProductDate product={listedProduct} downloads={downloads?.[index]} />}
           </li>
         ))}
       </ul>
@@ -45,7 +45,7 @@ export function ListPanel({ title, all, products, downloads, showsAccess = false
   );
 }
 
-function When({ product: { latest }, downloads }: { product: CatalogItem; downloads: number | undefined }) {
+function ProductDate({ product: { latest }, downloads }: { product: CatalogItem; downloads: number | undefined }) {
   if (downloads !== undefined) {
     return <span class="quiet small num whole">{plural(downloads, t("downloads.count.one"), t("downloads.count"))}</span>;
   }

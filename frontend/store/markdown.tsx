@@ -16,38 +16,38 @@ export function Markdown({ text, heading = "h4" }: Props) {
 }
 
 function blocks(text: string, Title: "h2" | "h3" | "h4"): ComponentChildren[] {
-  const found: ComponentChildren[] = [];
+  const blocks: ComponentChildren[] = [];
   const lines = text.split("\n");
-  let at = 0;
+  let lineIndex = 0;
   const take = (belongs: (line: string) => boolean): string[] => {
-    const from = at;
-    while (at < lines.length && belongs(lines[at] ?? "")) {
-      at += 1;
+    const firstLine = lineIndex;
+    while (lineIndex < lines.length && belongs(lines[lineIndex] ?? "")) {
+      lineIndex += 1;
     }
-    return lines.slice(from, at);
+    return lines.slice(firstLine, lineIndex);
   };
-  while (at < lines.length) {
-    const line = lines[at] ?? "";
+  while (lineIndex < lines.length) {
+    const line = lines[lineIndex] ?? "";
     const heading = /^(#{1,6})\s+(.*?)\s*#*$/.exec(line);
     if (!line.trim()) {
-      at += 1;
+      lineIndex += 1;
     } else if (line.startsWith("```")) {
-      at += 1;
-      found.push(<Code lines={take((each) => !each.startsWith("```"))} />);
-      at += 1;
+      lineIndex += 1;
+      blocks.push(<Code lines={take((each) => !each.startsWith("```"))} />);
+      lineIndex += 1;
     } else if (heading) {
-      at += 1;
+      lineIndex += 1;
       // All headings get the same level, below those of the page.
-      found.push(<Title>{inline(heading[2] ?? "")}</Title>);
+      blocks.push(<Title>{inline(heading[2] ?? "")}</Title>);
     } else if (ITEM.test(line)) {
-      found.push(list(take((each) => ITEM.test(each) || /^\s{2,}\S/.test(each))));
+      blocks.push(list(take((each) => ITEM.test(each) || /^\s{2,}\S/.test(each))));
     } else {
-      found.push(paragraph(take((each) => each.trim() !== "" && !ITEM.test(each) && !/^(```|#{1,6}\s)/.test(each))));
+      blocks.push(paragraph(take((each) => each.trim() !== "" && !ITEM.test(each) && !/^(```|#{1,6}\s)/.test(each))));
       // A line that matches nothing above is text. Without this the loop would not end.
-      at += at < lines.length && lines[at] === line ? 1 : 0;
+      lineIndex += lineIndex < lines.length && lines[lineIndex] === line ? 1 : 0;
     }
   }
-  return found;
+  return blocks;
 }
 
 function Code({ lines }: { lines: readonly string[] }) {
@@ -61,9 +61,9 @@ function Code({ lines }: { lines: readonly string[] }) {
 function list(lines: readonly string[]): JSX.Element {
   const items: string[] = [];
   for (const line of lines) {
-    const found = ITEM.exec(line);
-    if (found) {
-      items.push(found[2] ?? "");
+    const match = ITEM.exec(line);
+    if (match) {
+      items.push(match[2] ?? "");
     } else {
       items.push(`${items.pop() ?? ""} ${line.trim()}`);
     }
@@ -73,30 +73,30 @@ function list(lines: readonly string[]): JSX.Element {
 }
 
 function paragraph(lines: readonly string[]): JSX.Element {
-  return <p>{lines.flatMap((line, place) => (place ? [<br />, ...inline(line)] : inline(line)))}</p>;
+  return <p>{lines.flatMap((line, index) => (index ? [<br />, ...inline(line)] : inline(line)))}</p>;
 }
 
 function inline(text: string): ComponentChildren[] {
-  const found: ComponentChildren[] = [];
-  let rest = text;
-  for (let match = INLINE.exec(rest); match; match = INLINE.exec(rest)) {
-    found.push(rest.slice(0, match.index), marked(match));
-    rest = rest.slice(match.index + match[0].length);
+  const nodes: ComponentChildren[] = [];
+  let restOfText = text;
+  for (let match = INLINE.exec(restOfText); match; match = INLINE.exec(restOfText)) {
+    nodes.push(restOfText.slice(0, match.index), marked(match));
+    restOfText = restOfText.slice(match.index + match[0].length);
   }
-  return [...found, rest];
+  return [...nodes, restOfText];
 }
 
-function marked([whole, code, strong, soft, label, target, bare]: RegExpExecArray): ComponentChildren {
+function marked([wholeMatch, code, strong, soft, label, target, bareUrl]: RegExpExecArray): ComponentChildren {
   if (code) {
     return <code>{code.slice(1, -1)}</code>;
   }
   if (strong ?? soft) {
     return strong ? <strong>{strong}</strong> : <em>{soft}</em>;
   }
-  const href = target ?? bare ?? "";
+  const href = target ?? bareUrl ?? "";
   return (
     <a href={href} rel="noopener noreferrer nofollow ugc">
-      {label ?? bare ?? whole}
+      {label ?? bareUrl ?? wholeMatch}
     </a>
   );
 }

@@ -44,9 +44,9 @@ function clearInputOfOthers(email: string): void {
 async function fetchMe(): Promise<void> {
   try {
     const answer = await loadWhenReachable(() => send("GET", "/api/v1/auth/me"));
-    const told = (await answer.json()) as Partial<Me>;
-    clearInputOfOthers(told.email ?? "");
-    me.value = { email: told.email ?? "", scope: told.scope ?? "", orgs: told.orgs ?? [], roles: told.roles ?? {} };
+    const answerBody = (await answer.json()) as Partial<Me>;
+    clearInputOfOthers(answerBody.email ?? "");
+    me.value = { email: answerBody.email ?? "", scope: answerBody.scope ?? "", orgs: answerBody.orgs ?? [], roles: answerBody.roles ?? {} };
   } catch {
     // The pages then show public content. Parts that need a sign-in show their own message.
     me.value = null;

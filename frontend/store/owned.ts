@@ -7,22 +7,22 @@ import { me } from "./me";
 const MAX_IDS = 100;
 
 /** Ids of products; empty if no person is signed in. */
-export const owned = signal<ReadonlySet<string>>(new Set());
+export const ownedIds = signal<ReadonlySet<string>>(new Set());
 export const followedProducts = signal<ReadonlySet<string>>(new Set());
 
 /** The products whose state was requested, successfully or not. */
-const known = signal<ReadonlySet<string>>(new Set());
-const shown = new Set<string>();
-let asked = new Set<string>();
+const knownIds = signal<ReadonlySet<string>>(new Set());
+const shownIds = new Set<string>();
+let requestedIds = new Set<string>();
 let isScheduled = false;
 
 effect(() => {
-  const who = me.value;
-  owned.value = new Set();
+  const person = me.value;
+  ownedIds.value = new Set();
   followedProducts.value = new Set();
-  known.value = new Set();
-  asked = new Set();
-  if (who) {
+  knownIds.value = new Set();
+  requestedIds = new Set();
+  if (person) {
     schedule();
   }
 });
@@ -30,12 +30,12 @@ effect(() => {
 /** Request whether the person owns and follows this product. Return whether it is known already. */
 export function useOwnedState(id: string): boolean {
   useEffect(() => {
-    if (id && !shown.has(id)) {
-      shown.add(id);
+    if (id && !shownIds.has(id)) {
+      shownIds.add(id);
       schedule();
     }
   }, [id]);
-  return known.value.has(id);
+  return knownIds.value.has(id);
 }
 
 /** Send one request for all products that are rendered at the same time. */
@@ -44,27 +44,27 @@ function schedule(): void {
     isScheduled = true;
     setTimeout(() => {
       isScheduled = false;
-      const ids = [...shown].filter((each) => !asked.has(each));
-      for (let at = 0; at < ids.length; at += MAX_IDS) {
-        void read(ids.slice(at, at + MAX_IDS));
+      const ids = [...shownIds].filter((each) => !requestedIds.has(each));
+      for (let start = 0; start < ids.length; start += MAX_IDS) {
+        void readOwned(ids.slice(start, start + MAX_IDS));
       }
     });
   }
 }
 
-async function read(ids: readonly string[]): Promise<void> {
-  const who = me.peek();
-  ids.forEach((each) => asked.add(each));
+async function readOwned(ids: readonly string[]): Promise<void> {
+  const person = me.peek();
+  ids.forEach((each) => requestedIds.add(each));
   try {
-    const found = (await api.get("/api/v1/me/owned", { query: { ids: ids.join() } })).value;
-    if (who === me.peek()) {
-      owned.value = new Set([...owned.peek(), ...found.owned]);
-      followedProducts.value = new Set([...followedProducts.peek(), ...found.followed]);
+    const answer = (await api.get("/api/v1/me/owned", { query: { ids: ids.join() } })).value;
+    if (person === me.peek()) {
+      ownedIds.value = new Set([...ownedIds.peek(), ...answer.owned]);
+      followedProducts.value = new Set([...followedProducts.peek(), ...answer.followed]);
     }
   } catch {
     // Cards then show the access without ownership.
   }
-  if (who === me.peek()) {
-    known.value = new Set([...known.peek(), ...ids]);
+  if (person === me.peek()) {
+    knownIds.value = new Set([...knownIds.peek(), ...ids]);
   }
 }

@@ -1,7 +1,7 @@
 // Whether the person may download a product: it is free, they own it, or their organisation publishes it.
 import { api, type Schemas } from "./api";
 import { me } from "./me";
-import { owned, useOwnedState } from "./owned";
+import { ownedIds, useOwnedState } from "./owned";
 
 const PAGE = 100;
 const MOST_PAGES = 10;
@@ -9,11 +9,11 @@ const MOST_PAGES = 10;
 /** Whether the person may download the product; null until it is known. */
 export function useOwnsProduct(product: Schemas["ProductDetail"]): boolean | null {
   const isKnown = useOwnedState(product.id);
-  const who = me.value;
-  if (product.access === "free" || who?.orgs.includes(product.org) || owned.value.has(product.id)) {
+  const person = me.value;
+  if (product.access === "free" || person?.orgs.includes(product.org) || ownedIds.value.has(product.id)) {
     return true;
   }
-  return who === null || isKnown ? false : null;
+  return person === null || isKnown ? false : null;
 }
 
 /** Yield the ids of the owned products, newest first, page by page. */

@@ -24,6 +24,6 @@ const ARCHITECTURES: readonly (readonly [name: string, pattern: RegExp])[] = [
 
 /** The processor architecture that a file's name has as one of its parts; the API does not say it otherwise. */
 export function architectureOf(filename: string): string | null {
-  const parts = filename.toLowerCase().replace(/x86-64/g, "x86_64").split(/[-.+\s]|_(?!64)/);
-  return ARCHITECTURES.find(([, pattern]) => parts.some((part) => pattern.test(part)))?.[0] ?? null;
+  const nameParts = filename.toLowerCase().replace(/x86-64/g, "x86_64").split(/[-.+\s]|_(?!64)/);
+  return ARCHITECTURES.find(([, pattern]) => nameParts.some((part) => pattern.test(part)))?.[0] ?? null;
 }

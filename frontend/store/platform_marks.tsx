@@ -84,11 +84,11 @@ export function PlatformMark({ platform, label = PLATFORMS[platform] }: { platfo
 /** The marks of several platforms, always in the same order. macOS and iOS share one mark. */
 export function PlatformMarks({ platforms }: { platforms: readonly Platform[] }) {
   const isOnBoth = platforms.includes("macos") && platforms.includes("ios");
-  const shown = (Object.keys(PLATFORMS) as Platform[]).filter((each) => platforms.includes(each) && !(isOnBoth && each === "ios"));
+  const shownPlatforms = (Object.keys(PLATFORMS) as Platform[]).filter((each) => platforms.includes(each) && !(isOnBoth && each === "ios"));
   return (
     <span class="marks">
-      {shown.map((each) => (
-        <PlatformMark key={each} platform={each} {...(isOnBoth && each === "macos" && { label: `${PLATFORMS.macos}, ${PLATFORMS.ios}` })} />
+      {shownPlatforms.map((platform) => (
+        <PlatformMark key={platform} platform={platform} {...(isOnBoth && platform === "macos" && { label: `${PLATFORMS.macos}, ${PLATFORMS.ios}` })} />
       ))}
     </span>
   );

@@ -18,44 +18,44 @@ type Release = Schemas["Release"];
 
 const AT_ONCE = 40;
 const OF_EACH = 10;
-const SHOWN = 20;
+const MAX_SHOWN = 20;
 
 /** The successful answers to one path for each product. */
 async function ofEach<Body>(products: readonly Product[], path: string, signal: AbortSignal): Promise<{ product: Product; body: Body }[]> {
-  const found: { product: Product; body: Body }[] = [];
-  for (let at = 0; at < products.length; at += AT_ONCE) {
-    const some = products.slice(at, at + AT_ONCE);
-    const operations = some.map((each) => ({ method: "GET" as const, path: `/products/${each.id}${path}`, body: null, headers: null }));
+  const bodies: { product: Product; body: Body }[] = [];
+  for (let start = 0; start < products.length; start += AT_ONCE) {
+    const productBatch = products.slice(start, start + AT_ONCE);
+    const operations = productBatch.map((each) => ({ method: "GET" as const, path: `/products/${each.id}${path}`, body: null, headers: null }));
     const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
-    results.forEach((each, place) => {
-      const product = some[place];
-      if (each.status === 200 && product) {
-        found.push({ product, body: each.body as unknown as Body });
+    results.forEach((result, index) => {
+      const product = productBatch[index];
+      if (result.status === 200 && product) {
+        bodies.push({ product, body: result.body as unknown as Body });
       }
     });
   }
-  return found;
+  return bodies;
 }
 
 export function PublisherReleases({ products }: { products: readonly Product[] }) {
   const [isWhole, setWhole] = useState(false);
-  const found = useRequest(
+  const releaseRequest = useRequest(
     async (signal) => {
-      const all = await ofEach<{ items: Release[] }>(products, `/releases?limit=${OF_EACH}`, signal);
-      return all
+      const releasePages = await ofEach<{ items: Release[] }>(products, `/releases?limit=${OF_EACH}`, signal);
+      return releasePages
         .flatMap(({ product, body }) => body.items.filter((each) => each.published_at).map((release) => ({ product, release })))
         .sort((a, b) => (b.release.published_at ?? "").localeCompare(a.release.published_at ?? ""));
     },
     [products],
   );
   return (
-    <RequestResult of={found}>
+    <RequestResult of={releaseRequest}>
       {(releases) => (
         <>
           {!releases.length && <Empty title={t("releases.none")} icon="package" />}
           <ol class="releases publisher-releases">
-            {releases.slice(0, isWhole ? undefined : SHOWN).map(({ product, release }, place) => (
-              <li key={`${product.id} ${release.version} ${release.channel}`} class={place ? "release" : "release latest"}>
+            {releases.slice(0, isWhole ? undefined : MAX_SHOWN).map(({ product, release }, index) => (
+              <li key={`${product.id} ${release.version} ${release.channel}`} class={index ? "release" : "release latest"}>
                 <CoverImage product={product} sizes="128px" />
                 <div>
                   <h2>
@@ -73,7 +73,7 @@ export function PublisherReleases({ products }: { products: readonly Product[] }
               </li>
             ))}
           </ol>
-          {!isWhole && releases.length > SHOWN && <Button onClick={() => setWhole(true)}>{t("publisher.releases.all")}</Button>}
+          {!isWhole && releases.length > MAX_SHOWN && <Button onClick={() => setWhole(true)}>{t("publisher.releases.all")}</Button>}
         </>
       )}
     </RequestResult>
@@ -86,7 +86,7 @@ interface AboutProps {
 }
 
 export function PublisherKeys({ publisher, products }: AboutProps) {
-  const found = useRequest(
+  const keyRequest = useRequest(
     async (signal) => {
       const keys = new Map<string, { titles: string[]; until: string }>();
       for (const { product, body } of await ofEach<Schemas["ChannelState"]>(products, "/channels/stable", signal)) {
@@ -100,7 +100,7 @@ export function PublisherKeys({ publisher, products }: AboutProps) {
     },
     [products],
   );
-  const [first] = products;
+  const [firstProduct] = products;
   return (
     <div class="publisher-keys">
       <section aria-labelledby="publisher-about">
@@ -130,7 +130,7 @@ export function PublisherKeys({ publisher, products }: AboutProps) {
       <section aria-labelledby="publisher-keys">
         <h2 id="publisher-keys">{t("publisher.signing")}</h2>
         <p class="prose">{t("publisher.signing.text")}</p>
-        <RequestResult of={found}>
+        <RequestResult of={keyRequest}>
           {(keys) =>
             keys.length ? (
               <ul class="panel-box key-list">
@@ -151,8 +151,8 @@ export function PublisherKeys({ publisher, products }: AboutProps) {
             )
           }
         </RequestResult>
-        {first && found.state === "loaded" && found.value.length > 0 && (
-          <CommandLine label={t("signed.check")} text={`countersign pull ${publisher.slug}/${first.slug} ./${first.slug} --verify`} />
+        {firstProduct && keyRequest.state === "loaded" && keyRequest.value.length > 0 && (
+          <CommandLine label={t("signed.check")} text={`countersign pull ${publisher.slug}/${firstProduct.slug} ./${firstProduct.slug} --verify`} />
         )}
       </section>
     </div>

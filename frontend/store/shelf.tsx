@@ -8,63 +8,63 @@ import type { CatalogItem } from "./catalog_item";
 const t = translator("store");
 
 /** The minimum number of products; a shelf with fewer is not shown. */
-const LEAST = 3;
+const MIN_PRODUCTS = 3;
 const EDGE_PX = 8;
 
 interface Props {
   title: string;
   note?: string;
-  all?: string | undefined;
+  allAddress?: string | undefined;
   products: readonly CatalogItem[];
   /** Whether it is on the first screen. */
   isFirst?: boolean;
 }
 
-export function Shelf({ title, note, all, products, isFirst = false }: Props) {
+export function Shelf({ title, note, allAddress, products, isFirst = false }: Props) {
   const row = useRef<HTMLUListElement>(null);
-  const [ends, setEnds] = useState({ atStart: true, atEnd: false });
+  const [scrollEnds, setScrollEnds] = useState({ atStart: true, atEnd: false });
   const measure = () => {
     const list = row.current;
     if (list) {
-      const at = Math.abs(list.scrollLeft);
-      setEnds({ atStart: at < EDGE_PX, atEnd: at + list.clientWidth > list.scrollWidth - EDGE_PX });
+      const scroll_px = Math.abs(list.scrollLeft);
+      setScrollEnds({ atStart: scroll_px < EDGE_PX, atEnd: scroll_px + list.clientWidth > list.scrollWidth - EDGE_PX });
     }
   };
   useEffect(measure, [products]);
-  if (products.length < LEAST) {
+  if (products.length < MIN_PRODUCTS) {
     return null;
   }
-  const scroll = (by: 1 | -1) => row.current?.scrollBy({ left: by * row.current.clientWidth * 0.8, behavior: "smooth" });
-  const arrow = (by: 1 | -1, isHidden: boolean) => (
+  const scroll = (direction: 1 | -1) => row.current?.scrollBy({ left: direction * row.current.clientWidth * 0.8, behavior: "smooth" });
+  const arrow = (direction: 1 | -1, isHidden: boolean) => (
     // For the mouse only: the keyboard moves through the cards, and the row scrolls along.
-    <button type="button" class={by > 0 ? "arrow end" : "arrow"} tabIndex={-1} aria-hidden="true" hidden={isHidden} onClick={() => scroll(by)}>
-      <Icon name={by > 0 ? "chevron-right" : "chevron-left"} size="l" />
+    <button type="button" class={direction > 0 ? "arrow end" : "arrow"} tabIndex={-1} aria-hidden="true" hidden={isHidden} onClick={() => scroll(direction)}>
+      <Icon name={direction > 0 ? "chevron-right" : "chevron-left"} size="l" />
     </button>
   );
   return (
     <section class="shelf" aria-label={title}>
-      <ShelfHead title={title} {...(note ? { note } : {})} all={all} />
+      <ShelfHead title={title} {...(note ? { note } : {})} allAddress={allAddress} />
       <div class="shelf-frame">
         <ul class="shelf-row" ref={row} onScroll={measure}>
-          {products.map((each, place) => (
-            <Card key={each.id} product={each} isFirst={isFirst && place < 6} />
+          {products.map((shownProduct, index) => (
+            <Card key={shownProduct.id} product={shownProduct} isFirst={isFirst && index < 6} />
           ))}
         </ul>
-        {arrow(-1, ends.atStart)}
-        {arrow(1, ends.atEnd)}
+        {arrow(-1, scrollEnds.atStart)}
+        {arrow(1, scrollEnds.atEnd)}
       </div>
     </section>
   );
 }
 
 /** A heading with a note beside it, and a link to the complete list. */
-export function ShelfHead({ title, note, all }: { title: string; note?: string; all?: string | undefined }) {
+export function ShelfHead({ title, note, allAddress }: { title: string; note?: string; allAddress?: string | undefined }) {
   return (
     <div class="shelf-head">
       <h2>{title}</h2>
       {note && <p>{note}</p>}
-      {all && (
-        <a href={all} class="right">
+      {allAddress && (
+        <a href={allAddress} class="right">
           {t("all")}
           <span class="hidden-text">: {title}</span>
           <Icon name="chevron-right" />

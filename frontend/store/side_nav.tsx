@@ -27,12 +27,12 @@ export function SideNav({ label, groups }: { label: string; groups: readonly Sid
           <div key={title ?? ""} class="side-group">
             {title && <h2>{title}</h2>}
             <ul>
-              {places.map((each) => (
-                <li key={each.address}>
-                  <a href={each.address} aria-current={each.isCurrent ? "page" : undefined}>
-                    <Icon name={each.icon} />
-                    <span class="cut">{each.label}</span>
-                    {each.count !== undefined && <span class="count">{number(each.count)}</span>}
+              {places.map((place) => (
+                <li key={place.address}>
+                  <a href={place.address} aria-current={place.isCurrent ? "page" : undefined}>
+                    <Icon name={place.icon} />
+                    <span class="cut">{place.label}</span>
+                    {place.count !== undefined && <span class="count">{number(place.count)}</span>}
                   </a>
                 </li>
               ))}

@@ -18,8 +18,8 @@ export function CardBones({ count = 8, isShelf = false }: { count?: number; isSh
     <div role="status">
       <span class="hidden-text">{t("loading")}…</span>
       <ul class={isShelf ? "shelf-row" : "cards"} aria-hidden="true">
-        {Array.from({ length: count }, (_, place) => (
-          <CardBone key={place} />
+        {Array.from({ length: count }, (_, index) => (
+          <CardBone key={index} />
         ))}
       </ul>
     </div>

@@ -13,7 +13,7 @@ interface StoredInput<Value> {
 
 const PREFIX = "typed ";
 
-function stored<Value>(name: string): Value | null {
+function readStored<Value>(name: string): Value | null {
   try {
     return JSON.parse(sessionStorage.getItem(PREFIX + name) ?? "null") as Value | null;
   } catch {
@@ -31,9 +31,9 @@ export function clearStoredInput(): void {
 
 /** The stored value of the form with this name. Signing out clears the storage. */
 export function useStoredInput<Value>(name: string, initial: Value): StoredInput<Value> {
-  const [before] = useState(() => stored<Value>(name));
-  const [value, setValue] = useState<Value>(before ?? initial);
-  const [isRestored, setRestored] = useState(before !== null);
+  const [storedBefore] = useState(() => readStored<Value>(name));
+  const [value, setValue] = useState<Value>(storedBefore ?? initial);
+  const [isRestored, setRestored] = useState(storedBefore !== null);
   const [clearedBefore] = useState(clearedCount.peek());
   useEffect(() => {
     if (clearedCount.value !== clearedBefore) {
@@ -45,10 +45,10 @@ export function useStoredInput<Value>(name: string, initial: Value): StoredInput
     sessionStorage.removeItem(PREFIX + name);
     setRestored(false);
   };
-  const change = (next: Value) => {
-    setValue(next);
+  const change = (newValue: Value) => {
+    setValue(newValue);
     try {
-      sessionStorage.setItem(PREFIX + name, JSON.stringify(next));
+      sessionStorage.setItem(PREFIX + name, JSON.stringify(newValue));
     } catch {
       // The storage is full or disabled: the form works without it.
     }

@@ -142,30 +142,30 @@ export type Outcome<Value> = ({ isDone: true } & Envelope<Value>) | { isDone: fa
 
 /** The API's description of what this person may see and do. */
 export async function meta(signal?: AbortSignal): Promise<Meta> {
-  const found = (await (await send("GET", "/api/meta", signal ? { signal } : {})).json()) as Meta;
+  const answeredMeta = (await (await send("GET", "/api/meta", signal ? { signal } : {})).json()) as Meta;
   return {
-    ...found,
-    modules: found.modules.map((each) => ({ ...each, label: inLanguage(each.labels, each.label) })),
-    models: found.models.map((each) => ({
-      ...each,
-      label: inLanguage(each.labels, each.label),
-      plural: inLanguage(each.plurals, each.plural),
-      fields: each.fields.map((field) => ({ ...field, label: inLanguage(field.labels, field.label) })),
-      actions: each.actions.map((action) => ({ ...action, label: inLanguage(action.labels, action.label) })),
+    ...answeredMeta,
+    modules: answeredMeta.modules.map((each) => ({ ...each, label: inLanguage(each.labels, each.label) })),
+    models: answeredMeta.models.map((model) => ({
+      ...model,
+      label: inLanguage(model.labels, model.label),
+      plural: inLanguage(model.plurals, model.plural),
+      fields: model.fields.map((field) => ({ ...field, label: inLanguage(field.labels, field.label) })),
+      actions: model.actions.map((action) => ({ ...action, label: inLanguage(action.labels, action.label) })),
     })),
   };
 }
 
 /** The text in the language of the page, or else in English. */
-export function inLanguage(words: Words | undefined, otherwise: string): string {
-  return words?.[language] ?? words?.["en"] ?? otherwise;
+export function inLanguage(texts: Words | undefined, otherwise: string): string {
+  return texts?.[language] ?? texts?.["en"] ?? otherwise;
 }
 
 /** Call the API as this person.
  *  @throws Problem if the call is refused. After a 401 the page asks for a new sign-in and otherwise stays as it is. */
-export async function call(method: string, address: string, sent: Parameters<typeof send>[2] = {}): Promise<Response> {
+export async function call(method: string, address: string, parts: Parameters<typeof send>[2] = {}): Promise<Response> {
   try {
-    return await send(method, address, sent);
+    return await send(method, address, parts);
   } catch (error) {
     if (error instanceof Problem && error.status === 401) {
       isSignedIn.value = false;

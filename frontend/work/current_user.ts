@@ -14,11 +14,11 @@ export const currentUser = signal<Meta | "anonymous" | Problem | null>(null);
 export async function loadCurrentUser(): Promise<void> {
   try {
     await loadSession();
-    const found = isSignedIn.peek() ? await meta() : "anonymous";
-    if (found !== "anonymous") {
-      keepFor(found.caller.name);
+    const user = isSignedIn.peek() ? await meta() : "anonymous";
+    if (user !== "anonymous") {
+      keepFor(user.caller.name);
     }
-    currentUser.value = found;
+    currentUser.value = user;
   } catch (error) {
     const problem = Problem.from(error);
     currentUser.value = problem.status === 401 ? "anonymous" : problem;

@@ -1,7 +1,7 @@
 // The work app's pages. To add a page, add its address to paths.json, a line here and a file in pages/.
 import { effect } from "@preact/signals";
 import { type ComponentType, Fragment, type JSX } from "preact";
-import { Failed, Loading } from "../shared/components/states";
+import { FailureNotice, Loading } from "../shared/components/states";
 import { mount } from "../shared/mount";
 import { Problem } from "../shared/problem";
 import { isSignedIn } from "../shared/session";
@@ -23,7 +23,7 @@ type ModelPage = ComponentType<{ meta: Meta; name: string }>;
 const Design = lazyComponent(async () => (await import("../shared/design")).Design);
 const Home = lazyComponent(async () => (await import("./pages/home")).Home);
 const List: ModelPage = lazyComponent(async () => (await import("./pages/list")).List);
-const New: ModelPage = lazyComponent(async () => (await import("./pages/new")).New);
+const NewRecord: ModelPage = lazyComponent(async () => (await import("./pages/new")).NewRecord);
 const Import: ModelPage = lazyComponent(async () => (await import("./pages/import")).Import);
 const Board: ModelPage = lazyComponent(async () => (await import("./pages/board")).Board);
 const Record = lazyComponent(async () => (await import("./pages/record")).Record);
@@ -39,21 +39,21 @@ const Dashboard = lazyComponent(async () => (await import("./pages/dashboard")).
 
 /** A page for people who are signed in. Anyone else sees the sign-in page first. */
 function RequireSignIn({ page }: { page: (meta: Meta) => JSX.Element }) {
-  const found = currentUser.value;
-  if (found === null) {
+  const user = currentUser.value;
+  if (user === null) {
     return <Loading />;
   }
-  if (found === "anonymous") {
+  if (user === "anonymous") {
     return <SignIn />;
   }
-  if (found instanceof Problem) {
-    return <Failed problem={found} onRetry={loadCurrentUser} />;
+  if (user instanceof Problem) {
+    return <FailureNotice problem={user} onRetry={loadCurrentUser} />;
   }
   return (
     <>
-      {isSignedIn.value === false && <SessionEnded name={found.caller.name} />}
-      <Fragment key="page">{page(found)}</Fragment>
-      {newRecordRequest.value && <NewRecordDialog meta={found} />}
+      {isSignedIn.value === false && <SessionEnded name={user.caller.name} />}
+      <Fragment key="page">{page(user)}</Fragment>
+      {newRecordRequest.value && <NewRecordDialog meta={user} />}
     </>
   );
 }
@@ -65,12 +65,12 @@ function modelPage(Page: ModelPage) {
 }
 
 effect(() => {
-  const found = currentUser.value;
-  if (found === null || typeof found !== "object" || !("models" in found)) {
+  const user = currentUser.value;
+  if (user === null || typeof user !== "object" || !("models" in user)) {
     return undefined;
   }
-  const stops = [pollPendingCount(found), watchVisits(found.caller.name)];
-  return () => stops.forEach((each) => each());
+  const stopFunctions = [pollPendingCount(user), watchVisits(user.caller.name)];
+  return () => stopFunctions.forEach((each) => each());
 });
 void loadCurrentUser();
 addIcons(ICONS);
@@ -80,7 +80,7 @@ mount(
     { template: "/", page: () => <RequireSignIn page={(meta) => <Home meta={meta} />} /> },
     { template: "/signin", page: () => <SignIn /> },
     { template: "/models/{model}", page: modelPage(List) },
-    { template: "/models/{model}/new", page: modelPage(New) },
+    { template: "/models/{model}/new", page: modelPage(NewRecord) },
     { template: "/models/{model}/import", page: modelPage(Import) },
     { template: "/models/{model}/board", page: modelPage(Board) },
     {

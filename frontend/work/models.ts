@@ -31,12 +31,12 @@ export function fieldOf(model: Model | undefined, name: string): Field | undefin
   return name === "id" ? ID : model?.fields.find((each) => each.name === name);
 }
 
-export function may(model: Model, command: string): boolean {
+export function mayRun(model: Model, command: string): boolean {
   return model.commands.includes(`${model.name}.${command}`);
 }
 
 export function canList(model: Model): boolean {
-  return may(model, "list") || may(model, "search");
+  return mayRun(model, "list") || mayRun(model, "search");
 }
 
 /** The business models, without the engine's own. */
@@ -46,38 +46,38 @@ export function businessModels(meta: Meta): Model[] {
 
 /** The models whose records are parts of this model's records, each with its ref to this model. */
 export function partsOf(meta: Meta, model: Model): [Model, Field][] {
-  const listed = meta.models.filter(canList);
-  return listed.flatMap((each) => each.fields.filter((field) => field.is_part && field.ref === model.name).map((field): [Model, Field] => [each, field]));
+  const listedModels = meta.models.filter(canList);
+  return listedModels.flatMap((each) => each.fields.filter((field) => field.is_part && field.ref === model.name).map((field): [Model, Field] => [each, field]));
 }
 
 /** The title field, then the other fields that fit in a line. */
-export function defaultColumns(model: Model, most = COLUMNS): Field[] {
-  const short = model.fields.filter((each) => !["longtext", "structure"].includes(each.kind));
-  const named = short.filter((each) => each.name === model.shown_as);
-  return [...named, ...short.filter((each) => each.name !== model.shown_as)].slice(0, most);
+export function defaultColumns(model: Model, maxColumns = COLUMNS): Field[] {
+  const shortFields = model.fields.filter((each) => !["longtext", "structure"].includes(each.kind));
+  const titleFields = shortFields.filter((each) => each.name === model.shown_as);
+  return [...titleFields, ...shortFields.filter((each) => each.name !== model.shown_as)].slice(0, maxColumns);
 }
 
 const LIST_COLUMNS = 8;
 
 /** The columns of a list: title, state, amounts and dates first; then one text, and references. */
 export function listColumns(model: Model): Field[] {
-  const short = model.fields.filter((each) => !["longtext", "structure"].includes(each.kind));
+  const shortFields = model.fields.filter((each) => !["longtext", "structure"].includes(each.kind));
   const isFirst = (each: Field) => each.name === model.shown_as;
-  const texts = short.filter((each) => !isFirst(each) && each.kind === "text");
-  const of = (...kinds: string[]) => short.filter((each) => !isFirst(each) && kinds.includes(each.kind) && each !== workflowField(model));
+  const texts = shortFields.filter((each) => !isFirst(each) && each.kind === "text");
+  const fieldsOfKind = (...kinds: string[]) => shortFields.filter((each) => !isFirst(each) && kinds.includes(each.kind) && each !== workflowField(model));
   const state = workflowField(model);
-  const all = [...short.filter(isFirst), ...(state ? [state] : []), ...of("money"), ...of("date"), ...texts.slice(0, 1), ...of("ref", "select"), ...texts.slice(1), ...of("number", "bool", "moment")];
-  return all.slice(0, LIST_COLUMNS);
+  const orderedFields = [...shortFields.filter(isFirst), ...(state ? [state] : []), ...fieldsOfKind("money"), ...fieldsOfKind("date"), ...texts.slice(0, 1), ...fieldsOfKind("ref", "select"), ...texts.slice(1), ...fieldsOfKind("number", "bool", "moment")];
+  return orderedFields.slice(0, LIST_COLUMNS);
 }
 
 /** The columns of a row of two lines: title and an amount or date, then one or two facts and the state. */
 export function twoLineColumns(model: Model, columns: readonly Field[]): Field[] {
-  const [first, ...rest] = columns;
-  const state = rest.find((each) => each === workflowField(model)) ?? rest.find((each) => each.kind === "select");
-  const amount = rest.find((each) => each.kind === "money") ?? rest.find((each) => ["date", "number"].includes(each.kind));
-  const others = rest.filter((each) => each !== state && each !== amount);
-  const facts = ["text", "ref", "select", "date"].flatMap((kind) => others.filter((each) => each.kind === kind)).slice(0, 2);
-  return [first, amount, ...facts, state].flatMap((each) => each ?? []);
+  const [firstColumn, ...otherColumns] = columns;
+  const state = otherColumns.find((each) => each === workflowField(model)) ?? otherColumns.find((each) => each.kind === "select");
+  const amount = otherColumns.find((each) => each.kind === "money") ?? otherColumns.find((each) => ["date", "number"].includes(each.kind));
+  const remainingColumns = otherColumns.filter((each) => each !== state && each !== amount);
+  const facts = ["text", "ref", "select", "date"].flatMap((kind) => remainingColumns.filter((each) => each.kind === kind)).slice(0, 2);
+  return [firstColumn, amount, ...facts, state].flatMap((each) => each ?? []);
 }
 
 /** The select field that the workflow's actions change: its options include all of their states. */
@@ -99,8 +99,8 @@ export function actionsOf(model: Model, record: Row): Action[] {
 
 /** The title of a record, if this person may read it. */
 export function titleOf(model: Model, record: Row): string {
-  const said = record[model.shown_as];
-  return said === null || said === undefined || said === "" ? `${model.label} ${record.id.slice(0, 8)}` : escapeInvisible(String(said));
+  const title = record[model.shown_as];
+  return title === null || title === undefined || title === "" ? `${model.label} ${record.id.slice(0, 8)}` : escapeInvisible(String(title));
 }
 
 export function addressOf(model: string, id: string): string {

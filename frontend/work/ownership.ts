@@ -1,12 +1,12 @@
 // The records of a model that belong to the person who is signed in.
 import { type Meta, type Row, run } from "./api";
-import { may, modelOf } from "./models";
+import { mayRun, modelOf } from "./models";
 
 /** The id of the signed-in person, or undefined if this person may not list people. */
 export async function ownId(meta: Meta, signal: AbortSignal): Promise<string | undefined> {
   const filter = [{ field: "username", op: "eq", value: meta.caller.name }];
-  const found = await run<Row[]>("user", "list", { filter, limit: 1 }, signal).catch(() => null);
-  return found?.value[0]?.id;
+  const answer = await run<Row[]>("user", "list", { filter, limit: 1 }, signal).catch(() => null);
+  return answer?.value[0]?.id;
 }
 
 /** The filter on the person's own records, needed for administrators, who may read all records. Null for people who may
@@ -15,7 +15,7 @@ export async function ownId(meta: Meta, signal: AbortSignal): Promise<string | u
 export async function ownCondition(meta: Meta, signal: AbortSignal): Promise<{ field: "owner"; op: "eq"; value: string } | null> {
   const me = await ownId(meta, signal);
   const people = modelOf(meta, "user");
-  if (me === undefined && people && may(people, "list")) {
+  if (me === undefined && people && mayRun(people, "list")) {
     throw new Error("the id of the person is not known");
   }
   return me === undefined ? null : { field: "owner", op: "eq", value: me };

@@ -12,7 +12,7 @@ const t = translator("work");
 /** The sign-in dialog above the page. If another user signs in, the page reloads, because the typed text is not theirs. */
 export function SessionEnded({ name }: { name: string }) {
   const [isOpen, setOpen] = useState(true);
-  const signed = () => {
+  const handleSignIn = () => {
     const now = currentUser.peek();
     if (now !== null && typeof now === "object" && "caller" in now && now.caller.name === name) {
       showToast(t("ended.again"));
@@ -26,7 +26,7 @@ export function SessionEnded({ name }: { name: string }) {
       <Button onClick={() => setOpen(true)}>{t("ended.sign")}</Button>
       <Dialog title={t("ended")} isOpen={isOpen} onClose={() => setOpen(false)}>
         <p>{t("ended.text")}</p>
-        <SignInForm prefix="session-" username={name} onSigned={signed} />
+        <SignInForm prefix="session-" username={name} onSigned={handleSignIn} />
       </Dialog>
     </div>
   );

@@ -22,9 +22,9 @@ export function SignInForm({ prefix = "", username = "", onSigned }: Props) {
   // A separate state, because an error would otherwise reset the typed name.
   const [name, setName] = useState(username);
   // The first empty field, which gets the focus.
-  const first = username ? "password" : "username";
+  const firstInput = username ? "password" : "username";
   useEffect(() => {
-    document.getElementById(`${prefix}${first}`)?.focus();
+    document.getElementById(`${prefix}${firstInput}`)?.focus();
   }, []);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
@@ -34,8 +34,8 @@ export function SignInForm({ prefix = "", username = "", onSigned }: Props) {
       await signIn(String(form.get(`${prefix}username`)), String(form.get(`${prefix}password`)));
       onSigned();
     } catch (error) {
-      const refused = Problem.from(error);
-      setProblem(refused.status === 401 ? new Problem(401, { detail: t("sign.wrong") }) : refused);
+      const signInProblem = Problem.from(error);
+      setProblem(signInProblem.status === 401 ? new Problem(401, { detail: t("sign.wrong") }) : signInProblem);
       setBusy(false);
     }
   };
@@ -43,8 +43,8 @@ export function SignInForm({ prefix = "", username = "", onSigned }: Props) {
     <>
       <Faults problem={problem} />
       <form class="stack" onSubmit={(event) => void submit(event)}>
-        <TextField name={`${prefix}username`} label={t("username")} value={name} onInput={(event) => setName(event.currentTarget.value)} autocomplete="username" autocapitalize="none" autofocus={first === "username"} required />
-        <TextField name={`${prefix}password`} label={t("password")} type="password" autocomplete="current-password" autofocus={first === "password"} required />
+        <TextField name={`${prefix}username`} label={t("username")} value={name} onInput={(event) => setName(event.currentTarget.value)} autocomplete="username" autocapitalize="none" autofocus={firstInput === "username"} required />
+        <TextField name={`${prefix}password`} label={t("password")} type="password" autocomplete="current-password" autofocus={firstInput === "password"} required />
         <div class="row">
           <Button type="submit" look="strong" busy={isBusy}>
             {tCommon("sign.in")}

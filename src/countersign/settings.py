@@ -29,12 +29,12 @@ def _setting(
     unit: str = "",
     *,
     secret: bool = False,
-    among: tuple[str, ...] = (),
+    choices: tuple[str, ...] = (),
     max_value: int | None = None,
 ) -> Any:
     # A lifetime of 0 days would expire everything at once. A very long lifetime exceeds the timestamps of a database.
     min_value, default_max = {"days": (1, MAX_DAYS), "MiB": (0, MAX_MIB)}.get(unit, (0, MAX_NUMBER))
-    metadata = {"meaning": meaning, "unit": unit, "secret": secret, "among": among}
+    metadata = {"meaning": meaning, "unit": unit, "secret": secret, "among": choices}
     metadata |= {"min_value": min_value, "max_value": max_value or default_max}
     return field(default=default, metadata=metadata)
 
@@ -97,7 +97,7 @@ class Settings:
         "proxy",
         "How customers download artifacts: `proxy` sends them through the service, `redirect` sends customers to a "
         "signed address of the blob storage or the CDN.",
-        among=("proxy", "redirect"),
+        choices=("proxy", "redirect"),
     )
     signed_url_ttl_s: int = _setting(600, "How long a signed download address is valid.", "seconds")
     distribution_url: str = _setting(
@@ -243,7 +243,7 @@ class Settings:
     archive_profile: str = _setting(
         "strict",
         "`strict`, or `compatible`, which also accepts unusual but harmless archives.",
-        among=("strict", "compatible"),
+        choices=("strict", "compatible"),
     )
     job_workers: int = _setting(
         2, "Number of processes that `serve` starts to run jobs; 0: only `countersign worker` runs jobs."
@@ -252,7 +252,7 @@ class Settings:
         "auto",
         "Job queue: `embedded` (leases in the job table), `procrastinate` (only with PostgreSQL), or `auto`: "
         "procrastinate with PostgreSQL, embedded with SQLite.",
-        among=("auto", "embedded", "procrastinate"),
+        choices=("auto", "embedded", "procrastinate"),
     )
     jobs_running: int = _setting(
         4, "Maximum number of jobs of one organisation that run at the same time. Its background jobs are counted "
@@ -330,32 +330,32 @@ class SettingValue:
     is_secret: bool = False
 
 
-def load(environment: Mapping[str, str], **given: object) -> Settings:
-    """Return the settings. The values of `given` (the command line) override the environment, which overrides the
+def load(environment: Mapping[str, str], **overrides: object) -> Settings:
+    """Return the settings. The values of `overrides` (the command line) override the environment, which overrides the
     settings file, which overrides the defaults. None and empty strings count as unset.
 
     Raises:
         BadSetting: a value has the wrong type, is out of range or is not one of the choices, or the file cannot be read
             or contains an unknown setting.
     """
-    return _resolve(environment, given)[0]
+    return _resolve(environment, overrides)[0]
 
 
-def explain(environment: Mapping[str, str], **given: object) -> list[SettingValue]:
+def explain(environment: Mapping[str, str], **overrides: object) -> list[SettingValue]:
     """Return every setting with its value and its source.
 
     Raises:
         BadSetting: as `load`.
     """
-    settings, sources = _resolve(environment, given)
+    settings, sources = _resolve(environment, overrides)
     lines: list[SettingValue] = []
     for item in fields(settings):
         value = getattr(settings, item.name)
-        hidden = item.metadata["secret"] and value
+        is_hidden = item.metadata["secret"] and value
         lines.append(
             SettingValue(
                 PREFIX + item.name.upper(),
-                "(set, not shown)" if hidden else str(value),
+                "(set, not shown)" if is_hidden else str(value),
                 sources[item.name],
                 str(item.default),
                 item.metadata["unit"],
@@ -369,8 +369,8 @@ def explain(environment: Mapping[str, str], **given: object) -> list[SettingValu
 _Layers: TypeAlias = list[tuple[str, Mapping[str, object]]]
 
 
-def _resolve(environment: Mapping[str, str], given: Mapping[str, object]) -> tuple[Settings, dict[str, str]]:
-    layers = _layers(environment, given)
+def _resolve(environment: Mapping[str, str], overrides: Mapping[str, object]) -> tuple[Settings, dict[str, str]]:
+    layers = _layers(environment, overrides)
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for item in fields(Settings):
@@ -383,7 +383,7 @@ def _resolve(environment: Mapping[str, str], given: Mapping[str, object]) -> tup
     return Settings(**values), sources
 
 
-def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Layers:
+def _layers(environment: Mapping[str, str], overrides: Mapping[str, object]) -> _Layers:
     """Return the sources of values with their labels, in order of precedence."""
     variables = {
         name.removeprefix(PREFIX).lower(): value
@@ -391,7 +391,7 @@ def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Lay
         if name.startswith(PREFIX) and value
     }
     layers: _Layers = [
-        ("command line", _set(given)),
+        ("command line", _set(overrides)),
         ("environment", variables),
         ("environment's file", _secrets_in_files(variables)),
     ]
@@ -417,7 +417,7 @@ def file_variables() -> frozenset[str]:
 
 
 def _secrets_in_files(variables: Mapping[str, str]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    secrets_found: dict[str, object] = {}
     for variable in file_variables():
         name = variable.removeprefix(PREFIX).removesuffix("_FILE").lower()
         path = variables.get(f"{name}_file")
@@ -434,8 +434,8 @@ def _secrets_in_files(variables: Mapping[str, str]) -> dict[str, object]:
         if not text:
             # Without this check, a service would start with an empty SQLite database until its database URL is written.
             raise BadSetting(f"{variable}: {path} is empty; write the value into it, or remove the variable")
-        found[name] = text
-    return found
+        secrets_found[name] = text
+    return secrets_found
 
 
 def _file_path(layers: _Layers) -> tuple[Path, bool]:
@@ -463,9 +463,9 @@ def _read_file(path: Path, *, must_exist: bool) -> dict[str, object]:
         raise BadSetting(f"{path}: cannot be read as TOML: {error}") from error
 
 
-def _require_choice(name: str, value: object, among: tuple[str, ...]) -> None:
-    if among and value not in among:
-        raise BadSetting(f"{PREFIX}{name.upper()} must be {' or '.join(among)}, not {value!r}")
+def _require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if choices and value not in choices:
+        raise BadSetting(f"{PREFIX}{name.upper()} must be {' or '.join(choices)}, not {value!r}")
 
 
 def _require_bounds(name: str, value: object, min_value: int, max_value: int) -> None:
@@ -481,10 +481,10 @@ def _convert(name: str, value: object, default: object) -> object:
     """The value, converted to the type of the default."""
     variable = PREFIX + name.upper()
     if isinstance(default, bool):
-        word = str(value).strip().lower()
-        if word in ("1", "true", "yes", "on"):
+        text = str(value).strip().lower()
+        if text in ("1", "true", "yes", "on"):
             return True
-        if word in ("0", "false", "no", "off"):
+        if text in ("0", "false", "no", "off"):
             return False
         raise BadSetting(f"{variable} must be true or false, not {value!r}")
     if isinstance(default, int):

@@ -215,6 +215,60 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         }}),
         ("Which games came out for the very first time in 2026?", {"when": "first", "order": None}),
         ("Which free apps are there, need them for a workshop", FREE_APPS),
+        # A negation before a key applies to its values, or to all keys in brackets.
+        ("tag=strategy AND NOT platform=linux -> products", {"where": {
+            "tag": {"any": ["strategy"]}, "platform": {"not": ["linux"]}
+        }}),
+        ("kind=game AND NOT (tag=puzzle OR tag=horror)", {"where": {
+            "kind": {"any": ["game"]}, "tag": {"not": ["puzzle", "horror"]}
+        }}),
+        ("kind=tool NOT platform=windows access=free", {"where": {
+            "kind": {"any": ["tool"]}, "platform": {"not": ["windows"]}, "access": {"any": ["free"]}
+        }}),
+        # A yes/no question after an introduction, and a statement with a question at its end.
+        ("For Darkroom 9, is 9.10 newer than 9.2?", {"answer": "exists", "where": {
+            "product": {"any": ["darkroom-9"]}, "version": {"any": ["9.10"], "all": [">9.2"]}
+        }}),
+        ("For the article, could you compare Coldstore and Backup Buddy?", {"answer": "compare"}),
+        ("Ferrum Build 1.11.0-rc.1 was published as a beta. Correct?", {
+            "answer": "exists", "channel": {"any": ["beta"]}
+        }),
+        ("What is the newest version of Keyturn, right?", {"answer": None, "order": "newest"}),
+        # A name with a typing error before a word of the catalog, and a topic after a kind of product.
+        ("who made hilside chess?? my grandpa loves it", {"where": {"product": {"any": ["hillside-chess"]}}}),
+        ("I search a program for notes, it must work on Linux", {"where": {
+            "tag": {"any": ["notes"]}, "platform": {"any": ["linux"]}
+        }}),
+        ("How do I find the free apps?", FREE_APPS),
+        ("How many tools are free and how many have to be bought?", {"answer": "breakdown", "by": "access"}),
+        ("rail yard three latest stable", {"channel": {"any": ["stable"]}, "limit": 1, "where": {
+            "product": {"any": ["rail-yard-3"]}
+        }}),
+        ("QA: verify version 2.4.0 of Ferrum DB Browser is in channel stable", {
+            "answer": "exists", "channel": {"any": ["stable"]}
+        }),
+        ("Check which free apps there are", FREE_APPS | {"answer": None}),
+        ("Confirm the license of Keyturn", {"answer": "fields", "fields": ["license"]}),
+        ("A customer says Hazelnut runs on his PC. Is that possible?", {"answer": "exists", "where": {
+            "platform": {"any": ["windows"]}, "product": {"any": ["hazelnut"]}
+        }}),
+        ("Exist it a version of Inkwell Pro for Android?", {"answer": "exists"}),
+        ("Please confirm in writing that Hazelnut has never been published for Windows.", {
+            "answer": "exists", "where": {"product": {"any": ["hazelnut"]}, "platform": {"not": ["windows"]}}
+        }),
+        ("On the 29th of October 2026, which games came out?", {"since": "2026-10-29T00:00:00Z"}),
+        ("Is the licence of Readout Apache-2.0 or MIT?", {"answer": "fields", "fields": ["license"]}),
+        ("Is Keyturn under the GPL?", {"answer": "exists"}),
+        ("tag=horror -tag=puzzle", {"where": {"tag": {"any": ["horror"], "not": ["puzzle"]}}}),
+        ("Please, what is newest: Ferrum Lint or Ferrum Diff?", {"order": "newest", "limit": 1}),
+        ("QA: is 9.10 > 9.2 for Darkroom 9?", {"answer": "exists", "where": {
+            "product": {"any": ["darkroom-9"]}, "version": {"any": ["9.10"], "all": [">9.2"]}
+        }}),
+        ("When did Northlight Games last publish anything?", {"find": "releases", "order": "newest", "limit": 1}),
+        ("Blackbird Tuner 2.3.0 is broken, which version came before", {"order": "newest", "limit": 1, "where": {
+            "product": {"any": ["blackbird-tuner"]}, "version": {"all": ["<2.3.0"]}
+        }}),
+        ("Is it accurate to write that Tabula Rosa left beta?", {"answer": "exists", "channel": {"any": ["stable"]}}),
         # A mark before a letter ends no sentence.
         ("Which .deb packed apps are free?", FREE_APPS),
     ],
@@ -254,6 +308,27 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
         "What did I buy last week?",
         "When does the full version of Stable Hands come out?",
         "How old do you have to be for 13 Nights?",
+        "kind=game AND NOT (tag=puzzle AND platform=web)",
+        "A reader wrote to us about the nyckelharpa. Which release added it?",
+        "How do I restore a single file with Coldstore?",
+        "Who holds the copyright in the songs contained in Latest Hits?",
+        "How many games are there and how many of them are free?",
+        "We look for the tool that cuts recordings at their silences. Which organisation is it from?",
+        "Is Star Ledger 1.9.1 newer or 1.10.0?",
+        "Which publishers have no free product?",
+        "Are there two releases of Marginalia in beta?",
+        "customer cant find update 1.2.0 for Hazelnut, is it out?",
+        "Is version 3 of Typecase out?",
+        "As of 1 January 2026, what was the latest version of Pixel Loom?",
+        "Between which dates was Café Métro in beta?",
+        "Which tools dropped Linux support?",
+        "Which tools no longer run on Windows?",
+        "open ledger two point ten is it the latest",
+        "Is there a tool about trains?",
+        "How many licences of Hazelnut can we buy?",
+        "Did Studio Haru release more in 2025 or 2026?",
+        "Everything released on a Friday",
+        "Does the demo of Star Ledger work on a Mac?",
         "What are the court, the law and the forum for disputes with Polaris Press?",
     ],
 )
@@ -287,6 +362,14 @@ async def test_a_release_is_found_by_what_its_notes_say(catalog: World) -> None:
 
     assert [source["release"] for source in answer["sources"]] == ["1.1.0"]
     assert (unknown["status"], unknown["sources"]) == ("refused", [])
+
+
+async def test_files_that_the_catalog_does_not_have_are_not_answered(catalog: World) -> None:
+    async with gauge.asking(catalog.store) as ask:
+        answer = await ask({"question": "I need the sha256 of tar.lens 1.0.1 for our mirror"})
+
+    assert (answer["status"], answer["sources"]) == ("refused", [])
+    assert "no files are listed" in answer["answer"]
 
 
 async def test_a_tag_that_the_named_product_does_not_have_is_reported_as_unused(catalog: World) -> None:

@@ -143,10 +143,10 @@ class SlowServer(BuildServer):
 
     meddle: Callable[[], object] = staticmethod(lambda: None)
 
-    def places(self, *, begins: bool = False) -> ChunkPlaces:
+    def places(self, *, is_start: bool = False) -> ChunkPlaces:
         """The answer, late."""
         self.meddle()
-        return super().places(begins=begins)
+        return super().places(is_start=is_start)
 
 
 @pytest.mark.parametrize("name", ["same.txt", "text"])

@@ -64,7 +64,7 @@ def test_a_folder_is_made_or_filled_where_it_is(tmp_path: Path, kind: str) -> No
     with atomic_files.new_folder(target) as folder:
         (folder.path / "part").mkdir()
         (folder.path / "key").write_bytes(b"key")
-        folder.finish(last="key")
+        folder.finish(last_name="key")
         assert (target / "key").read_bytes() == b"key"
 
     assert sorted(path.name for path in target.iterdir()) == ["key", "part"]
@@ -85,7 +85,7 @@ def test_a_folder_that_holds_something_or_is_being_filled_is_refused_and_an_aban
             raise AssertionError("two fill it")
         (target / "other").touch()
         with pytest.raises(NotEmpty):
-            folder.finish(last="")
+            folder.finish(last_name="")
 
     assert [path.name for path in target.iterdir()] == ["other"]
     with pytest.raises(NotEmpty), atomic_files.new_folder(target):

@@ -68,13 +68,13 @@ async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = No
 async def fetched(answer: bytes, pause_s: float = 0) -> safe_http_client.Document:
     """Return the result of fetching this response."""
     async with far(answer, pause_s) as server:
-        return await safe_http_client.get_json(server.url(), private=True)
+        return await safe_http_client.get_json(server.url(), allows_private=True)
 
 
 async def unreachable(url: str, *, private: bool = False) -> str:
     """Return the reason why the URL cannot be fetched."""
     with pytest.raises(Unreachable) as found:
-        await safe_http_client.get_json(url, private=private)
+        await safe_http_client.get_json(url, allows_private=private)
     return str(found.value)
 
 
@@ -140,7 +140,7 @@ async def test_the_request_names_its_host_and_carries_nothing_else_of_ours(
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with far(OK + b"Content-Length: 2\r\nSet-Cookie: a=b\r\n\r\n{}") as server:
         for _ in range(2):
-            await safe_http_client.get_json(server.url("keys.example"), private=True)
+            await safe_http_client.get_json(server.url("keys.example"), allows_private=True)
 
     lines = server.heads[1].decode().split("\r\n")
     assert lines[0] == "GET /keys?a=b HTTP/1.1"
@@ -196,7 +196,7 @@ async def test_t9_nothing_is_left_at_a_private_address(
     resolve(ips)
 
     with pytest.raises(Unreachable, match="not public"):
-        await safe_http_client.post("https://hooks.example/", b"{}", {}, private=False)
+        await safe_http_client.post("https://hooks.example/", b"{}", {}, allows_private=False)
     assert connections == []
 
 
@@ -206,7 +206,7 @@ async def test_t9_what_is_left_goes_to_the_address_that_was_checked(
     asked = resolve(["1.1.1.1"], ["127.0.0.1"])
 
     with pytest.raises(Unreachable):
-        await safe_http_client.post("https://hooks.example/", b"{}", {}, private=False)
+        await safe_http_client.post("https://hooks.example/", b"{}", {}, allows_private=False)
 
     assert asked == ["hooks.example"]
     assert connections == [("1.1.1.1", 443, True, "hooks.example")]
@@ -215,7 +215,7 @@ async def test_t9_what_is_left_goes_to_the_address_that_was_checked(
 async def test_t9_a_name_that_changes_its_mind_is_asked_once(resolve: Callable[..., list[str]]) -> None:
     asked = resolve(["127.0.0.1"], ["127.0.0.2"])
     async with far(OK + b"Content-Length: 2\r\n\r\n{}") as server:
-        await safe_http_client.get_json(server.url("keys.example"), private=True)
+        await safe_http_client.get_json(server.url("keys.example"), allows_private=True)
 
     assert asked == ["keys.example"]
 
@@ -242,7 +242,7 @@ async def test_t9_our_own_machine_is_not_reached_by_any_spelling(host: str) -> N
 )  # fmt: skip
 def test_t9_an_address_of_another_form_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        safe_http_client.address(url, private=False)
+        safe_http_client.address(url, allows_private=False)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304, 204, 206, 404, 500, 103])
@@ -353,7 +353,7 @@ async def test_with_https_the_server_must_prove_the_name_and_not_the_number(
     async with far(OK + b"Content-Length: 2\r\n\r\n{}", tls=tls) as server:
         stranger = await unreachable(server.url("keys.example", "https"), private=True)
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
-        proven = await safe_http_client.get_json(server.url("keys.example", "https"), private=True)
+        proven = await safe_http_client.get_json(server.url("keys.example", "https"), allows_private=True)
         other = await unreachable(server.url("other.example", "https"), private=True)
 
     assert "CERTIFICATE_VERIFY_FAILED" in stranger

@@ -19,10 +19,11 @@ from countersign.store.demo import player, signed_builds
 from countersign.store.demo.catalog import latest_day, moment, products
 from countersign.store.demo.downloads import POPULAR
 from countersign.store.jobs.job_types import JobContext
-from countersign.store.releases.processing.process import process
-from countersign.store.releases.processing.schemas import ProcessPayload
+from countersign.store.releases.processing.process import TYPES
 from tests.store.conftest import ROOT_URL, with_settings
 from tests.store.world import World
+
+JOB_TYPES = {each.name: each for each in TYPES}
 
 
 async def every_page(world: World, path: str) -> list[dict[str, Any]]:
@@ -171,18 +172,24 @@ async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_wor
 
 
 async def run_jobs(world: World, folder: Path) -> None:
-    """Run the queued jobs, one after the other."""
+    """Run the queued jobs and those that they queue, one after the other."""
+    done: set[str] = set()
 
     async def ignore(_: float) -> None:
         pass
 
-    rows = await world.store.database.fetch("SELECT id, org_id, type, payload FROM job ORDER BY created_at, id")
-    for number, (job_id, org_id, kind, payload) in enumerate(rows):
-        assert kind == "build.process"
-        scratch = folder / str(number)
+    while rows := [
+        row
+        for row in await world.store.database.fetch("SELECT id, org_id, type, payload FROM job ORDER BY created_at, id")
+        if row[0] not in done
+    ]:
+        job_id, org_id, kind, payload = rows[0]
+        done.add(job_id)
+        job = JOB_TYPES[kind]
+        scratch = folder / job_id
         scratch.mkdir()
-        decoded = msgspec.json.decode(payload, type=ProcessPayload)
-        outcome = await process(world.store, JobContext(job_id, org_id, "demo", decoded, 1, scratch, ignore))
+        decoded = msgspec.json.decode(payload, type=job.payload)
+        outcome = await job.run(world.store, JobContext(job_id, org_id, "demo", decoded, 1, scratch, ignore))
         assert outcome.commit is not None
         async with world.store.database.transaction() as transaction:
             await outcome.commit(transaction)
@@ -193,7 +200,7 @@ async def test_jobs_sign_the_newest_build_of_a_product(demo_world: World, tmp_pa
     channel = f"/products/{product['id']}/channels/stable"
     before = await demo_world.call("GET", channel)
 
-    assert await signed_builds.request_builds(demo_world.store) == 3
+    assert await signed_builds.request_builds(demo_world.store) == 6
     await run_jobs(demo_world, tmp_path)
 
     signed_body = (await demo_world.call("GET", channel)).json()
@@ -205,6 +212,12 @@ async def test_jobs_sign_the_newest_build_of_a_product(demo_world: World, tmp_pa
     owner = await demo_world.person_token(demo.PUBLISHER, "read:products read:library")
     parts = await demo_world.call("GET", f"/products/{product['id']}/releases/1.4.0/sbom?platform=linux", owner)
     assert "SDL" in {each["name"] for each in parts.json()["components"]}
+    newest = (await demo_world.call("GET", f"/products/{product['id']}/releases")).json()[0]
+    sizes = {each["platform"]: each["size"] for each in newest["artifacts"]}
+    assert {(each["from_version"], each["platform"]) for each in newest["updates"]} == {
+        ("1.3.1", platform) for platform in product["platforms"]
+    }
+    assert all(0 < each["size"] < sizes[each["platform"]] / 4 for each in newest["updates"])
 
 
 async def test_no_job_waits_where_no_worker_runs_jobs(demo_world: World) -> None:

@@ -113,9 +113,9 @@ class BuildServer:
             digest = hashlib.sha256(made.blob).hexdigest()
             self.deltas.append(Delta(address, len(made.blob), digest, made.old, made.files, made.memory))
 
-    def places(self, *, begins: bool = False) -> ChunkPlaces:
+    def places(self, *, is_start: bool = False) -> ChunkPlaces:
         """The addresses of everything."""
-        self.begun += begins
+        self.begun += is_start
         listed: list[tuple[str, int, int]] = []
         at = 0
         for name, frame in self.wanted.frames.items():

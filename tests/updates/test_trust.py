@@ -41,13 +41,13 @@ def channel_state(
 def believed(
     state: ChannelState, pinned: PublicKey | None = None, seen: int = 0, now: Instant = NOW
 ) -> ChannelStatement:
-    return trust.verify_channel("north", "stable", state, pinned=pinned, seen=seen, now=now)[0]
+    return trust.verify_channel("north", "stable", state, pinned_key=pinned, seen_counter=seen, now=now)[0]
 
 
 def test_the_first_key_is_trusted_and_returned_for_pinning() -> None:
     chain = keys(1)
 
-    found, key = trust.verify_channel("north", "stable", channel_state(chain), pinned=None, seen=0, now=NOW)
+    found, key = trust.verify_channel("north", "stable", channel_state(chain), pinned_key=None, seen_counter=0, now=NOW)
 
     assert found.version == "1.2.0"
     assert key == chain[0].public

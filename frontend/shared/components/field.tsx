@@ -27,9 +27,9 @@ interface ControlAttributes {
 }
 
 /** The label, help and error of a field. `children` gets the attributes of the control, whose `id` is the field's name. */
-export function Field(props: Common & { children: (given: ControlAttributes) => ComponentChildren }) {
+export function Field(props: Common & { children: (controlAttributes: ControlAttributes) => ComponentChildren }) {
   const { name, label, help, fault, required, wide, children } = props;
-  const described = [help && `${name}-help`, fault && `${name}-fault`].filter(Boolean).join(" ") || undefined;
+  const describedBy = [help && `${name}-help`, fault && `${name}-fault`].filter(Boolean).join(" ") || undefined;
   return (
     <div class={wide ? "field wide" : "field"}>
       <label for={name}>
@@ -47,7 +47,7 @@ export function Field(props: Common & { children: (given: ControlAttributes) => 
         class: "input",
         required,
         "aria-invalid": fault ? true : undefined,
-        "aria-describedby": described,
+        "aria-describedby": describedBy,
       })}
       {fault && (
         <span class="fault" id={`${name}-fault`}>
@@ -74,7 +74,7 @@ export function TextField({ name, label, help, fault, required, wide, type = "te
   const attributes = { ...rest, type } as JSX.IntrinsicElements["input"];
   return (
     <Field {...{ name, label, help, fault, required, wide }}>
-      {(given) => <input {...attributes} {...(given as object)} />}
+      {(controlAttributes) => <input {...attributes} {...(controlAttributes as object)} />}
     </Field>
   );
 }
@@ -88,8 +88,8 @@ interface SelectProps extends Common {
 export function SelectField({ value, options, onChange, ...common }: SelectProps) {
   return (
     <Field {...common}>
-      {(given) => (
-        <select {...given} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      {(controlAttributes) => (
+        <select {...controlAttributes} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
           {options.map(([each, label]) => (
             <option key={each} value={each} selected={each === value}>
               {label}
@@ -127,8 +127,8 @@ export function Faults({ problem: thrownProblem }: { problem: Problem | null }) 
       {problem.retryAfterS !== null && <p>{t("wait", { seconds: problem.retryAfterS })}</p>}
       {problem.faults.length > 0 && (
         <ul>
-          {problem.faults.map((each) => (
-            <li key={each.field}>{each.field ? <a href={`#${each.field}`}>{each.detail}</a> : each.detail}</li>
+          {problem.faults.map((fault) => (
+            <li key={fault.field}>{fault.field ? <a href={`#${fault.field}`}>{fault.detail}</a> : fault.detail}</li>
           ))}
         </ul>
       )}

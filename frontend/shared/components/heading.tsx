@@ -24,11 +24,11 @@ export function Heading({ title, children }: { title: string; children?: Compone
 /** The heading alone, for pages that place it differently. */
 export function PageTitle({ title }: { title: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const waiting = siteState.waiting.value;
+  const waitingCount = siteState.waiting.value;
   useEffect(() => {
     const fullTitle = title === siteState.title ? title : `${title} · ${siteState.title}`;
-    document.title = waiting > 0 ? `(${number(waiting)}) ${fullTitle}` : fullTitle;
-  }, [title, waiting]);
+    document.title = waitingCount > 0 ? `(${number(waitingCount)}) ${fullTitle}` : fullTitle;
+  }, [title, waitingCount]);
   useEffect(() => {
     if (heading.current) {
       focusHeading(heading.current);

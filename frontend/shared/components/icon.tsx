@@ -3,15 +3,15 @@ import { ICONS, type IconName } from "../icons";
 
 export type { IconName };
 
-const known: Record<string, string> = { ...ICONS };
+const iconsByName: Record<string, string> = { ...ICONS };
 
 /** Add the icons of an app to the shared ones. */
 export function addIcons(icons: Readonly<Record<string, string>>): void {
-  Object.assign(known, icons);
+  Object.assign(iconsByName, icons);
 }
 
 export function hasIcon(name: string): boolean {
-  return name in known;
+  return name in iconsByName;
 }
 
 interface Props {
@@ -23,7 +23,7 @@ interface Props {
 export function Icon({ name, size }: Props) {
   return (
     <svg class={size ? `i ${size}` : "i"} viewBox="0 0 24 24" aria-hidden="true">
-      <path d={known[name]} />
+      <path d={iconsByName[name]} />
     </svg>
   );
 }

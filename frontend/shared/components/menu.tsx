@@ -53,7 +53,7 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
   const keyed = (event: KeyboardEvent) => {
     const allEntries = entries();
     const focusedIndex = allEntries.indexOf(document.activeElement as HTMLElement);
-    const to = { ArrowDown: focusedIndex + 1, ArrowUp: focusedIndex - 1, Home: 0, End: -1 }[event.key];
+    const nextIndex = { ArrowDown: focusedIndex + 1, ArrowUp: focusedIndex - 1, Home: 0, End: -1 }[event.key];
     if (event.key === "Escape") {
       close();
     } else if (event.key === "Tab") {
@@ -61,11 +61,11 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
     } else if (event.key === "ArrowLeft") {
       setOpenItems(items);
     } else if (event.key === "ArrowRight") {
-      const more = openItems?.[focusedIndex]?.does;
-      setOpenItems(Array.isArray(more) ? more : openItems);
-    } else if (to !== undefined) {
+      const submenu = openItems?.[focusedIndex]?.does;
+      setOpenItems(Array.isArray(submenu) ? submenu : openItems);
+    } else if (nextIndex !== undefined) {
       event.preventDefault();
-      allEntries.at(to >= allEntries.length ? 0 : to)?.focus();
+      allEntries.at(nextIndex >= allEntries.length ? 0 : nextIndex)?.focus();
     }
   };
   // Close the menu when the focus has left it. The timeout skips the moment in which items are replaced by a submenu.
@@ -90,21 +90,21 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
       </button>
       {openItems && (
         <div class="menu-list" role="menu" aria-label={label} ref={list} onKeyDown={keyed}>
-          {openItems.map(({ label: words, does, icon }) =>
+          {openItems.map(({ label: itemLabel, does, icon }) =>
             typeof does === "string" ? (
-              <a key={words} href={does} role="menuitem" tabIndex={-1} onClick={() => setOpenItems(null)}>
+              <a key={itemLabel} href={does} role="menuitem" tabIndex={-1} onClick={() => setOpenItems(null)}>
                 {icon && <Icon name={icon} />}
-                {words}
+                {itemLabel}
               </a>
             ) : typeof does === "function" ? (
-              <button key={words} type="button" role="menuitem" tabIndex={-1} onClick={() => (close(), does())}>
+              <button key={itemLabel} type="button" role="menuitem" tabIndex={-1} onClick={() => (close(), does())}>
                 {icon && <Icon name={icon} />}
-                {words}
+                {itemLabel}
               </button>
             ) : (
-              <button key={words} type="button" role="menuitem" aria-haspopup="menu" tabIndex={-1} onClick={() => setOpenItems(does)}>
+              <button key={itemLabel} type="button" role="menuitem" aria-haspopup="menu" tabIndex={-1} onClick={() => setOpenItems(does)}>
                 {icon && <Icon name={icon} />}
-                {words} <Icon name="chevron-right" size="s" />
+                {itemLabel} <Icon name="chevron-right" size="s" />
               </button>
             ),
           )}

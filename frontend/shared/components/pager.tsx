@@ -33,10 +33,10 @@ export function Pager({ offset, limit, total, onGo }: Props) {
 /** Loads the next page when the person scrolls to it, or with its button. */
 export function LoadMore({ busy, onMore }: { busy: boolean; onMore: () => void }) {
   const end = useRef<HTMLDivElement>(null);
-  const more = useRef(onMore);
-  more.current = onMore;
+  const loadMore = useRef(onMore);
+  loadMore.current = onMore;
   useEffect(() => {
-    const observer = new IntersectionObserver((all) => all.some((each) => each.isIntersecting) && more.current(), {
+    const observer = new IntersectionObserver((entries) => entries.some((each) => each.isIntersecting) && loadMore.current(), {
       rootMargin: "400px",
     });
     if (end.current) {

@@ -95,9 +95,9 @@ export function ThemeSwitch({ icon }: SwitchProps) {
     <label class="row small">
       <SwitchName {...(icon ? { icon } : {})} name={t("theme")} />
       <select class="input" value={theme.value} onChange={(event) => setTheme(event.currentTarget.value as Theme)}>
-        {options.map((each) => (
-          <option key={each} value={each} selected={each === theme.value}>
-            {t(`theme.${each}` as "theme.auto")}
+        {options.map((choice) => (
+          <option key={choice} value={choice} selected={choice === theme.value}>
+            {t(`theme.${choice}` as "theme.auto")}
           </option>
         ))}
       </select>

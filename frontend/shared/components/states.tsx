@@ -37,7 +37,7 @@ export function SignInAgain({ problem }: { problem: Problem }) {
 }
 
 /** An error with its remedy. If the server was unreachable, it retries as soon as the server can be reached. */
-export function Failed({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
+export function FailureNotice({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
   const wasLost = useRef(false);
   useEffect(() => {
     if (problem.isOffline && wasLost.current && !isServerUnreachable.value) {
@@ -82,5 +82,5 @@ export function RequestResult<Value>({ of: request, children }: { of: RequestSta
   if (request.state === "loading") {
     return <Loading />;
   }
-  return request.state === "failed" ? <Failed problem={request.problem} onRetry={request.reload} /> : <>{children(request.value)}</>;
+  return request.state === "failed" ? <FailureNotice problem={request.problem} onRetry={request.reload} /> : <>{children(request.value)}</>;
 }

@@ -26,7 +26,7 @@ interface Props<Row> {
 
 /** The first column is the heading of the row. Pressing a sorted column reverses the order. */
 export function Table<Row>({ caption, columns, rows, keyOf, order = null, onOrder }: Props<Row>) {
-  const sorted = (name: string) =>
+  const sortOf = (name: string) =>
     order?.field === name ? (order.dir === "asc" ? ("ascending" as const) : ("descending" as const)) : undefined;
   const press = (name: string) =>
     onOrder?.({ field: name, dir: order?.field === name && order.dir === "asc" ? "desc" : "asc" });
@@ -36,14 +36,14 @@ export function Table<Row>({ caption, columns, rows, keyOf, order = null, onOrde
         <caption>{caption}</caption>
         <thead>
           <tr>
-            {columns.map((each) => (
-              <th key={each.name} scope="col" class={each.isNumber ? "number" : ""} aria-sort={sorted(each.name)}>
-                {onOrder && each.canSort ? (
-                  <button type="button" class="sort" onClick={() => press(each.name)}>
-                    {each.label} <Icon name={arrow(sorted(each.name))} size="s" />
+            {columns.map((column) => (
+              <th key={column.name} scope="col" class={column.isNumber ? "number" : ""} aria-sort={sortOf(column.name)}>
+                {onOrder && column.canSort ? (
+                  <button type="button" class="sort" onClick={() => press(column.name)}>
+                    {column.label} <Icon name={arrow(sortOf(column.name))} size="s" />
                   </button>
                 ) : (
-                  each.label
+                  column.label
                 )}
               </th>
             ))}
@@ -52,14 +52,14 @@ export function Table<Row>({ caption, columns, rows, keyOf, order = null, onOrde
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
-              {columns.map((each, place) =>
-                place === 0 ? (
-                  <th key={each.name} scope="row">
-                    {each.cell(row)}
+              {columns.map((column, index) =>
+                index === 0 ? (
+                  <th key={column.name} scope="row">
+                    {column.cell(row)}
                   </th>
                 ) : (
-                  <td key={each.name} class={each.isNumber ? "number" : ""}>
-                    {each.cell(row)}
+                  <td key={column.name} class={column.isNumber ? "number" : ""}>
+                    {column.cell(row)}
                   </td>
                 ),
               )}
@@ -71,7 +71,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, order = null, onOrde
   );
 }
 
-function arrow(sorted: "ascending" | "descending" | undefined): IconName {
-  return sorted === "ascending" ? "arrow-up" : sorted === "descending" ? "arrow-down" : "chevrons-up-down";
+function arrow(direction: "ascending" | "descending" | undefined): IconName {
+  return direction === "ascending" ? "arrow-up" : direction === "descending" ? "arrow-down" : "chevrons-up-down";
 }
 

@@ -28,27 +28,27 @@ export function Tabs({ label, tabs, chosen, onChoose }: Props) {
       return;
     }
     event.preventDefault();
-    const to = (tabs.indexOf(shownTab) + step + tabs.length) % tabs.length;
-    onChoose(tabs[to]?.name ?? shownTab.name);
-    (list.current?.children[to] as HTMLElement | undefined)?.focus();
+    const nextIndex = (tabs.indexOf(shownTab) + step + tabs.length) % tabs.length;
+    onChoose(tabs[nextIndex]?.name ?? shownTab.name);
+    (list.current?.children[nextIndex] as HTMLElement | undefined)?.focus();
   };
   return (
     <div>
       <div class="tab-list" role="tablist" aria-label={label} ref={list} onKeyDown={keyed}>
-        {tabs.map((each) => (
+        {tabs.map((tab) => (
           <button
-            key={each.name}
+            key={tab.name}
             type="button"
             role="tab"
             class="tab"
-            id={`${id}-${each.name}`}
-            aria-selected={each === shownTab}
+            id={`${id}-${tab.name}`}
+            aria-selected={tab === shownTab}
             aria-controls={`${id}-panel`}
-            tabIndex={each === shownTab ? 0 : -1}
-            onClick={() => onChoose(each.name)}
+            tabIndex={tab === shownTab ? 0 : -1}
+            onClick={() => onChoose(tab.name)}
           >
-            {each.label}
-            {each.count !== undefined && <span class="count">{number(each.count)}</span>}
+            {tab.label}
+            {tab.count !== undefined && <span class="count">{number(tab.count)}</span>}
           </button>
         ))}
       </div>

@@ -7,7 +7,7 @@ export function Toasts() {
     <div class="toasts" role="status">
       {toasts.value.map((message) => (
         <div class="toast" key={message.id}>
-          {message.words}
+          {message.message}
           {message.undo && (
             <Button tight onClick={() => (dismissToast(message), message.undo?.run())}>
               {message.undo.label}

@@ -4,9 +4,9 @@ import { splitInvisible } from "../invisible_characters";
 export function UntrustedText({ text }: { text: string }) {
   return (
     <bdi>
-      {splitInvisible(text).map((each, place) =>
+      {splitInvisible(text).map((each, index) =>
         each.isCode ? (
-          <mark key={place} class="code-point">
+          <mark key={index} class="code-point">
             {each.text}
           </mark>
         ) : (

@@ -26,8 +26,8 @@ export function Reply({ answer, question }: { answer: AskAnswer; question: strin
       {(status !== "answered" || marks.length > 0) && (
         <div class="row">
           {status !== "answered" && <Chip tone={TONES[status]}>{t(`status.${status}`)}</Chip>}
-          {marks.map((each) => (
-            <Chip key={each}>{each}</Chip>
+          {marks.map((mark) => (
+            <Chip key={mark}>{mark}</Chip>
           ))}
         </div>
       )}
@@ -45,7 +45,7 @@ function Question({ text, unused }: { text: string; unused: readonly string[] })
   return (
     <p class="asked" lang="en">
       <span class="hidden-text">{t("unused")}: </span>
-      {pieces(text, unused).map((each, place) => (each.isUnused ? <s key={place}>{each.text}</s> : each.text))}
+      {markedParts(text, unused).map((each, index) => (each.isUnused ? <s key={index}>{each.text}</s> : each.text))}
     </p>
   );
 }
@@ -55,11 +55,11 @@ interface Piece {
   isUnused: boolean;
 }
 
-function pieces(text: string, unused: readonly string[]): Piece[] {
+function markedParts(text: string, unused: readonly string[]): Piece[] {
   const words = [...unused].sort((a, b) => b.length - a.length).map((each) => each.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
-  const wanted = new RegExp(`(?<![\\p{L}\\p{N}])(${words.join("|")})(?![\\p{L}\\p{N}])`, "giu");
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(${words.join("|")})(?![\\p{L}\\p{N}])`, "giu");
   // The pattern has a group, so every second piece is a match.
-  return text.split(wanted).map((each, place) => ({ text: each, isUnused: place % 2 === 1 }));
+  return text.split(pattern).map((each, index) => ({ text: each, isUnused: index % 2 === 1 }));
 }
 
 /** The products of an answer, each with the versions that the answer is about. */
@@ -69,7 +69,7 @@ export function Results({ answer, titles }: { answer: AskAnswer; titles: Readonl
     return null;
   }
   const cards = slugs.filter((slug) => titles.has(slug));
-  const others = slugs.filter((slug) => !titles.has(slug));
+  const missingSlugs = slugs.filter((slug) => !titles.has(slug));
   return (
     <section aria-labelledby="results">
       <h2 id="results">
@@ -82,11 +82,11 @@ export function Results({ answer, titles }: { answer: AskAnswer; titles: Readonl
           </Card>
         ))}
       </ul>
-      {others.length > 0 && (
+      {missingSlugs.length > 0 && (
         <details class="downloads">
-          <summary>{t("others", { n: number(others.length) })}</summary>
+          <summary>{t("others", { n: number(missingSlugs.length) })}</summary>
           <ul>
-            {others.map((slug) => (
+            {missingSlugs.map((slug) => (
               <li key={slug}>
                 <a href={`/products/${encodeURIComponent(slug)}`}>{slug}</a>
               </li>
@@ -123,7 +123,7 @@ function product(answer: AskAnswer, slug: string) {
 }
 
 function versions(answer: AskAnswer, slug: string): string | undefined {
-  const all = answer.sources.flatMap((each) => (each.product === slug && each.release !== null ? [each.release] : []));
-  const shown = all.slice(0, MOST_VERSIONS).join(", ") + (all.length > MOST_VERSIONS ? " …" : "");
-  return all.length ? t("versions", { versions: shown }) : undefined;
+  const versions = answer.sources.flatMap((each) => (each.product === slug && each.release !== null ? [each.release] : []));
+  const versionText = versions.slice(0, MOST_VERSIONS).join(", ") + (versions.length > MOST_VERSIONS ? " …" : "");
+  return versions.length ? t("versions", { versions: versionText }) : undefined;
 }

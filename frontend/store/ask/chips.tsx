@@ -3,35 +3,35 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Menu, type MenuItem } from "../../shared/components/menu";
 import { date, dateTime, number, translator } from "../../shared/i18n";
 import { PLATFORMS, type Platform } from "../platform";
-import { withCondition, withValue, OPTION_VALUES, CONDITION_VALUES, withModeToggled, without, type Condition, type Conditions, type ConditionName } from "./filter";
+import { withCondition, withValue, OPTION_VALUES, CONDITION_VALUES, withModeToggled, withoutCondition, type Condition, type Conditions, type ConditionName } from "./filter";
 
 const tStore = translator("store");
 const t = translator("ask");
 
 interface Props {
-  all: Conditions;
+  conditions: Conditions;
   /** Titles of products, by slug. */
   titles: ReadonlyMap<string, string>;
   /** Called with the new conditions; `dropped` is the removed condition in words. */
   onChange: (next: Conditions, dropped?: string) => void;
 }
 
-const ADDED = ["kind", "platform", "channel", "access", "find", "order", "answer"] as const;
+const ADDABLE = ["kind", "platform", "channel", "access", "find", "order", "answer"] as const;
 
-export function Chips({ all, titles, onChange }: Props) {
+export function Chips({ conditions, titles, onChange }: Props) {
   const list = useRef<HTMLUListElement>(null);
-  const last = useRef<{ button: HTMLElement; at: number } | null>(null);
+  const lastDropped = useRef<{ button: HTMLElement; at: number } | null>(null);
   useLayoutEffect(() => {
     // The focused chip was removed: focus the one that has taken its place.
-    if (last.current && !last.current.button.isConnected && document.activeElement === document.body) {
-      const { button, at } = last.current;
+    if (lastDropped.current && !lastDropped.current.button.isConnected && document.activeElement === document.body) {
+      const { button, at } = lastDropped.current;
       const chips = [...(list.current?.children ?? [])];
       const chip = chips[Math.min(at, chips.length - 2)] ?? chips.at(-1);
-      const same = button.matches(".token-drop") ? ".token-drop" : "button";
-      (chip?.querySelector<HTMLElement>(same) ?? chip?.querySelector("button"))?.focus();
+      const buttonSelector = button.matches(".token-drop") ? ".token-drop" : "button";
+      (chip?.querySelector<HTMLElement>(buttonSelector) ?? chip?.querySelector("button"))?.focus();
     }
   });
-  const drop = (each: Condition) => onChange(without(all, each), named(each, titles));
+  const drop = (each: Condition) => onChange(withoutCondition(conditions, each), conditionText(each, titles));
   return (
     <section class="reading" aria-labelledby="reading">
       <h2 id="reading" class="small quiet">
@@ -42,25 +42,25 @@ export function Chips({ all, titles, onChange }: Props) {
         ref={list}
         onFocusIn={({ target }) => {
           const button = target as HTMLElement;
-          last.current = { button, at: [...(list.current?.children ?? [])].findIndex((each) => each.contains(button)) };
+          lastDropped.current = { button, at: [...(list.current?.children ?? [])].findIndex((each) => each.contains(button)) };
         }}
         onFocusOut={({ relatedTarget }) => {
           if (relatedTarget !== null) {
-            last.current = null;
+            lastDropped.current = null;
           }
         }}
       >
-        {all.map((each) => (
+        {conditions.map((condition) => (
           <Chip
-            key={`${each.name} ${each.mode} ${each.value}`}
-            words={described(each, all, titles)}
-            name={named(each, titles)}
-            items={edits(each, all, titles, onChange)}
-            onDrop={() => drop(each)}
+            key={`${condition.name} ${condition.mode} ${condition.value}`}
+            text={chipText(condition, conditions, titles)}
+            name={conditionText(condition, titles)}
+            items={edits(condition, conditions, titles, onChange)}
+            onDrop={() => drop(condition)}
           />
         ))}
         <li key="add">
-          <Menu tight label={t("add")} items={additions(all, onChange)} />
+          <Menu tight label={t("add")} items={additions(conditions, onChange)} />
         </li>
       </ul>
     </section>
@@ -68,14 +68,14 @@ export function Chips({ all, titles, onChange }: Props) {
 }
 
 interface ChipProps {
-  words: string;
+  text: string;
   /** The full name, for use outside of the chip. */
   name: string;
   items: readonly MenuItem[];
   onDrop: () => void;
 }
 
-function Chip({ words, name, items, onDrop }: ChipProps) {
+function Chip({ text, name, items, onDrop }: ChipProps) {
   const keyed = (event: KeyboardEvent) => {
     const isInMenu = (event.target as Element).matches("[role=menuitem]");
     if (!isInMenu && (event.key === "Delete" || event.key === "Backspace")) {
@@ -85,7 +85,7 @@ function Chip({ words, name, items, onDrop }: ChipProps) {
   };
   return (
     <li class="token" onKeyDown={keyed}>
-      {items.length ? <Menu tight label={words} items={items} /> : <span class="token-words">{words}</span>}
+      {items.length ? <Menu tight label={text} items={items} /> : <span class="token-words">{text}</span>}
       <button type="button" class="token-drop" onClick={onDrop} aria-label={t("drop", { condition: name })}>
         <span aria-hidden="true">×</span>
       </button>
@@ -94,45 +94,45 @@ function Chip({ words, name, items, onDrop }: ChipProps) {
 }
 
 /** Menu items for the other values of a condition, if it has a fixed list of values. */
-function edits(each: Condition, all: Conditions, titles: Props["titles"], onChange: Props["onChange"]): MenuItem[] {
-  const { name, value, mode } = each;
-  const products = all.filter((other) => other.name === "product").length;
+function edits(condition: Condition, conditions: Conditions, titles: Props["titles"], onChange: Props["onChange"]): MenuItem[] {
+  const { name, value, mode } = condition;
+  const products = conditions.filter((other) => other.name === "product").length;
   const values = CONDITION_VALUES[name] ?? OPTION_VALUES[name] ?? [];
-  const isTaken = (other: string) => all.some((known) => known.name === name && known.value === other);
+  const isTaken = (newValue: string) => conditions.some((takenCondition) => takenCondition.name === name && takenCondition.value === newValue);
   const items: MenuItem[] = values
     .filter((other) => !isTaken(other) && (other !== "compare" || products > 1))
-    .map((other) => ({ label: valued(name, other, titles), does: () => onChange(withValue(all, each, other)) }));
+    .map((other) => ({ label: valued(name, other, titles), does: () => onChange(withValue(conditions, condition, other)) }));
   if (CONDITION_VALUES[name]) {
     const turn = t(mode === "not" ? "include" : "exclude", { value: valued(name, value, titles) });
-    items.push({ label: turn, does: () => onChange(withModeToggled(all, each)) });
+    items.push({ label: turn, does: () => onChange(withModeToggled(conditions, condition)) });
   }
   return items;
 }
 
-function additions(all: Conditions, onChange: Props["onChange"]): MenuItem[] {
-  const hasProducts = all.filter(({ name }) => name === "product").length > 1;
-  return ADDED.flatMap((name) => {
-    const known = all.filter((each) => each.name === name).map((each) => each.value);
+function additions(conditions: Conditions, onChange: Props["onChange"]): MenuItem[] {
+  const hasProducts = conditions.filter(({ name }) => name === "product").length > 1;
+  return ADDABLE.flatMap((name) => {
+    const usedValues = conditions.filter((each) => each.name === name).map((each) => each.value);
     const isValueCondition = name in CONDITION_VALUES;
     // Omit the default value of an option, which is not a condition. These options have only one value.
-    const values = isValueCondition ? CONDITION_VALUES[name] : known.length ? [] : OPTION_VALUES[name]?.slice(1);
-    const left = (values ?? []).filter((value) => !known.includes(value) && (value !== "compare" || hasProducts));
-    const does = left.map((value) => ({ label: valued(name, value), does: () => onChange(withCondition(all, name, value)) }));
-    return does.length ? [{ label: t(`name.${name}`), does }] : [];
+    const values = isValueCondition ? CONDITION_VALUES[name] : usedValues.length ? [] : OPTION_VALUES[name]?.slice(1);
+    const unusedValues = (values ?? []).filter((value) => !usedValues.includes(value) && (value !== "compare" || hasProducts));
+    const actions = unusedValues.map((value) => ({ label: valued(name, value), does: () => onChange(withCondition(conditions, name, value)) }));
+    return actions.length ? [{ label: t(`name.${name}`), does: actions }] : [];
   });
 }
 
 /** The text of a condition's chip. The second value of a value condition follows the first as “or App”. */
-function described(each: Condition, all: Conditions, titles: Props["titles"]): string {
-  const { name, mode, value } = each;
-  const isFirst = all.find((other) => other.name === name && other.mode !== "not") === each;
-  return mode === "" || mode === "not" || isFirst ? named(each, titles) : t(mode, { value: valued(name, value, titles) });
+function chipText(condition: Condition, conditions: Conditions, titles: Props["titles"]): string {
+  const { name, mode, value } = condition;
+  const isFirst = conditions.find((other) => other.name === name && other.mode !== "not") === condition;
+  return mode === "" || mode === "not" || isFirst ? conditionText(condition, titles) : t(mode, { value: valued(name, value, titles) });
 }
 
 /** A condition in full: “Platform: not Windows”. */
-function named({ name, mode, value }: Condition, titles: Props["titles"]): string {
-  const words = valued(name, value, titles);
-  return t("condition", { name: t(`name.${name as ConditionName}`), value: mode === "not" ? t("not", { value: words }) : words });
+function conditionText({ name, mode, value }: Condition, titles: Props["titles"]): string {
+  const valueText = valued(name, value, titles);
+  return t("condition", { name: t(`name.${name as ConditionName}`), value: mode === "not" ? t("not", { value: valueText }) : valueText });
 }
 
 function valued(name: string, value: string, titles?: Props["titles"]): string {

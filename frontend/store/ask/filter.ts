@@ -65,14 +65,14 @@ export function conditions(filter: Filter | null): Conditions {
 }
 
 /** The conditions as a question with exactly their meaning: `kind=game; platform=linux&macos; platform!=windows`. */
-export function asText(all: Conditions): string {
-  const pieces = [...VALUE_CONDITIONS, ...QUESTION_OPTIONS].flatMap((name) =>
+export function asText(conditions: Conditions): string {
+  const parts = [...VALUE_CONDITIONS, ...QUESTION_OPTIONS].flatMap((name) =>
     (["any", "all", "not", ""] as const).flatMap((mode) => {
-      const values = all.filter((each) => each.name === name && each.mode === mode).map((each) => quoted(each.value));
+      const values = conditions.filter((each) => each.name === name && each.mode === mode).map((each) => quoted(each.value));
       return values.length ? [name + (mode === "not" ? "!=" : "=") + values.join(mode === "all" ? "&" : "|")] : [];
     }),
   );
-  return pieces.join("; ");
+  return parts.join("; ");
 }
 
 function quoted(value: string): string {
@@ -81,39 +81,39 @@ function quoted(value: string): string {
 }
 
 /** Remove a condition, and those that have no meaning without it. */
-export function without(all: Conditions, dropped: Condition): Conditions {
-  const left = all.filter((each) => each !== dropped);
-  const hasRange = left.some(({ name }) => name === "since" || name === "until");
+export function withoutCondition(conditions: Conditions, condition: Condition): Conditions {
+  const remaining = conditions.filter((each) => each !== condition);
+  const hasRange = remaining.some(({ name }) => name === "since" || name === "until");
   const depends = ({ name, value }: Condition) =>
-    (name === "when" && /^(since|until)$/.test(dropped.name) && !hasRange) ||
-    ((name === "by" || name === "fields") && dropped.name === "answer") ||
-    (name === "answer" && value === "breakdown" && dropped.name === "by");
-  return left.filter((each) => !depends(each));
+    (name === "when" && /^(since|until)$/.test(condition.name) && !hasRange) ||
+    ((name === "by" || name === "fields") && condition.name === "answer") ||
+    (name === "answer" && value === "breakdown" && condition.name === "by");
+  return remaining.filter((each) => !depends(each));
 }
 
 /** Replace the value of a condition. If the value is the option's default, remove the condition. */
-export function withValue(all: Conditions, old: Condition, value: string): Conditions {
-  if (HAVE_DEFAULT.includes(old.name) && value === OPTION_VALUES[old.name]?.[0]) {
-    return without(all, old);
+export function withValue(conditions: Conditions, oldCondition: Condition, value: string): Conditions {
+  if (HAVE_DEFAULT.includes(oldCondition.name) && value === OPTION_VALUES[oldCondition.name]?.[0]) {
+    return withoutCondition(conditions, oldCondition);
   }
-  const next = all.map((each) => (each === old ? { ...old, value } : each));
-  return old.name === "answer" ? adjustedToAnswer(next, value) : next;
+  const newConditions = conditions.map((each) => (each === oldCondition ? { ...oldCondition, value } : each));
+  return oldCondition.name === "answer" ? adjustedToAnswer(newConditions, value) : newConditions;
 }
 
 /** Add a condition. */
-export function withCondition(all: Conditions, name: string, value: string): Conditions {
-  const next = [...all, { name, mode: isValueCondition(name) ? ("any" as const) : ("" as const), value }];
-  return name === "answer" ? adjustedToAnswer(next, value) : next;
+export function withCondition(conditions: Conditions, name: string, value: string): Conditions {
+  const newConditions = [...conditions, { name, mode: isValueCondition(name) ? ("any" as const) : ("" as const), value }];
+  return name === "answer" ? adjustedToAnswer(newConditions, value) : newConditions;
 }
 
 /** Switch between including and excluding the value. */
-export function withModeToggled(all: Conditions, old: Condition): Conditions {
-  return all.map((each) => (each === old ? { ...old, mode: old.mode === "not" ? "any" : "not" } : each));
+export function withModeToggled(conditions: Conditions, oldCondition: Condition): Conditions {
+  return conditions.map((each) => (each === oldCondition ? { ...oldCondition, mode: oldCondition.mode === "not" ? "any" : "not" } : each));
 }
 
 /** Remove the options that the answer does not have. Add `by` to a breakdown without it. */
-function adjustedToAnswer(all: Conditions, answer: string): Conditions {
-  const left = all.filter(({ name }) => (name !== "by" || answer === "breakdown") && (name !== "fields" || answer === "fields"));
-  const isComplete = answer !== "breakdown" || left.some(({ name }) => name === "by");
-  return isComplete ? left : [...left, { name: "by", mode: "", value: "kind" }];
+function adjustedToAnswer(conditions: Conditions, answer: string): Conditions {
+  const kept = conditions.filter(({ name }) => (name !== "by" || answer === "breakdown") && (name !== "fields" || answer === "fields"));
+  const isComplete = answer !== "breakdown" || kept.some(({ name }) => name === "by");
+  return isComplete ? kept : [...kept, { name: "by", mode: "", value: "kind" }];
 }

@@ -31,10 +31,10 @@ export function CollectionDialog({ isOpen, onClose, collection }: Props) {
       setProblem(null);
     }
   }, [isOpen]);
-  const run = async (does: () => Promise<string>) => {
+  const run = async (action: () => Promise<string>) => {
     setBusy(true);
     try {
-      const address = await does();
+      const address = await action();
       onClose();
       go(address);
     } catch (error) {

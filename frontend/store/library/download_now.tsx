@@ -7,11 +7,11 @@ import { api, type Schemas } from "../api";
 import { currentPlatform } from "../platform";
 import { recordDownload } from "../downloaded_versions";
 
-type Owned = Schemas["Owned"];
+type OwnedProduct = Schemas["Owned"];
 type Release = Schemas["Release"];
 
 interface Props {
-  product: Owned;
+  product: OwnedProduct;
   label: string;
   /** The channel whose newest release is wanted. */
   channel?: string | undefined;
@@ -48,11 +48,11 @@ export function DownloadNow({ product, label, channel = "stable", isIcon = false
 }
 
 /** Start the download of the newest file for this system. Return false if there is none. */
-export async function download(product: Owned, channel = "stable"): Promise<boolean> {
+export async function download(product: OwnedProduct, channel = "stable"): Promise<boolean> {
   const values = { id: product.id };
   const releases = (await api.get("/api/v1/products/{id}/releases", { values, query: { limit: 20 } })).value as Release[];
-  const standing = releases.filter((each) => each.status !== "yanked");
-  const release = standing.find((each) => each.channel === channel) ?? standing[0];
+  const availableReleases = releases.filter((each) => each.status !== "yanked");
+  const release = availableReleases.find((each) => each.channel === channel) ?? availableReleases[0];
   const files = release?.artifacts ?? [];
   const file = files.find((each) => each.platform === currentPlatform) ?? (files.length === 1 ? files.find((each) => !each.platform) : undefined);
   if (!release || !file) {

@@ -4,31 +4,31 @@ import type { Schemas } from "../api";
 import { collectionsOf } from "./library_state";
 import { updateOf } from "./update_of";
 
-type Owned = Schemas["Owned"];
+type OwnedProduct = Schemas["Owned"];
 
 export const ORDERS = ["", "updated", "title"] as const;
 
 /** The time of its last release, or of its grant if it has no release. */
-function updated(product: Owned): string {
-  return product.channels.reduce((latest, each) => (each.published_at > latest ? each.published_at : latest), "") || product.granted_at;
+function updated(product: OwnedProduct): string {
+  return product.channels.reduce((newest, each) => (each.published_at > newest ? each.published_at : newest), "") || product.granted_at;
 }
 
-export function filterAndSort(owned: readonly Owned[], words: string): Owned[] {
-  const searchText = words.trim().toLocaleLowerCase();
+export function filterAndSort(products: readonly OwnedProduct[], typedText: string): OwnedProduct[] {
+  const searchText = typedText.trim().toLocaleLowerCase();
   const collection = query.value.get("collection");
   const isHidden = query.value.get("hidden") === "1";
   const kind = query.value.get("kind");
   const access = query.value.get("access");
   const isUpdate = query.value.get("update") === "1";
-  const matches = owned.filter((each) => {
-    const collectionNames = collectionsOf(each);
-    const searchedText = [each.title, each.description, each.note, ...collectionNames].join(" ").toLocaleLowerCase();
+  const matches = products.filter((product) => {
+    const collectionNames = collectionsOf(product);
+    const searchedText = [product.title, product.description, product.note, ...collectionNames].join(" ").toLocaleLowerCase();
     return (
       searchedText.includes(searchText) &&
-      isHidden === each.hidden &&
-      (!kind || each.kind === kind) &&
-      (!access || each.access === access) &&
-      (!isUpdate || updateOf(each) !== undefined) &&
+      isHidden === product.hidden &&
+      (!kind || product.kind === kind) &&
+      (!access || product.access === access) &&
+      (!isUpdate || updateOf(product) !== undefined) &&
       (!collection || collectionNames.includes(collection))
     );
   });

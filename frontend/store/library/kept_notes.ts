@@ -63,8 +63,8 @@ async function moveToLibrary(product: Schemas["Owned"], isHidden: boolean, note:
 
 function readNotes(key: string): NotesByProduct {
   try {
-    const stored: unknown = JSON.parse(localStorage.getItem(key) ?? "{}");
-    return stored !== null && typeof stored === "object" ? (stored as NotesByProduct) : {};
+    const storedValue: unknown = JSON.parse(localStorage.getItem(key) ?? "{}");
+    return storedValue !== null && typeof storedValue === "object" ? (storedValue as NotesByProduct) : {};
   } catch {
     return {};
   }

@@ -12,11 +12,11 @@ import { updateOf } from "./update_of";
 const tLibrary = translator("library");
 const t = translator("store");
 
-type Owned = Schemas["Owned"];
+type OwnedProduct = Schemas["Owned"];
 
 interface Props {
-  product: Owned;
-  onOpen: (product: Owned) => void;
+  product: OwnedProduct;
+  onOpen: (product: OwnedProduct) => void;
 }
 
 export function LibraryCard({ product, isFirst, onOpen }: Props & { isFirst: boolean }) {
@@ -37,8 +37,8 @@ export function LibraryCard({ product, isFirst, onOpen }: Props & { isFirst: boo
         <span class="num cut">{versionOf(product)}</span>
         <Download product={product} onOpen={onOpen} />
       </p>
-      <Noted product={product} />
-      <More product={product} onOpen={onOpen} />
+      <NoteMark product={product} />
+      <ManageButton product={product} onOpen={onOpen} />
     </li>
   );
 }
@@ -53,7 +53,7 @@ export function LibraryRow({ product, onOpen }: Props) {
           <a href={`/products/${product.slug}`}>{product.title}</a>
         </h3>
         <p class="quiet cut">{publisherOf(product)}</p>
-        <Noted product={product} />
+        <NoteMark product={product} />
       </div>
       {update && <Chip tone="info">{tLibrary("update.flag")}</Chip>}
       <span class="wide-only">
@@ -62,7 +62,7 @@ export function LibraryRow({ product, onOpen }: Props) {
       <span class="quiet num wide-only">{versionOf(product)}</span>
       <span class="meta-actions">
         <Download product={product} onOpen={onOpen} />
-        <More product={product} onOpen={onOpen} />
+        <ManageButton product={product} onOpen={onOpen} />
       </span>
     </li>
   );
@@ -93,7 +93,7 @@ export function UpdateCard({ product, onOpen }: Props) {
   );
 }
 
-function versionOf(product: Owned): string {
+function versionOf(product: OwnedProduct): string {
   const stable = product.channels.find((each) => each.channel === "stable") ?? product.channels[0];
   return stable?.version ?? "";
 }
@@ -112,7 +112,7 @@ function Download({ product, onOpen }: Props) {
 }
 
 /** Opens all files of the product, its notes and its collections. */
-function More({ product, onOpen }: Props) {
+function ManageButton({ product, onOpen }: Props) {
   return (
     <button type="button" class="get-more" aria-haspopup="dialog" aria-label={tLibrary("manage", { title: product.title })} onClick={() => onOpen(product)}>
       <Icon name="ellipsis" />
@@ -121,7 +121,7 @@ function More({ product, onOpen }: Props) {
 }
 
 /** The person's note. */
-function Noted({ product: { note, hidden } }: { product: Owned }) {
+function NoteMark({ product: { note, hidden } }: { product: OwnedProduct }) {
   if (!note && !hidden) {
     return null;
   }

@@ -5,16 +5,16 @@ import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
 import { api, type Schemas } from "../api";
 import { me } from "../me";
-import { owned } from "../owned";
+import { ownedIds } from "../owned";
 import { nextCursor } from "../ownership";
 
-type Owned = Schemas["Owned"];
+type OwnedProduct = Schemas["Owned"];
 type Collection = Schemas["Collection"];
 
 const PAGE = 100;
 
 /** The library, newest first; null until its first page is loaded. */
-export const library = signal<readonly Owned[] | null>(null);
+export const library = signal<readonly OwnedProduct[] | null>(null);
 /** The person's collections, by name. */
 export const collections = signal<readonly Collection[]>([]);
 
@@ -29,14 +29,14 @@ effect(() => {
 /** Load the whole library. Its first page is shown while the rest is loading. */
 export async function loadLibrary(abort: AbortSignal): Promise<void> {
   const collectionsRequest = api.get("/api/v1/me/collections", { signal: abort });
-  let loadedProducts: Owned[] = [];
+  let loadedProducts: OwnedProduct[] = [];
   let cursor: string | undefined;
   do {
     const query = { limit: PAGE, ...(cursor ? { cursor } : {}) };
     const [page, lists] = await Promise.all([api.get("/api/v1/library", { query, signal: abort }), collectionsRequest]);
     loadedProducts = [...loadedProducts, ...page.value];
     collections.value = lists.value.items;
-    owned.value = new Set([...owned.peek(), ...page.value.map((each) => each.id)]);
+    ownedIds.value = new Set([...ownedIds.peek(), ...page.value.map((each) => each.id)]);
     cursor = nextCursor(page.headers);
     // If the library was loaded before, replace it only when all pages have arrived.
     if (!cursor || loadedProducts.length > (library.peek()?.length ?? 0)) {
@@ -46,21 +46,21 @@ export async function loadLibrary(abort: AbortSignal): Promise<void> {
 }
 
 /** The names of the collections that a product is in. */
-export function collectionsOf(product: Owned): string[] {
+export function collectionsOf(product: OwnedProduct): string[] {
   return collections.value.filter((each) => product.collections.includes(each.id)).map((each) => each.name);
 }
 
-function show(id: string, change: Partial<Owned>): void {
+function show(id: string, change: Partial<OwnedProduct>): void {
   library.value = library.peek()?.map((each) => (each.id === id ? { ...each, ...change } : each)) ?? null;
 }
 
 /** Hide or show a product. If that is refused, a message says so. */
-export async function setHidden(product: Owned, hidden: boolean): Promise<void> {
-  show(product.id, { hidden });
+export async function setHidden(product: OwnedProduct, isHidden: boolean): Promise<void> {
+  show(product.id, { hidden: isHidden });
   try {
-    await api.patch("/api/v1/library/{id}", { values: { id: product.id }, body: { hidden } });
+    await api.patch("/api/v1/library/{id}", { values: { id: product.id }, body: { hidden: isHidden } });
   } catch (error) {
-    show(product.id, { hidden: !hidden });
+    show(product.id, { hidden: !isHidden });
     showToast(Problem.from(error).message);
   }
 }
@@ -68,14 +68,14 @@ export async function setHidden(product: Owned, hidden: boolean): Promise<void> 
 /** Load the present note of a product, which another tab or device may have changed. Empty without a note, undefined if the
  *  product is no longer in the library.
  *  @throws Problem if the server cannot be reached or refuses it. */
-export async function loadNote({ id }: Owned): Promise<string | undefined> {
+export async function loadNote({ id }: OwnedProduct): Promise<string | undefined> {
   let cursor: string | undefined;
   do {
     // A search by title does not find a title without a letter or digit.
     const page = await api.get("/api/v1/library", { query: { limit: PAGE, ...(cursor ? { cursor } : {}) } });
-    const found = page.value.find((each) => each.id === id);
-    if (found) {
-      return found.note ?? "";
+    const product = page.value.find((each) => each.id === id);
+    if (product) {
+      return product.note ?? "";
     }
     cursor = nextCursor(page.headers);
   } while (cursor);
@@ -84,7 +84,7 @@ export async function loadNote({ id }: Owned): Promise<string | undefined> {
 
 /** Load the present note of a product, and show it in the library.
  *  @throws Problem if the server cannot be reached or refuses it. */
-export async function reloadNote(product: Owned): Promise<string> {
+export async function reloadNote(product: OwnedProduct): Promise<string> {
   const note = (await loadNote(product)) ?? "";
   show(product.id, { note: note || null });
   return note;
@@ -92,7 +92,7 @@ export async function reloadNote(product: Owned): Promise<string> {
 
 /** Write the note of a product; null removes it.
  *  @throws Problem if it is not saved. */
-export async function saveNote(product: Owned, note: string | null): Promise<void> {
+export async function saveNote(product: OwnedProduct, note: string | null): Promise<void> {
   await api.patch("/api/v1/library/{id}", { values: { id: product.id }, body: { note } });
   show(product.id, { note });
 }
@@ -122,7 +122,7 @@ export async function deleteCollection(id: string): Promise<void> {
 }
 
 /** Set the collections of a product by name. Missing collections are created. */
-export async function putInCollections(product: Owned, names: readonly string[]): Promise<void> {
+export async function putInCollections(product: OwnedProduct, names: readonly string[]): Promise<void> {
   const previousIds = product.collections;
   try {
     const wantedIds: string[] = [];

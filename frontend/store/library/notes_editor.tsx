@@ -13,12 +13,12 @@ import { translator } from "../../shared/i18n";
 
 const tLibrary = translator("library");
 
-type Owned = Schemas["Owned"];
+type OwnedProduct = Schemas["Owned"];
 
 const MAX_NOTE = 2000;
 
 interface Props {
-  product: Owned;
+  product: OwnedProduct;
   /** Called when the product is hidden. */
   onHidden: () => void;
 }
@@ -71,28 +71,28 @@ interface Draft {
 
 /** The private note, saved when the field is left. If it was changed elsewhere meanwhile, the person chooses one of both. If it cannot be saved, the text stays in the tab, and the field says why.
  *  It is saved as soon as the server can be reached, or when the field is shown again. */
-function Note({ product }: { product: Owned }) {
+function Note({ product }: { product: OwnedProduct }) {
   const noteBefore = product.note ?? "";
   const { value, change, isRestored, forget } = useStoredInput<Draft>(`note of ${product.id}`, { text: noteBefore, base: noteBefore });
   const [problem, setProblem] = useState<Problem | null>(null);
   /** The note that was saved elsewhere meanwhile. */
-  const [theirs, setTheirs] = useState<string | null>(null);
+  const [serverText, setServerText] = useState<string | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   /** The present draft, also for a save that was started before it was typed. */
   const draft = useRef(value);
   draft.current = value;
   const lastSave = useRef(Promise.resolve());
   const isUnsaved = value.text.trim() !== noteBefore;
-  const edit = (next: Draft) => {
-    draft.current = next;
-    change(next);
+  const edit = (newDraft: Draft) => {
+    draft.current = newDraft;
+    change(newDraft);
   };
   const fail = (error: unknown) => {
-    const refused = Problem.from(error);
-    setProblem(refused);
+    const problem = Problem.from(error);
+    setProblem(problem);
     if (!field.current) {
       // The dialog is closed.
-      showToast(refused.message);
+      showToast(problem.message);
     }
   };
   const saveDraft = async () => {
@@ -100,9 +100,9 @@ function Note({ product }: { product: Owned }) {
     const note = text.trim();
     try {
       if (note !== base || note !== noteBefore) {
-        const present = await loadNote(product);
-        if (present !== undefined && present !== base && present !== note) {
-          setTheirs(present);
+        const serverText = await loadNote(product);
+        if (serverText !== undefined && serverText !== base && serverText !== note) {
+          setServerText(serverText);
           if (!field.current) {
             showToast(tLibrary("note.conflict"));
           }
@@ -126,16 +126,16 @@ function Note({ product }: { product: Owned }) {
   };
   const keepMine = (replaced: string) => {
     edit({ text: draft.current.text, base: replaced });
-    setTheirs(null);
+    setServerText(null);
     field.current?.focus();
     save();
   };
   const keepTheirs = async () => {
     try {
-      const present = await reloadNote(product);
-      edit({ text: present, base: present });
+      const serverText = await reloadNote(product);
+      edit({ text: serverText, base: serverText });
       forget();
-      setTheirs(null);
+      setServerText(null);
       setProblem(null);
       field.current?.focus();
     } catch (error) {
@@ -157,26 +157,26 @@ function Note({ product }: { product: Owned }) {
         {...(isRestored && isUnsaved ? { help: tLibrary("note.restored") } : {})}
         fault={problem?.message}
       >
-        {(given) => (
+        {(controlAttributes) => (
           <textarea
-            {...given}
+            {...controlAttributes}
             ref={field}
             maxLength={MAX_NOTE}
             value={value.text}
             onInput={(event) => edit({ text: event.currentTarget.value, base: baseOf(draft.current, noteBefore) })}
-            onBlur={() => theirs === null && save()}
+            onBlur={() => serverText === null && save()}
           />
         )}
       </Field>
       {problem && <SignInAgain problem={problem} />}
-      {theirs !== null && (
+      {serverText !== null && (
         <div class="stack" role="alert">
           <p>
             {tLibrary("note.conflict")} {tLibrary("note.choose")}
           </p>
-          <blockquote class="longtext">{theirs || tLibrary("note.empty")}</blockquote>
+          <blockquote class="longtext">{serverText || tLibrary("note.empty")}</blockquote>
           <div class="row">
-            <Button tight onClick={() => keepMine(theirs)}>
+            <Button tight onClick={() => keepMine(serverText)}>
               {tLibrary("note.mine")}
             </Button>
             <Button tight onClick={() => void keepTheirs()}>
@@ -190,8 +190,8 @@ function Note({ product }: { product: Owned }) {
 }
 
 /** The note that the next draft replaces. An unsaved draft keeps its own, which may no longer be the present note. */
-function baseOf({ text, base }: Draft, present: string): string {
-  return text.trim() === present ? present : base;
+function baseOf({ text, base }: Draft, serverText: string): string {
+  return text.trim() === serverText ? serverText : base;
 }
 
 /** The field for the name of another collection. */

@@ -13,7 +13,7 @@ import { updateOf } from "./update_of";
 const tLibrary = translator("library");
 const t = translator("store");
 
-type Owned = Schemas["Owned"];
+type OwnedProduct = Schemas["Owned"];
 export type Kind = (typeof KINDS)[number];
 
 export const KINDS = ["game", "app", "tool"] as const;
@@ -21,11 +21,11 @@ export const KINDS = ["game", "app", "tool"] as const;
 const SHOWN_ON_PHONES = 3;
 const ICON_OF: Readonly<Record<Kind, IconName>> = { game: "gamepad-2", app: "app-window", tool: "wrench" };
 
-export function Places({ owned }: { owned: readonly Owned[] }) {
+export function Places({ products }: { products: readonly OwnedProduct[] }) {
   const [isNaming, setNaming] = useState(false);
-  const { main, ofCollections, more } = placesOf(owned);
-  const otherPlaces = [...main.slice(SHOWN_ON_PHONES), ...ofCollections, ...more];
-  const current = otherPlaces.find((each) => each.isCurrent);
+  const { main, ofCollections, more: otherCollections } = placesOf(products);
+  const otherPlaces = [...main.slice(SHOWN_ON_PHONES), ...ofCollections, ...otherCollections];
+  const currentPlace = otherPlaces.find((each) => each.isCurrent);
   const create = () => setNaming(true);
   return (
     <>
@@ -43,18 +43,18 @@ export function Places({ owned }: { owned: readonly Owned[] }) {
               </button>
             ),
           },
-          { title: tLibrary("more"), places: more },
+          { title: tLibrary("more"), places: otherCollections },
         ]}
       />
       {/* On phones one line in place of the column: the places that do not fit are in a menu. */}
-      <nav class={current ? "place-line is-other" : "place-line"} aria-label={t("library")}>
-        {main.slice(0, SHOWN_ON_PHONES).map((each) => (
-          <a key={each.address} href={each.address} aria-current={each.isCurrent ? "page" : undefined}>
-            {labelWithCount(each)}
+      <nav class={currentPlace ? "place-line is-other" : "place-line"} aria-label={t("library")}>
+        {main.slice(0, SHOWN_ON_PHONES).map((shownPlace) => (
+          <a key={shownPlace.address} href={shownPlace.address} aria-current={shownPlace.isCurrent ? "page" : undefined}>
+            {labelWithCount(shownPlace)}
           </a>
         ))}
         <Menu
-          label={current ? labelWithCount(current) : tLibrary("more")}
+          label={currentPlace ? labelWithCount(currentPlace) : tLibrary("more")}
           items={[
             ...otherPlaces.map((each) => ({ label: labelWithCount(each), does: each.address, icon: each.icon })),
             { label: tLibrary("collection.new"), does: create, icon: "plus" },
@@ -68,17 +68,17 @@ export function Places({ owned }: { owned: readonly Owned[] }) {
 
 const labelWithCount = ({ label, count }: SidePlace) => `${label} ${number(count ?? 0)}`;
 
-function placesOf(owned: readonly Owned[]): Readonly<Record<"main" | "ofCollections" | "more", readonly SidePlace[]>> {
-  const shownProducts = owned.filter((each) => !each.hidden);
-  const count = (isIn: (product: Owned) => boolean) => shownProducts.filter(isIn).length;
+function placesOf(products: readonly OwnedProduct[]): Readonly<Record<"main" | "ofCollections" | "more", readonly SidePlace[]>> {
+  const shownProducts = products.filter((each) => !each.hidden);
+  const count = (isIn: (product: OwnedProduct) => boolean) => shownProducts.filter(isIn).length;
   const currentValue = (name: string) => query.value.get(name) ?? "";
   const isAll = !["kind", "update", "collection", "access", "hidden"].some(currentValue);
-  const placeOf = (name: string, value: string, label: string, icon: IconName, of: number): SidePlace => ({
+  const placeOf = (name: string, value: string, label: string, icon: IconName, productCount: number): SidePlace => ({
     address: `/library?${new URLSearchParams({ [name]: value })}`,
     label,
     icon,
     isCurrent: currentValue(name) === value,
-    count: of,
+    count: productCount,
   });
   return {
     main: [
@@ -89,7 +89,7 @@ function placesOf(owned: readonly Owned[]): Readonly<Record<"main" | "ofCollecti
     ofCollections: collections.value.map(({ id, name }) => placeOf("collection", name, name, "folder", count((each) => each.collections.includes(id)))),
     more: [
       placeOf("access", "entitled", t("entitled"), "key-round", count((each) => each.access === "entitled")),
-      placeOf("hidden", "1", tLibrary("library.hidden"), "eye-off", owned.length - shownProducts.length),
+      placeOf("hidden", "1", tLibrary("library.hidden"), "eye-off", products.length - shownProducts.length),
     ],
   };
 }

@@ -13,11 +13,11 @@ import { updateOf } from "./update_of";
 const tLibrary = translator("library");
 const t = translator("store");
 
-type Owned = Schemas["Owned"];
+type OwnedProduct = Schemas["Owned"];
 
 interface Props {
-  updates: readonly Owned[];
-  onOpen: (product: Owned) => void;
+  updates: readonly OwnedProduct[];
+  onOpen: (product: OwnedProduct) => void;
 }
 
 export function Updates({ updates, onOpen }: Props) {
@@ -26,23 +26,23 @@ export function Updates({ updates, onOpen }: Props) {
     setBusy(true);
     const failedTitles: string[] = [];
     let problem: Problem | null = null;
-    for (const each of updates) {
+    for (const update of updates) {
       try {
-        if (!(await download(each, updateOf(each)?.channel))) {
-          failedTitles.push(each.title);
+        if (!(await download(update, updateOf(update)?.channel))) {
+          failedTitles.push(update.title);
         }
       } catch (error) {
         problem = Problem.from(error);
-        failedTitles.push(each.title);
+        failedTitles.push(update.title);
       }
     }
     setBusy(false);
     const doneCount = updates.length - failedTitles.length;
-    const words = [
+    const parts = [
       doneCount > 0 && plural(doneCount, tLibrary("updates.started.one"), tLibrary("updates.started.many")),
       problem ? problem.message : failedTitles.length > 0 && tLibrary("updates.other", { titles: failedTitles.join(", ") }),
     ];
-    showToast(words.filter(Boolean).join(" "));
+    showToast(parts.filter(Boolean).join(" "));
   };
   return (
     <section class="library-section" aria-labelledby="updates">
@@ -59,8 +59,8 @@ export function Updates({ updates, onOpen }: Props) {
         )}
       </div>
       <ul class="updates">
-        {updates.map((each) => (
-          <UpdateCard key={each.id} product={each} onOpen={onOpen} />
+        {updates.map((update) => (
+          <UpdateCard key={update.id} product={update} onOpen={onOpen} />
         ))}
       </ul>
     </section>

@@ -9,10 +9,10 @@ import { markSeen } from "./unseen";
 
 const t = translator("notifications");
 
-const SHOWN = 6;
+const MAX_SHOWN = 6;
 
 export function BellPanel({ onLeave }: { onLeave: () => void }) {
-  const request = useRequest(async (signal) => (await api.get("/api/v1/me/notifications", { query: { limit: SHOWN }, signal })).value.items, []);
+  const request = useRequest(async (signal) => (await api.get("/api/v1/me/notifications", { query: { limit: MAX_SHOWN }, signal })).value.items, []);
   useEffect(() => {
     if (request.state === "loaded") {
       void markSeen();

@@ -11,20 +11,20 @@ type Notification = Schemas["Notification"];
 export function NotificationList({ items, onFollow }: { items: readonly Notification[]; onFollow?: () => void }) {
   return (
     <ul class="notes">
-      {items.map((each) => (
-        <li key={`${each.id} ${each.at}`} class={each.seen ? "note" : "note unseen"}>
-          <CoverImage product={each.product} sizes="96px" />
+      {items.map((item) => (
+        <li key={`${item.id} ${item.at}`} class={item.seen ? "note" : "note unseen"}>
+          <CoverImage product={item.product} sizes="96px" />
           <div class="grow">
-            <a class="name" href={addressOf(each)} onClick={onFollow}>
-              {[each.product.title, each.release?.version].filter(Boolean).join(" ")}
+            <a class="name" href={addressOf(item)} onClick={onFollow}>
+              {[item.product.title, item.release?.version].filter(Boolean).join(" ")}
             </a>
-            <p class="quiet small">{wordsOf(each)}</p>
+            <p class="quiet small">{wordsOf(item)}</p>
           </div>
           <span class="note-end">
-            <time class="quiet small" dateTime={each.at} title={dateTime(each.at)}>
-              {relativePast(each.at)}
+            <time class="quiet small" dateTime={item.at} title={dateTime(item.at)}>
+              {relativePast(item.at)}
             </time>
-            {!each.seen && (
+            {!item.seen && (
               <span class="dot">
                 <span class="hidden-text">{t("new")}</span>
               </span>

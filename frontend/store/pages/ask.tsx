@@ -7,7 +7,7 @@ import { Chip } from "../../shared/components/chip";
 import { TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Icon } from "../../shared/components/icon";
-import { Failed, Loading } from "../../shared/components/states";
+import { FailureNotice, Loading } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { query, setQuery } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
@@ -154,11 +154,11 @@ export function Ask() {
       <p class="hidden-text" role="status">
         {news}
       </p>
-      {now.conditions.length > 0 && <Chips all={now.conditions} titles={titles(now.answer)} onChange={change} />}
+      {now.conditions.length > 0 && <Chips conditions={now.conditions} titles={titles(now.answer)} onChange={change} />}
       <div class={isComing && now.answer ? "stack is-stale" : "stack"} role="group" aria-label={t("answer")} aria-busy={isComing} tabIndex={-1} ref={focus}>
         {isSlow && !now.answer && <Loading />}
         {now.state === "stopped" && <Stopped onAgain={restart} />}
-        {now.state instanceof Problem && <Failed problem={now.state} onRetry={restart} />}
+        {now.state instanceof Problem && <FailureNotice problem={now.state} onRetry={restart} />}
         {isThere && now.answer && (
           <>
             <Reply answer={now.answer} question={now.question} />

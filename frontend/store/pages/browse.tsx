@@ -6,14 +6,14 @@ import { Button, LinkButton } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Heading } from "../../shared/components/heading";
 import { Icon } from "../../shared/components/icon";
-import { Empty, Failed } from "../../shared/components/states";
+import { Empty, FailureNotice } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { query, setQuery } from "../../shared/router";
 import { number, plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Card } from "../card";
 import { Curl } from "../curl";
-import { COUNTED, FACETS, Facets, Tokens } from "../facets";
+import { COUNTED_FACETS, FACETS, Facets, Tokens } from "../facets";
 import { ProductRow } from "../product_row";
 import { SearchMode } from "../search_mode";
 import { CardBones } from "../skeleton";
@@ -27,7 +27,7 @@ type Products = Schemas["ProductList"];
 
 function asked() {
   const given = FACETS.map((name) => [name, query.value.get(name) || undefined]);
-  return { limit: PAGE, facets: COUNTED, ...Object.fromEntries(given) };
+  return { limit: PAGE, facets: COUNTED_FACETS, ...Object.fromEntries(given) };
 }
 
 export function Browse() {
@@ -67,7 +67,7 @@ export function Browse() {
             <View />
           </span>
         </div>
-        {first.state === "failed" && <Failed problem={first.problem} onRetry={first.reload} />}
+        {first.state === "failed" && <FailureNotice problem={first.problem} onRetry={first.reload} />}
         {first.state === "loading" && <CardBones />}
         {first.state === "loaded" && <Listed key={JSON.stringify(first.value.about)} first={first.value.page} about={first.value.about} />}
       </div>
@@ -177,7 +177,7 @@ function Listed({ first, about }: { first: Products; about: object }) {
           isList ? <ProductRow key={each.id} product={each} /> : <Card key={each.id} product={each} level={2} isFirst={place < 10} />,
         )}
       </ul>
-      {problem && <Failed problem={problem} onRetry={next} />}
+      {problem && <FailureNotice problem={problem} onRetry={next} />}
       <div class="list-end">
         {cursor && !problem && (
           <Button busy={isBusy} onClick={next}>

@@ -3,11 +3,11 @@ import { useEffect } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Heading } from "../../shared/components/heading";
 import { Icon, type IconName } from "../../shared/components/icon";
-import { Empty, Failed } from "../../shared/components/states";
+import { Empty, FailureNotice } from "../../shared/components/states";
 import { go, query } from "../../shared/router";
 import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { COUNTED, dayBefore, FACETS } from "../facets";
+import { COUNTED_FACETS, dayBefore, FACETS } from "../facets";
 import { Hero } from "../hero";
 import { ListPanel } from "../list_panel";
 import { currentPlatform, PLATFORMS } from "../platform";
@@ -22,6 +22,7 @@ const PANEL = 4;
 /** The number of products in a shelf that a wide window shows at once. */
 const ROW = 5;
 const NEW_DAYS = 30;
+const WEEK_MS = 7 * 86_400_000;
 /** The products for this system with the newest versions, of which those are shown that the page does not show above. */
 const MANY = 24;
 
@@ -39,7 +40,7 @@ export function Home() {
       <div class="hidden-text">
         <Heading title={t("discover")} />
       </div>
-      {found.state === "failed" && <Failed problem={found.problem} onRetry={found.reload} />}
+      {found.state === "failed" && <FailureNotice problem={found.problem} onRetry={found.reload} />}
       {found.state === "loading" && <HomeBones />}
       {found.state === "loaded" && <Shown home={found.value} />}
     </div>
@@ -57,26 +58,26 @@ function Shown({ home }: { home: Schemas["Home"] }) {
   if (!home.hero.length) {
     return <Empty icon="package" />;
   }
-  const { fresh, free, downloaded, updated, kinds, others } = arranged(home);
+  const { fresh, isOfWeek, free, downloaded, updated, kinds, others } = arranged(home);
   const own = mine.state === "loaded" ? others(mine.value).slice(0, PANEL) : null;
   return (
     <>
-      <Hero products={home.hero} />
-      <Shelf title={t("home.new")} note={t("home.new.text")} all={all("new")} products={fresh} isFirst />
+      <Hero products={home.hero} popular={shelves.downloaded?.items ?? []} />
+      <Shelf title={t("home.new")} note={t(isOfWeek ? "home.new.week" : "home.new.text")} allAddress={all("new")} products={fresh} isFirst />
       <Categories />
-      <Shelf title={t("home.free")} note={t("home.free.text")} all={all("free")} products={free} />
+      <Shelf title={t("home.free")} note={t("home.free.text")} allAddress={all("free")} products={free} />
       <div class="panels">
-        <ListPanel title={t("home.updated")} all={all("updated")} products={updated} />
-        <ListPanel title={t("home.downloaded")} all={all("downloaded")} products={downloaded} downloads={shelves.downloaded?.downloads_7d} />
+        <ListPanel title={t("home.updated")} allAddress={all("updated")} products={updated} />
+        <ListPanel title={t("home.downloaded")} allAddress={all("downloaded")} products={downloaded} downloads={shelves.downloaded?.downloads_7d} />
         <ListPanel
           title={t("for", { platform: PLATFORMS[currentPlatform] })}
-          all={`/browse?platform=${currentPlatform}&sort=-published_at`}
+          allAddress={`/browse?platform=${currentPlatform}&sort=-published_at`}
           products={own}
           showsAccess
         />
       </div>
       {kinds.map(([id, products]) => (
-        <Shelf key={id} title={t(`home.${id}`)} all={all(id)} products={products} />
+        <Shelf key={id} title={t(`home.${id}`)} note={t("home.popular.text")} allAddress={all(id)} products={products} />
       ))}
     </>
   );
@@ -97,9 +98,12 @@ function arranged({ hero, shelves }: Schemas["Home"]) {
     ordered.slice(0, ROW).forEach((each) => shown.add(each.id));
     return ordered;
   };
-  const [fresh, free] = [next(items("new")), next(items("free"))];
+  const newest = newestFirst(items("new"));
+  const week = newest.filter(({ latest }) => latest && Date.now() - Date.parse(latest.published_at) <= WEEK_MS);
+  const isOfWeek = week.filter((each) => !shown.has(each.id)).length >= ROW;
+  const [fresh, free] = [next(isOfWeek ? week : newest), next(items("free"))];
   const kinds = (["games", "apps", "tools"] as const).map((id) => [id, next(items(id))] as const);
-  return { fresh, free, downloaded, updated, kinds, others };
+  return { fresh, isOfWeek, free, downloaded, updated, kinds, others };
 }
 
 /** Sort products by the date that is shown beside them. */
@@ -110,7 +114,7 @@ function newestFirst(products: readonly Card[]): Card[] {
 /** Links to common filters of the list, with the number of products. */
 function Categories() {
   const found = useRequest(
-    async (signal) => (await api.get("/api/v1/products", { query: { limit: 1, facets: COUNTED }, signal })).value.facets ?? {},
+    async (signal) => (await api.get("/api/v1/products", { query: { limit: 1, facets: COUNTED_FACETS }, signal })).value.facets ?? {},
     [],
   );
   const count = (facet: string, value: string) =>

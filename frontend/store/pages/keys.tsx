@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { Button, CopyButton, LinkButton } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
-import { Failed } from "../../shared/components/states";
+import { FailureNotice } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { api } from "../api";
 import { Curl, curl } from "../curl";
@@ -112,7 +112,7 @@ function Provision({ tier }: { tier: Tier }) {
         </Button>
         <Curl method="GET" path={`/api/keys?tier=${tier}`} isOpen />
       </div>
-      {problem && <Failed problem={problem} />}
+      {problem && <FailureNotice problem={problem} />}
       {key && (
         <div class="line" role="status">
           <strong>{t("keys.once")}</strong>

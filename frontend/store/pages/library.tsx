@@ -5,7 +5,7 @@ import { Dialog } from "../../shared/components/dialog";
 import { TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Icon } from "../../shared/components/icon";
-import { Empty, Failed } from "../../shared/components/states";
+import { Empty, FailureNotice } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { setQuery, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
@@ -98,9 +98,9 @@ function Shown() {
           </LinkButton>
         </div>
       </div>
-      <div class="side-column">{owned && owned.length > 0 && <Places owned={owned} />}</div>
+      <div class="side-column">{owned && owned.length > 0 && <Places products={owned} />}</div>
       <div class="library-main">
-        {problem && <Failed problem={problem} onRetry={reload} />}
+        {problem && <FailureNotice problem={problem} onRetry={reload} />}
         {!problem && !owned && <CardBones count={10} />}
         {!problem && owned && !owned.length && (
           <Empty title={t("library.none")} icon="library">

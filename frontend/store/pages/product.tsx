@@ -93,7 +93,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
               </ul>
             )}
           </section>
-          <ReleaseNotes product={product} releases={published} channels={channels} channel={channel} offer={offer} known={known} />
+          <ReleaseNotes product={product} releases={published} channels={channels} channel={channel} offer={offer} />
           <AboutBuild key={channel} product={product} offer={offer} known={known} />
         </div>
         <aside class="product-side" aria-label={t("get")}>

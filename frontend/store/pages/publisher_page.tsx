@@ -4,7 +4,7 @@ import { useRequest } from "../../shared/request";
 import { Heading } from "../../shared/components/heading";
 import { Icon } from "../../shared/components/icon";
 import { NotFound } from "../../shared/components/shell";
-import { Empty, Failed } from "../../shared/components/states";
+import { Empty, FailureNotice } from "../../shared/components/states";
 import { Tabs } from "../../shared/components/tabs";
 import { query, setQuery } from "../../shared/router";
 import { number, sinceWhen, translator } from "../../shared/i18n";
@@ -53,7 +53,7 @@ export function PublisherPage({ slug }: { slug: string }) {
       {found.state === "failed" && (
         <>
           <Heading title={slug} />
-          <Failed problem={found.problem} onRetry={found.reload} />
+          <FailureNotice problem={found.problem} onRetry={found.reload} />
         </>
       )}
       {found.state === "loading" && (

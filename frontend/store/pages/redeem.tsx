@@ -12,7 +12,7 @@ import { api, type Schemas } from "../api";
 import { CoverImage } from "../card";
 import { Curl } from "../curl";
 import { RequireSignIn } from "../require_sign_in";
-import { owned } from "../owned";
+import { ownedIds } from "../owned";
 import { ownedProductIds } from "../ownership";
 import "../store.css";
 
@@ -213,7 +213,7 @@ async function one(code: string, { key, had }: Try): Promise<Line> {
   try {
     const { value } = await api.post("/api/v1/redeem", { body: { code }, headers: { "Idempotency-Key": key } });
     const ids = value.products.length ? value.products : [value.product_id];
-    owned.value = new Set([...owned.peek(), ...ids]);
+    ownedIds.value = new Set([...ownedIds.peek(), ...ids]);
     const products = await Promise.all(ids.map(async (id) => (await api.get("/api/v1/products/{id}", { values: { id } })).value));
     // A repeated code gets the first answer; a new code for owned products gets `already_owned`.
     const isOld = ids.every((each) => had.has(each));

@@ -3,10 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { CopyButton } from "../../shared/components/button";
 import { Icon, type IconName } from "../../shared/components/icon";
-import { date, listed, plural, size, translator } from "../../shared/i18n";
+import { date, joinWords, plural, size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { PLATFORMS } from "../platform";
-import type { BuildFacts } from "./build_facts";
+import { updateTo, type BuildFacts } from "./build_facts";
 import type { Offer } from "./get_product";
 import { Provenance, statementOf } from "./provenance";
 
@@ -23,7 +23,7 @@ interface Props {
 }
 
 export function AboutBuild({ product, offer, known }: Props) {
-  const { release, channel, previous } = offer;
+  const { release, channel } = offer;
   if (!release) {
     return null;
   }
@@ -37,7 +37,7 @@ export function AboutBuild({ product, offer, known }: Props) {
       <ul class="build" aria-busy={known === null}>
         {known && <Signed product={product} channel={channel} known={known} />}
         {file?.sha256 && <Checksum file={file} sha256={file.sha256} />}
-        {known?.signed && <Updates file={file} previous={previous} deltaSize={known.deltaSize} />}
+        {known?.signed && <Updates release={release} file={file} />}
         {known && <Components product={product} version={version} file={file} count={known.components} />}
         {known && <Missing known={known} />}
         {!known && <li class="bone" />}
@@ -80,11 +80,12 @@ function Checksum({ file, sha256 }: { file: File; sha256: string }) {
   );
 }
 
-function Updates({ file, previous, deltaSize }: { file: File | undefined; previous: string | undefined; deltaSize: number | null }) {
+function Updates({ release, file }: { release: Schemas["Release"]; file: File | undefined }) {
+  const update = updateTo(release, file);
   return (
     <Fact icon="refresh-cw" title={t("build.updates")}>
-      {deltaSize !== null && previous && file
-        ? t("build.updates.size", { version: previous, delta: size(deltaSize), size: size(file.size) })
+      {update && file
+        ? t("build.updates.size", { version: update.from_version, delta: size(update.size), size: size(file.size) })
         : t("build.updates.text")}
     </Fact>
   );
@@ -118,7 +119,7 @@ function Missing({ known: { signed, components } }: { known: BuildFacts }) {
     components === null && t("build.no.parts"),
   ].filter((each) => each !== false);
   return (
-    <Fact icon="info" title={t("build.missing", { facts: listed(missing, "disjunction") })} isMissing>
+    <Fact icon="info" title={t("build.missing", { facts: joinWords(missing, "disjunction") })} isMissing>
       {components === "owners" ? t("build.parts.owners") : t("build.compare")}
     </Fact>
   );

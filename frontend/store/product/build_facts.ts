@@ -11,20 +11,23 @@ export interface BuildFacts {
   /** The number of listed components; null if the build lists none, "owners" if only owners may read the list, undefined if that
    *  is not known. */
   components: number | "owners" | null | undefined;
-  /** The size of the prepared update from the previous version, if there is one. */
-  deltaSize: number | null;
 }
 
-const NOTHING: BuildFacts = { signed: null, components: null, deltaSize: null };
+const NOTHING: BuildFacts = { signed: null, components: null };
+
+/** The prepared update to the file's build from an earlier version, if there is one. */
+export function updateTo(release: Schemas["Release"] | undefined, file: Schemas["Artifact"] | undefined): Schemas["UpdateSize"] | undefined {
+  return file && release?.updates?.find((each) => each.platform === file.platform);
+}
 
 /** The facts about the offered build; null until they are known. Those of another channel or version are never returned. */
-export function useBuildFacts(product: { id: string }, { release, channel, previous, isOwned, file, files }: Offer): BuildFacts | null {
+export function useBuildFacts(product: { id: string }, { release, channel, isOwned, file, files }: Offer): BuildFacts | null {
   const version = release?.version ?? "";
   const first = file ?? files[0];
   const build = `${product.id} ${channel} ${version}`;
   const found = useRequest(
     async (signal) => {
-      const wanted = { product, channel, version, file: first, previous: isOwned ? previous : undefined };
+      const wanted = { product, channel, version, file: first };
       return { build, facts: version ? await readBuild(wanted, signal) : NOTHING };
     },
     [product.id, channel, version, first?.id, isOwned],
@@ -38,29 +41,20 @@ interface Wanted {
   channel: string;
   version: string;
   file: Schemas["Artifact"] | undefined;
-  /** The version to update from; undefined if the visitor may not download the product. */
-  previous: string | undefined;
 }
 
 /** Load the facts in one request. */
-async function readBuild({ product, channel, version, file, previous }: Wanted, signal: AbortSignal): Promise<BuildFacts> {
+async function readBuild({ product, channel, version, file }: Wanted, signal: AbortSignal): Promise<BuildFacts> {
   const at = `/products/${product.id}`;
   const release = `${at}/releases/${encodeURIComponent(version)}`;
   const platform: Record<string, string> = file?.platform ? { platform: file.platform } : {};
-  const paths = [
-    `${at}/channels/${channel}`,
-    `${release}/sbom?${new URLSearchParams(platform)}`,
-    previous && `${release}/delta?${new URLSearchParams({ from: previous, ...platform })}`,
-  ];
-  const operations = paths
-    .filter((each): each is string => Boolean(each))
-    .map((path) => ({ method: "GET" as const, path, body: null, headers: null }));
+  const paths = [`${at}/channels/${channel}`, `${release}/sbom?${new URLSearchParams(platform)}`];
+  const operations = paths.map((path) => ({ method: "GET" as const, path, body: null, headers: null }));
   const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
-  const [signed, bill, offer] = results;
+  const [signed, bill] = results;
   return {
     signed: signedOf(signed, version),
     components: componentsOf(bill),
-    deltaSize: offer?.status === 200 ? deltaSizeOf(offer.body as unknown as Schemas["DeltaOffer"]) : null,
   };
 }
 
@@ -86,8 +80,4 @@ function componentsOf(result: Result | undefined): BuildFacts["components"] {
   }
   const { components } = result.body as { components?: unknown };
   return Array.isArray(components) ? components.length : null;
-}
-
-function deltaSizeOf({ status, deltas }: Schemas["DeltaOffer"]): number | null {
-  return status === "ready" ? deltas.reduce((sum, each) => sum + each.size, 0) : null;
 }

@@ -53,12 +53,12 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
         ) : isPlaying ? (
           <video key={one.id} src={one.url} controls autoplay aria-label={one.alt} />
         ) : (
-          <button type="button" class="picture" onClick={() => setPlaying(true)} aria-label={t("media.play", { alt: one.alt })}>
+          <button type="button" class="picture" onClick={() => setPlaying(true)} aria-label={[t("media.play", { alt: one.alt }), lengthOf(one)].filter(Boolean).join(", ")}>
             <Still product={product} video={one} isFirst={at === 0} sizes="(max-width: 760px) 100vw, 1100px" />
             <span class="play">
               <Icon name="play" />
             </span>
-            <span class="flag">{t("media.trailer")}</span>
+            <span class="flag">{[t("media.trailer"), lengthOf(one)].filter(Boolean).join(" · ")}</span>
           </button>
         )}
       </div>
@@ -107,6 +107,17 @@ function Still({ product, video, isFirst, sizes }: { product: Schemas["ProductDe
   ) : (
     <video key={video.id} src={video.url} preload="metadata" muted tabIndex={-1} aria-hidden="true" />
   );
+}
+
+/** The duration of a video in hours, minutes and seconds, such as 1:24; empty if it is not known. */
+function lengthOf({ duration }: Media): string {
+  if (duration === null) {
+    return "";
+  }
+  const seconds = Math.max(1, Math.round(duration));
+  const [hours, rest] = [Math.floor(seconds / 3600), seconds % 3600];
+  const parts = [...(hours ? [hours] : []), Math.floor(rest / 60), rest % 60];
+  return parts.map((each, place) => (place ? String(each).padStart(2, "0") : String(each))).join(":");
 }
 
 function sized({ width, height }: Media) {

@@ -11,7 +11,7 @@ import { size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { downloadedHere, noted, recordDownload } from "../downloaded_versions";
 import { me } from "../me";
-import { owned } from "../owned";
+import { ownedIds } from "../owned";
 import { useOwnsProduct } from "../ownership";
 import { useStoredInput } from "../stored_input";
 import { currentPlatform, PLATFORMS } from "../platform";
@@ -34,8 +34,6 @@ export interface Offer {
   release: Release | undefined;
   /** The newest release, if it was withdrawn. */
   withdrawn: Release | undefined;
-  /** The version before the newest release. */
-  previous: string | undefined;
   /** Its files, the one for this computer first. */
   files: readonly File[];
   /** The file for this computer. */
@@ -52,18 +50,17 @@ function placeOf({ platform }: File): number {
 export function useOffer(product: Detail, releases: readonly Release[], channel: string): Offer {
   const asked = useOwnsProduct(product);
   const inChannel = releases.filter((each) => each.channel === channel);
-  const [release, previous] = inChannel.filter((each) => each.status !== "yanked");
+  const release = inChannel.find((each) => each.status !== "yanked");
   const isHere = (file: File) => Number(file.platform === currentPlatform);
   const files = (release?.artifacts ?? [])
     .filter((each) => each.status === "ready")
     .sort((a, b) => isHere(b) - isHere(a) || placeOf(a) - placeOf(b));
-  const isOwned = owned.value.has(product.id) || asked;
+  const isOwned = ownedIds.value.has(product.id) || asked;
   const first = inChannel[0];
   return {
     channel,
     release,
     withdrawn: first?.status === "yanked" ? first : undefined,
-    previous: previous?.version,
     files,
     file: files.find((each) => each.platform === currentPlatform) ?? files.find((each) => !each.platform),
     isOwned,
@@ -89,7 +86,7 @@ function headOf({ product, offer }: Props): string {
 /** The last downloaded version of this channel, if there is a newer one. Stored in the account for products of the library,
  *  or else in this browser. */
 function useEarlierVersion({ product, offer }: Props): string | undefined {
-  const isInLibrary = owned.value.has(product.id);
+  const isInLibrary = ownedIds.value.has(product.id);
   const updates = useRequest(
     async (signal) => (isInLibrary ? (await api.get("/api/v1/library", { query: { update: "1", limit: MAX_UPDATES }, signal })).value : []),
     [product.id, isInLibrary, noted.value],
@@ -200,7 +197,7 @@ function NotEntitled({ product, onRedeemed }: { product: Detail; onRedeemed: () 
       const ids = value.products.length ? value.products : [value.product_id];
       forget();
       onRedeemed();
-      owned.value = new Set([...owned.peek(), ...ids]);
+      ownedIds.value = new Set([...ownedIds.peek(), ...ids]);
       showToast(t(value.already_owned ? "redeem.owned" : "redeem.new"));
     } catch (error) {
       setProblem(Problem.from(error));

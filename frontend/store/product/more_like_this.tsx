@@ -25,5 +25,5 @@ export function MoreLikeThis({ product }: { product: Schemas["ProductDetail"] })
   if (found.state !== "loaded") {
     return null;
   }
-  return <Shelf title={t("more.like")} all={tag ? `/browse?kind=${kind}&tag=${encodeURIComponent(tag)}` : `/browse?kind=${kind}`} products={found.value} />;
+  return <Shelf title={t("more.like")} allAddress={tag ? `/browse?kind=${kind}&tag=${encodeURIComponent(tag)}` : `/browse?kind=${kind}`} products={found.value} />;
 }

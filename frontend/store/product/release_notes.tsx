@@ -9,7 +9,7 @@ import { dateTime, number, sinceWhen, size, translator } from "../../shared/i18n
 import type { Schemas } from "../api";
 import { Markdown } from "../markdown";
 import { currentPlatform } from "../platform";
-import type { BuildFacts } from "./build_facts";
+import { updateTo } from "./build_facts";
 import type { Offer } from "./get_product";
 import { fileColumns } from "./release_files";
 
@@ -24,11 +24,9 @@ interface Props {
   channels: readonly string[];
   channel: string;
   offer: Offer;
-  /** The facts about the newest release's build; null until they are known. */
-  known: BuildFacts | null;
 }
 
-export function ReleaseNotes({ product, releases, channels, channel, offer, known }: Props) {
+export function ReleaseNotes({ product, releases, channels, channel, offer }: Props) {
   const [isWhole, setWhole] = useState(false);
   const found = releases.filter((each) => each.channel === channel);
   const shown = isWhole ? found : found.slice(0, SHOWN);
@@ -49,7 +47,7 @@ export function ReleaseNotes({ product, releases, channels, channel, offer, know
       {found.length ? (
         <ol class="releases">
           {shown.map((each) => (
-            <Entry key={each.version} product={product} release={each} isOwned={offer.isOwned === true} {...(each === offer.release ? { latest: { offer, known } } : {})} />
+            <Entry key={each.version} product={product} release={each} isOwned={offer.isOwned === true} isLatest={each === offer.release} />
           ))}
         </ol>
       ) : (
@@ -64,18 +62,18 @@ interface EntryProps {
   product: Schemas["ProductDetail"];
   release: Release;
   isOwned: boolean;
-  /** Only for the newest release. */
-  latest?: { offer: Offer; known: BuildFacts | null };
+  isLatest: boolean;
 }
 
-function Entry({ product, release, isOwned, latest }: EntryProps) {
+function Entry({ product, release, isOwned, isLatest }: EntryProps) {
   const files = release.artifacts ?? [];
   const file = files.find((each) => each.platform === currentPlatform) ?? files[0];
+  const update = updateTo(release, file);
   return (
-    <li class={latest ? "release latest" : "release"}>
+    <li class={isLatest ? "release latest" : "release"}>
       <h3>
         {release.version}
-        {latest && (
+        {isLatest && (
           <Chip tone="good" plain>
             {t("latest")}
           </Chip>
@@ -97,7 +95,7 @@ function Entry({ product, release, isOwned, latest }: EntryProps) {
         <details class="release-files">
           <summary>
             <span class="quiet">{size(file.size)}</span>
-            {latest && <UpdateSize {...latest} />}
+            {update && <span class="quiet">{t("build.update.from", { version: update.from_version, size: size(update.size) })}</span>}
             <span class="link">
               {t("files.checksums")}
               <span class="hidden-text"> {release.version}</span>
@@ -113,11 +111,4 @@ function Entry({ product, release, isOwned, latest }: EntryProps) {
       )}
     </li>
   );
-}
-
-/** The size of the prepared update from the version before, if the visitor may load it. */
-function UpdateSize({ offer: { previous }, known }: { offer: Offer; known: BuildFacts | null }) {
-  return known?.deltaSize != null && previous ? (
-    <span class="quiet">{t("build.update.from", { version: previous, size: size(known.deltaSize) })}</span>
-  ) : null;
 }

@@ -23,14 +23,14 @@ export function CheckFiles({ release, onState, onFiles }: Props) {
     <>
       <p class="quiet">{t("checks.text")}</p>
       <ul class="checked-files">
-        {files.map((each) => (
-          <li key={each.id} class="panel-box">
-            {each.status === "ready" ? (
-              <ProcessingJob artifact={each.id} name={each.filename} onState={(state) => onState(each.id, state)} onReplace={onFiles} />
+        {files.map((file) => (
+          <li key={file.id} class="panel-box">
+            {file.status === "ready" ? (
+              <ProcessingJob artifact={file.id} name={file.filename} onState={(state) => onState(file.id, state)} onReplace={onFiles} />
             ) : (
               <div class="stack">
                 <p class="row between">
-                  <strong class="whole">{each.filename}</strong>
+                  <strong class="whole">{file.filename}</strong>
                   <Chip tone="warn">{t("file.receiving")}</Chip>
                 </p>
                 <p>{t("checks.unfinished")}</p>

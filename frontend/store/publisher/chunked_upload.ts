@@ -2,7 +2,7 @@
 import { send } from "../../shared/client";
 import { Problem } from "../../shared/problem";
 
-const PART = 4 << 20;
+const PART_BYTES = 4 << 20;
 const MOST_TRIES = 6;
 const FIRST_WAIT_MS = 500;
 
@@ -11,7 +11,7 @@ type Ranges = readonly (readonly [from: number, to: number])[];
 /** Upload the file. Ranges that arrived before an interruption are not sent again. `onProgress` gets the number of received
  *  bytes.
  *  @throws Problem if the upload is refused, or the connection does not return. The error of an abort is passed on. */
-export async function upload<Made>(address: string, file: Blob, signal: AbortSignal, onProgress: (sent: number) => void): Promise<Made> {
+export async function upload<Made>(address: string, file: Blob, signal: AbortSignal, onProgress: (sentBytes: number) => void): Promise<Made> {
   let failures = 0;
   for (;;) {
     try {
@@ -25,7 +25,7 @@ export async function upload<Made>(address: string, file: Blob, signal: AbortSig
       if (!isPassing || failures >= MOST_TRIES || signal.aborted) {
         throw error;
       }
-      await new Promise((done) => setTimeout(done, (error.retryAfterS ?? 0) * 1000 || FIRST_WAIT_MS * 2 ** failures));
+      await new Promise((resolve) => setTimeout(resolve, (error.retryAfterS ?? 0) * 1000 || FIRST_WAIT_MS * 2 ** failures));
     }
   }
 }
@@ -34,15 +34,15 @@ async function sendMissing<Made>(
   address: string,
   file: Blob,
   signal: AbortSignal,
-  onProgress: (sent: number) => void,
+  onProgress: (sentBytes: number) => void,
   arrived: () => void,
 ): Promise<Made | null> {
   const { received } = (await (await send("GET", address, { signal })).json()) as { received: Ranges };
   let storedBytes = received.reduce((sum, [from, to]) => sum + to - from + 1, 0);
   onProgress(storedBytes);
   for (const [from, to] of missingRanges(received, file.size)) {
-    for (let start = from; start <= to; start += PART) {
-      const end = Math.min(start + PART - 1, to);
+    for (let start = from; start <= to; start += PART_BYTES) {
+      const end = Math.min(start + PART_BYTES - 1, to);
       const range = { "Content-Range": `bytes ${start}-${end}/${file.size}` };
       const answer = await sendPart(address, file.slice(start, end + 1), range, signal);
       arrived();
@@ -57,10 +57,10 @@ async function sendMissing<Made>(
 }
 
 /** The missing ranges, as first and last byte. */
-export function missingRanges(received: Ranges, size: number): [number, number][] {
+export function missingRanges(receivedRanges: Ranges, size: number): [number, number][] {
   const gaps: [number, number][] = [];
   let position = 0;
-  for (const [from, to] of [...received].sort((a, b) => a[0] - b[0])) {
+  for (const [from, to] of [...receivedRanges].sort((a, b) => a[0] - b[0])) {
     if (from > position) {
       gaps.push([position, from - 1]);
     }

@@ -4,7 +4,7 @@ import { useRequest } from "../../shared/request";
 import { urlFor } from "../../shared/client";
 import { Button, CopyButton } from "../../shared/components/button";
 import { Faults, TextField } from "../../shared/components/field";
-import { RequestResult, Empty, Failed } from "../../shared/components/states";
+import { RequestResult, Empty, FailureNotice } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
@@ -34,7 +34,7 @@ export function Clients({ org }: { org: string }) {
   return (
     <>
       <h2>{t("clients")}</h2>
-      {problem && <Failed problem={problem} />}
+      {problem && <FailureNotice problem={problem} />}
       <RequestResult of={request}>
         {(rows) =>
           rows.length ? (
@@ -99,17 +99,17 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
       />
       <fieldset>
         <legend>{t("scopes")}</legend>
-        {SCOPES.map((each) => (
-          <label class="check row" key={each}>
+        {SCOPES.map((scopeName) => (
+          <label class="check row" key={scopeName}>
             <input
               type="checkbox"
-              checked={scopes.includes(each)}
+              checked={scopes.includes(scopeName)}
               onChange={(event) =>
-                setScopes(event.currentTarget.checked ? [...scopes, each] : scopes.filter((scope) => scope !== each))
+                setScopes(event.currentTarget.checked ? [...scopes, scopeName] : scopes.filter((scope) => scope !== scopeName))
               }
             />
             <span>
-              <code>{each}</code> <span class="small quiet">{t(`scope.${each}`)}</span>
+              <code>{scopeName}</code> <span class="small quiet">{t(`scope.${scopeName}`)}</span>
             </span>
           </label>
         ))}

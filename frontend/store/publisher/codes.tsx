@@ -5,7 +5,7 @@ import { urlFor } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
-import { RequestResult, Empty, Failed } from "../../shared/components/states";
+import { RequestResult, Empty, FailureNotice } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { date, number, translator } from "../../shared/i18n";
@@ -31,7 +31,7 @@ export function Codes({ org }: { org: string }) {
     [org],
     { keepsPrevious: true },
   );
-  const [revoked, setRevoked] = useState<Batch | null>(null);
+  const [batchToRevoke, setBatchToRevoke] = useState<Batch | null>(null);
   return (
     <div class="stack">
       <IssueCodes org={org} onIssued={request.reload} />
@@ -45,12 +45,12 @@ export function Codes({ org }: { org: string }) {
               columns={[
                 { name: "created", label: t("issued"), cell: (each) => date(each.created_at) },
                 { name: "kind", label: t("codes.kind"), cell: (each) => t(each.kind === "promo" ? "promo" : "license") },
-                { name: "products", label: t("issue.products"), cell: (each) => <For products={each.products.map((id) => named.get(id))} /> },
+                { name: "products", label: t("issue.products"), cell: (each) => <ProductTitles products={each.products.map((id) => named.get(id))} /> },
                 { name: "count", label: t("codes"), cell: (each) => number(each.count), isNumber: true },
-                { name: "uses", label: t("codes.used"), cell: (each) => <Used of={each} /> },
+                { name: "uses", label: t("codes.used"), cell: (each) => <UsedCodes of={each} /> },
                 { name: "until", label: t("until"), cell: (each) => (each.expires_at ? date(each.expires_at) : "–") },
                 { name: "status", label: t("status"), cell: (each) => <Chip tone={each.status === "active" ? "good" : "bad"}>{t(each.status === "active" ? "active" : "revoked")}</Chip> },
-                { name: "revoke", label: t("revoke"), cell: (each) => each.status === "active" && <End of={each} onEnd={setRevoked} /> },
+                { name: "revoke", label: t("revoke"), cell: (each) => each.status === "active" && <EndBatch of={each} onEnd={setBatchToRevoke} /> },
               ]}
             />
           ) : (
@@ -58,18 +58,18 @@ export function Codes({ org }: { org: string }) {
           )
         }
       </RequestResult>
-      <Revoking org={org} batch={revoked} onDone={() => (setRevoked(null), request.reload())} />
+      <Revoking org={org} batch={batchToRevoke} onDone={() => (setBatchToRevoke(null), request.reload())} />
     </div>
   );
 }
 
-function For({ products }: { products: readonly (Product | undefined)[] }) {
+function ProductTitles({ products }: { products: readonly (Product | undefined)[] }) {
   const knownProducts = products.flatMap((each) => (each ? [each] : []));
   return (
     <ul class="facts-list">
-      {knownProducts.map((each) => (
-        <li key={each.id}>
-          <a href={`/publisher/products/${each.slug}`}>{each.title}</a>
+      {knownProducts.map((product) => (
+        <li key={product.id}>
+          <a href={`/publisher/products/${product.slug}`}>{product.title}</a>
         </li>
       ))}
     </ul>
@@ -83,25 +83,25 @@ async function productsById(ids: ReadonlySet<string>, signal: AbortSignal): Prom
   while (remainingIds.length) {
     const operations = remainingIds.splice(0, AT_ONCE).map((id) => ({ method: "GET" as const, path: `/products/${id}`, body: null, headers: null }));
     const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
-    for (const each of results.filter(({ status }) => status === 200)) {
-      const product = each.body as unknown as Product;
+    for (const result of results.filter(({ status }) => status === 200)) {
+      const product = result.body as unknown as Product;
       products.set(product.id, product);
     }
   }
   return products;
 }
 
-function Used({ of }: { of: Batch }) {
-  const most = of.count * of.max_uses;
+function UsedCodes({ of }: { of: Batch }) {
+  const maxUses = of.count * of.max_uses;
   return (
     <span class="row">
-      <Bar share={most ? of.uses / most : 0} />
-      {t("used.of", { uses: number(of.uses), most: number(most) })}
+      <Bar share={maxUses ? of.uses / maxUses : 0} />
+      {t("used.of", { uses: number(of.uses), most: number(maxUses) })}
     </span>
   );
 }
 
-function End({ of, onEnd }: { of: Batch; onEnd: (batch: Batch) => void }) {
+function EndBatch({ of, onEnd }: { of: Batch; onEnd: (batch: Batch) => void }) {
   return (
     <Button look="risky" tight onClick={() => onEnd(of)}>
       {t("revoke")} <span class="hidden-text">{of.batch_id}</span>
@@ -140,7 +140,7 @@ function Revoking({ org, batch, onDone }: { org: string; batch: Batch | null; on
         <input type="checkbox" checked={takesBack} onChange={(event) => setTakesBack(event.currentTarget.checked)} />
         {t("revoke.back")}
       </label>
-      {problem && <Failed problem={problem} />}
+      {problem && <FailureNotice problem={problem} />}
     </Dialog>
   );
 }

@@ -7,14 +7,14 @@ import { translator } from "../../shared/i18n";
 const t = translator("publisher");
 
 interface Props {
-  mine: ProductInput;
-  theirs: ProductInput;
+  ownInput: ProductInput;
+  serverInput: ProductInput;
   onMine: () => void;
   onTheirs: () => void;
 }
 
-export function Conflict({ mine, theirs, onMine, onTheirs }: Props) {
-  const names = (Object.keys(theirs) as (keyof ProductInput)[]).filter((each) => fieldText(mine[each]) !== fieldText(theirs[each]));
+export function Conflict({ ownInput, serverInput, onMine, onTheirs }: Props) {
+  const names = (Object.keys(serverInput) as (keyof ProductInput)[]).filter((each) => fieldText(ownInput[each]) !== fieldText(serverInput[each]));
   return (
     <section class="summary stack" role="alert">
       <h2>{t("conflict")}</h2>
@@ -25,8 +25,8 @@ export function Conflict({ mine, theirs, onMine, onTheirs }: Props) {
         keyOf={(each) => each}
         columns={[
           { name: "field", label: t("field"), cell: (each) => each },
-          { name: "mine", label: t("mine"), cell: (each) => fieldText(mine[each]) },
-          { name: "theirs", label: t("theirs"), cell: (each) => fieldText(theirs[each]) },
+          { name: "mine", label: t("mine"), cell: (each) => fieldText(ownInput[each]) },
+          { name: "theirs", label: t("theirs"), cell: (each) => fieldText(serverInput[each]) },
         ]}
       />
       <div class="row">

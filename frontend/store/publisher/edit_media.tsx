@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField, TextField } from "../../shared/components/field";
-import { Empty, Failed } from "../../shared/components/states";
+import { Empty, FailureNotice } from "../../shared/components/states";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { api, type Schemas } from "../api";
@@ -64,25 +64,25 @@ export function EditMedia({ product, reload }: { product: Detail; reload: () => 
           onInput={(event) => setAlt(event.currentTarget.value)}
         />
         <FileDrop hint={isBusy ? t("uploading") : t("media.drop")} accept="image/*,video/mp4,video/webm" onFiles={add} />
-        {problem && <Failed problem={problem} />}
+        {problem && <FailureNotice problem={problem} />}
       </div>
       {product.media.length ? (
         <ul class="cards">
-          {product.media.map((each) => (
-            <li key={each.id} class="card plain">
-              {each.kind === "video" ? (
-                <video src={each.url} controls preload="metadata" aria-label={each.alt} />
+          {product.media.map((medium) => (
+            <li key={medium.id} class="card plain">
+              {medium.kind === "video" ? (
+                <video src={medium.url} controls preload="metadata" aria-label={medium.alt} />
               ) : (
-                <img src={each.url} alt={each.alt} />
+                <img src={medium.url} alt={medium.alt} />
               )}
               <p>
-                {t(`media.${each.kind}`)}: {each.alt}
+                {t(`media.${medium.kind}`)}: {medium.alt}
               </p>
               <span class="row">
-                <Button look="risky" tight onClick={() => remove(each.id)}>
-                  {t("remove")} <span class="hidden-text">{each.alt}</span>
+                <Button look="risky" tight onClick={() => remove(medium.id)}>
+                  {t("remove")} <span class="hidden-text">{medium.alt}</span>
                 </Button>
-                <Curl method="DELETE" path={`/api/v1/products/${product.slug}/media/${each.id}`} />
+                <Curl method="DELETE" path={`/api/v1/products/${product.slug}/media/${medium.id}`} />
               </span>
             </li>
           ))}

@@ -14,7 +14,7 @@ interface Props {
 export function FileDrop({ accept, hint, onFiles }: Props) {
   const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
-  const dropped = (event: DragEvent) => {
+  const handleDrop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
     onFiles([...(event.dataTransfer?.files ?? [])]);
@@ -24,7 +24,7 @@ export function FileDrop({ accept, hint, onFiles }: Props) {
       class={isOver ? "drop is-over" : "drop"}
       onDragOver={(event) => (event.preventDefault(), setOver(true))}
       onDragLeave={() => setOver(false)}
-      onDrop={dropped}
+      onDrop={handleDrop}
     >
       <p>{hint}</p>
       <input

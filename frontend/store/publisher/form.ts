@@ -8,13 +8,13 @@ const t = translator("publisher");
 export function useSubmit() {
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const running = useRef(false);
+  const isRunning = useRef(false);
   /** Run a request. Return whether it succeeded; `problem` contains the error. */
   const run = async (act: () => Promise<void>): Promise<boolean> => {
-    if (running.current) {
+    if (isRunning.current) {
       return false;
     }
-    running.current = true;
+    isRunning.current = true;
     setBusy(true);
     setProblem(null);
     try {
@@ -24,7 +24,7 @@ export function useSubmit() {
       setProblem(error instanceof Problem ? inPlainWords(error) : new Problem(0, { detail: String(error) }));
       return false;
     } finally {
-      running.current = false;
+      isRunning.current = false;
       setBusy(false);
     }
   };

@@ -12,30 +12,30 @@ import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./for
 
 const t = translator("publisher");
 
-type New = Schemas["NewBatch"];
+type NewBatch = Schemas["NewBatch"];
 
-interface Issued {
+interface IssuedCodes {
   codes: readonly string[];
   address: string;
 }
 
-const SHOWN = 200;
+const MAX_SHOWN = 200;
 
 export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => void }) {
   const [products, setProducts] = useState("");
-  const [kind, setKind] = useState<New["kind"]>("license");
+  const [kind, setKind] = useState<NewBatch["kind"]>("license");
   const [count, setCount] = useState("10");
   const [uses, setUses] = useState("100");
-  const [until, setUntil] = useState("");
-  const [issued, setIssued] = useState<Issued | null>(null);
+  const [expiryDay, setExpiryDay] = useState("");
+  const [issuedCodes, setIssuedCodes] = useState<IssuedCodes | null>(null);
   const { isBusy, problem, run } = useSubmit();
-  const body: New = {
+  const body: NewBatch = {
     kind,
     count: Number(count),
     products: products.split(/[\s,]+/).filter(Boolean),
     max_uses: kind === "promo" ? Number(uses) : null,
     valid_from: null,
-    expires_at: until ? new Date(`${until}T23:59:59`).toISOString() : null,
+    expires_at: expiryDay ? new Date(`${expiryDay}T23:59:59`).toISOString() : null,
   };
   const path = urlFor("/api/v1/codes", {}, { org });
   const issue = () =>
@@ -44,10 +44,10 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
       const answer = await send("POST", path, { body, headers: { ...idempotencyHeader(), Accept: "text/csv, application/problem+json" } });
       const csv = await answer.blob();
       const codes = (await csv.text()).split(/\r?\n/).slice(1).filter(Boolean);
-      setIssued({ codes, address: URL.createObjectURL(csv) });
+      setIssuedCodes({ codes, address: URL.createObjectURL(csv) });
       onIssued();
     });
-  const text = (name: "products" | "count" | "max_uses" | "expires_at", value: string, set: (value: string) => void) => (
+  const text = (name: "products" | "count" | "max_uses" | "expires_at", value: string, setText: (value: string) => void) => (
     <TextField
       name={name}
       label={t(`issue.${name}`)}
@@ -55,7 +55,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
       type={name === "expires_at" ? "date" : name === "products" ? "text" : "number"}
       value={value}
       fault={faultOfField(problem, name)}
-      onInput={(event) => set(event.currentTarget.value)}
+      onInput={(event) => setText(event.currentTarget.value)}
     />
   );
   return (
@@ -84,7 +84,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
         />
         {text("count", count, setCount)}
         {kind === "promo" && text("max_uses", uses, setUses)}
-        {text("expires_at", until, setUntil)}
+        {text("expires_at", expiryDay, setExpiryDay)}
         <div class="row">
           <Button type="submit" look="strong" busy={isBusy}>
             {t("issue")}
@@ -92,7 +92,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
           <Curl method="POST" path={path} body={body} />
         </div>
       </form>
-      {issued && <Shown {...issued} />}
+      {issuedCodes && <IssuedList {...issuedCodes} />}
     </details>
   );
 }
@@ -117,7 +117,7 @@ function ProductPicker({ org, chosen, onChange }: { org: string; chosen: readonl
   ) : null;
 }
 
-function Shown({ codes, address }: Issued) {
+function IssuedList({ codes, address }: IssuedCodes) {
   return (
     <section class="stack" role="status">
       <h3>{plural(codes.length, t("issued.one"), t("issued.many"))}</h3>
@@ -129,8 +129,8 @@ function Shown({ codes, address }: Issued) {
         <CopyButton text={codes.join("\n")} of={t("codes")} />
       </div>
       <pre class="block" tabIndex={0}>
-        {codes.slice(0, SHOWN).join("\n")}
-        {codes.length > SHOWN ? "\n…" : ""}
+        {codes.slice(0, MAX_SHOWN).join("\n")}
+        {codes.length > MAX_SHOWN ? "\n…" : ""}
       </pre>
     </section>
   );

@@ -44,14 +44,14 @@ export function ManageRelease({ slug, version }: { slug: string; version: string
   return <ProductArea org={org}>{page}</ProductArea>;
 }
 
-interface Found {
+interface ReleaseData {
   product: ProductState["product"];
   release: Release;
-  former: Release | undefined;
+  previousRelease: Release | undefined;
 }
 
-function LoadedRelease({ product, release, former, reload }: Found & { reload: () => void }) {
-  const actions = <ReleaseActions product={product} release={release} former={former} reload={reload} />;
+function LoadedRelease({ product, release, previousRelease, reload }: ReleaseData & { reload: () => void }) {
+  const actions = <ReleaseActions product={product} release={release} previousRelease={previousRelease} reload={reload} />;
   return release.status === "draft" ? (
     <div class="stack">
       <ReleaseSteps key={release.version} product={product} release={release} reload={reload} />
@@ -68,11 +68,11 @@ function LoadedRelease({ product, release, former, reload }: Found & { reload: (
   );
 }
 
-async function fetchRelease(slug: string, version: string, signal: AbortSignal): Promise<Found> {
+async function fetchRelease(slug: string, version: string, signal: AbortSignal): Promise<ReleaseData> {
   const [{ product }, releases] = await Promise.all([fetchProductState(slug, signal), allReleases(slug, signal)]);
   const release = releases.find((each) => each.version === version);
   if (!release) {
     throw new Problem(404, {});
   }
-  return { product, release, former: previousRelease(release, releases) };
+  return { product, release, previousRelease: previousRelease(release, releases) };
 }

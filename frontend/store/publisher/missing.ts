@@ -14,8 +14,8 @@ export function areFilesUploaded(release: Release): boolean {
 export function blockingFiles(release: Release, jobs: JobStates): readonly File[] {
   const files = release.artifacts ?? [];
   const accepted = new Set(files.filter((each) => jobs[each.id] === "completed").map((each) => each.platform));
-  const needed = (each: File) => !accepted.size || each.platform !== null;
-  return files.filter((each) => needed(each) && !accepted.has(each.platform));
+  const isNeeded = (each: File) => !accepted.size || each.platform !== null;
+  return files.filter((each) => isNeeded(each) && !accepted.has(each.platform));
 }
 
 export function areFilesAccepted(release: Release, jobs: JobStates): boolean {

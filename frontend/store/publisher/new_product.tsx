@@ -50,10 +50,10 @@ function Blank() {
   const typing = useStoredInput("new product", { input: BLANK, isNamed: false });
   const { input: value, isNamed } = typing.value;
   const { isBusy, problem, run } = useSubmit();
-  const change = (next: ProductInput) => {
+  const change = (newValue: ProductInput) => {
     // The slug is derived from the title until the person edits the slug.
-    const isOwn = isNamed || next.slug !== value.slug;
-    typing.change({ input: isOwn ? next : { ...next, slug: slugOf(next.title) }, isNamed: isOwn });
+    const isOwn = isNamed || newValue.slug !== value.slug;
+    typing.change({ input: isOwn ? newValue : { ...newValue, slug: slugOf(newValue.title) }, isNamed: isOwn });
   };
   const create = () =>
     void run(async () => {

@@ -33,13 +33,13 @@ export function Overview() {
     <div class="wrap">
       {!isPublisher.value && <Heading title={tStore("publisher")} />}
       <RequirePublisher>
-        <Chosen />
+        <ChosenTab />
       </RequirePublisher>
     </div>
   );
 }
 
-function Chosen() {
+function ChosenTab() {
   const org = currentOrg();
   const chosenTab = tabsOf(org).find((each) => each === query.value.get("tab")) ?? "products";
   return (

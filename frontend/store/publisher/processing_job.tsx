@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
-import { Failed } from "../../shared/components/states";
+import { FailureNotice } from "../../shared/components/states";
 import { send } from "../../shared/client";
 import { Problem } from "../../shared/problem";
 import { stream, type Stream } from "../../shared/stream";
@@ -34,9 +34,9 @@ export function ProcessingJob({ artifact, name, onState, onReplace }: Props) {
   const followed = useRef<Stream | null>(null);
   useEffect(() => {
     let isGone = false;
-    const show = (next: Status) => {
-      setStatus(next);
-      onState(next.status);
+    const show = (newStatus: Status) => {
+      setStatus(newStatus);
+      onState(newStatus.status);
     };
     const begin = async () => {
       const body = { type: "build.process", payload: { artifact_id: artifact } };
@@ -48,12 +48,12 @@ export function ProcessingJob({ artifact, name, onState, onReplace }: Props) {
       followed.current = stream(
         `/api/v1/jobs/${value.job_id}/events`,
         (event) => {
-          const next = JSON.parse(event.data) as Status;
-          show(next);
+          const newStatus = JSON.parse(event.data) as Status;
+          show(newStatus);
           if (event.name === "done") {
             followed.current?.close();
           } else {
-            setLines((had) => [...had, `${new Date().toLocaleTimeString()} ${line(next)}`]);
+            setLines((had) => [...had, `${new Date().toLocaleTimeString()} ${line(newStatus)}`]);
           }
         },
         setProblem,
@@ -77,10 +77,10 @@ export function ProcessingJob({ artifact, name, onState, onReplace }: Props) {
         {isLost && tCommon("reconnecting")}
       </p>
       {status && status.status !== "completed" && !isFailed && <progress max={1} value={status.progress ?? 0} aria-label={t("job")} />}
-      {problem && <Failed problem={problem} onRetry={restart} />}
+      {problem && <FailureNotice problem={problem} onRetry={restart} />}
       {isFailed && (
         <>
-          <Failed problem={new Problem(0, status.error ?? {})} />
+          <FailureNotice problem={new Problem(0, status.error ?? {})} />
           <p>{t("checks.remedy")}</p>
           <div class="row">
             <Button onClick={onReplace}>{t("checks.replace")}</Button>
@@ -93,8 +93,8 @@ export function ProcessingJob({ artifact, name, onState, onReplace }: Props) {
       <details class="downloads">
         <summary>{t("job.log")}</summary>
         <ol class="log" tabIndex={0} aria-label={t("job.log")}>
-          {lines.map((each, place) => (
-            <li key={place}>{each}</li>
+          {lines.map((statusLine, index) => (
+            <li key={index}>{statusLine}</li>
           ))}
         </ol>
       </details>

@@ -23,7 +23,7 @@ interface Props {
 }
 
 export function ProductForm({ value, problem, onChange, onSend, children }: Props) {
-  const set = (change: Partial<ProductInput>) => onChange({ ...value, ...change });
+  const setFields = (change: Partial<ProductInput>) => onChange({ ...value, ...change });
   const text = (name: "title" | "slug" | "license" | "homepage" | "summary" | "buy_url", help?: string) => (
     <TextField
       name={name}
@@ -32,11 +32,11 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
       value={value[name] ?? ""}
       required={name === "title" || name === "slug"}
       fault={faultOfField(problem, name)}
-      onInput={(event) => set({ [name]: event.currentTarget.value })}
+      onInput={(event) => setFields({ [name]: event.currentTarget.value })}
     />
   );
   const check = (name: Platform, isOn: boolean) =>
-    set({ platforms: isOn ? [...value.platforms, name] : value.platforms.filter((each) => each !== name) });
+    setFields({ platforms: isOn ? [...value.platforms, name] : value.platforms.filter((each) => each !== name) });
   const submit = (event: Event) => {
     event.preventDefault();
     onSend();
@@ -54,7 +54,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
           label={tStore("kind")}
           value={value.kind}
           options={(["game", "app", "tool"] as const).map((each) => [each, tStore(`kind.${each}`)])}
-          onChange={(kind) => set({ kind: kind as ProductInput["kind"] })}
+          onChange={(kind) => setFields({ kind: kind as ProductInput["kind"] })}
         />
         <fieldset id="platforms" tabIndex={-1} aria-describedby={faultOfField(problem, "platforms") ? "platforms-fault" : undefined}>
           <legend>
@@ -62,14 +62,14 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
             <span class="quiet"> ({tCommon("required")})</span>
           </legend>
           <div class="row">
-            {(Object.keys(PLATFORMS) as Platform[]).map((each) => (
-              <label class="check" key={each}>
+            {(Object.keys(PLATFORMS) as Platform[]).map((platform) => (
+              <label class="check" key={platform}>
                 <input
                   type="checkbox"
-                  checked={value.platforms.includes(each)}
-                  onChange={(event) => check(each, event.currentTarget.checked)}
+                  checked={value.platforms.includes(platform)}
+                  onChange={(event) => check(platform, event.currentTarget.checked)}
                 />
-                {PLATFORMS[each]}
+                {PLATFORMS[platform]}
               </label>
             ))}
           </div>
@@ -80,12 +80,12 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
           )}
         </fieldset>
         <Field name="description" label={t("description")} help={t("markdown")} fault={faultOfField(problem, "description")}>
-          {(given) => (
+          {(controlAttributes) => (
             <textarea
-              {...given}
+              {...controlAttributes}
               rows={6}
               value={value.description ?? ""}
-              onInput={(event) => set({ description: event.currentTarget.value })}
+              onInput={(event) => setFields({ description: event.currentTarget.value })}
             />
           )}
         </Field>
@@ -100,7 +100,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
             ["entitled", tStore("entitled")],
             ["free", tStore("free")],
           ]}
-          onChange={(access) => set({ access: access === "free" ? "free" : "entitled" })}
+          onChange={(access) => setFields({ access: access === "free" ? "free" : "entitled" })}
         />
         {text("buy_url", t("buy_url.help"))}
       </section>
@@ -112,7 +112,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
           help={t("tags.help")}
           value={(value.tags ?? []).join(", ")}
           fault={faultOfField(problem, "tags")}
-          onInput={(event) => set({ tags: event.currentTarget.value.split(",").map((each) => each.trim()) })}
+          onInput={(event) => setFields({ tags: event.currentTarget.value.split(",").map((each) => each.trim()) })}
         />
         {text("license")}
         {text("homepage")}

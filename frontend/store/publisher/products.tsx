@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
-import { RequestResult, Empty, Failed } from "../../shared/components/states";
+import { RequestResult, Empty, FailureNotice } from "../../shared/components/states";
 import { sinceWhen, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { CoverImage } from "../card";
@@ -25,15 +25,15 @@ const PAGE = 40;
 
 export function Products({ org }: { org: string }) {
   const firstPage = useRequest((signal) => fetchPage(org, null, signal), [org]);
-  return <RequestResult of={firstPage}>{(page) => <Listed org={org} first={page} />}</RequestResult>;
+  return <RequestResult of={firstPage}>{(page) => <ProductRows org={org} firstPage={page} />}</RequestResult>;
 }
 
-function Listed({ org, first }: { org: string; first: Page }) {
-  const [pages, setPages] = useState<readonly Page[]>([first]);
+function ProductRows({ org, firstPage }: { org: string; firstPage: Page }) {
+  const [pages, setPages] = useState<readonly Page[]>([firstPage]);
   const { isBusy, problem, run } = useSubmit();
   const rows = pages.flatMap((each) => each.items);
-  const next = pages.at(-1)?.next ?? null;
-  const more = () => void run(async () => setPages([...pages, await fetchPage(org, next)]));
+  const nextCursor = pages.at(-1)?.next ?? null;
+  const loadMore = () => void run(async () => setPages([...pages, await fetchPage(org, nextCursor)]));
   if (!rows.length) {
     return (
       <Empty title={t("products.none")}>
@@ -44,14 +44,14 @@ function Listed({ org, first }: { org: string; first: Page }) {
   return (
     <div class="stack">
       <ul class="cards own-products" aria-label={t("products.of", { org })}>
-        {rows.map((each, place) => (
-          <OwnProduct key={each.id} product={each} isFirst={place < 10} />
+        {rows.map((row, index) => (
+          <OwnProduct key={row.id} product={row} isFirst={index < 10} />
         ))}
       </ul>
-      {problem && <Failed problem={problem} onRetry={more} />}
-      {next && (
+      {problem && <FailureNotice problem={problem} onRetry={loadMore} />}
+      {nextCursor && (
         <div>
-          <Button busy={isBusy} onClick={more}>
+          <Button busy={isBusy} onClick={loadMore}>
             {tCommon("more")}
           </Button>
         </div>
@@ -73,7 +73,7 @@ function OwnProduct({ product, isFirst }: { product: Detail; isFirst: boolean })
       </h2>
       <p class="by cut">{[tStore(`kind.${product.kind}`), t("updated.at", { when: sinceWhen(product.updated_at) })].join(" · ")}</p>
       <p class="meta">
-        <Newest of={product} />
+        <NewestVersion of={product} />
         <Status of={product.status} />
       </p>
       <p class="meta">
@@ -88,11 +88,11 @@ export function Status({ of }: { of: Detail["status"] }) {
 }
 
 /** The newest version in the most stable channel. */
-function Newest({ of }: { of: Detail }) {
-  const [newest] = of.channels;
-  return newest ? (
+function NewestVersion({ of }: { of: Detail }) {
+  const [newestRelease] = of.channels;
+  return newestRelease ? (
     <span class="whole">
-      {newest.version} <span class="small quiet">{newest.channel}</span>
+      {newestRelease.version} <span class="small quiet">{newestRelease.channel}</span>
     </span>
   ) : (
     <span />

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { SelectField, TextField } from "../../shared/components/field";
-import { Failed } from "../../shared/components/states";
+import { FailureNotice } from "../../shared/components/states";
 import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import { api, type Schemas } from "../api";
@@ -18,13 +18,13 @@ interface Props {
   product: Schemas["ProductDetail"];
   release: Release;
   /** The release that customers get if this one is yanked; undefined unless this one is the newest of its channel. */
-  former: Release | undefined;
+  previousRelease: Release | undefined;
   reload: () => void;
 }
 
 type Channel = Schemas["Promotion"]["channel"];
 
-export function ReleaseActions({ product, release, former, reload }: Props) {
+export function ReleaseActions({ product, release, previousRelease, reload }: Props) {
   const [openDialog, setOpenDialog] = useState<"" | "promote" | "yank" | "roll back" | "delete">("");
   const [reason, setReason] = useState("");
   const otherChannels = CHANNELS.filter((each) => each !== release.channel);
@@ -32,9 +32,9 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
   const { isBusy, problem, run } = useSubmit();
   const values = { id: product.id, version: release.version };
   const path = `/api/v1/products/${product.slug}/releases/${encodeURIComponent(release.version)}`;
-  const act = (does: () => Promise<unknown>, message: string) =>
+  const act = (action: () => Promise<unknown>, message: string) =>
     void run(async () => {
-      await does();
+      await action();
       showToast(message);
       setOpenDialog("");
       reload();
@@ -58,7 +58,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
     setReason(because);
     setOpenDialog(how);
   };
-  const isBack = openDialog === "roll back" && former;
+  const isBack = openDialog === "roll back" && previousRelease;
   const isDraft = release.status === "draft";
   const isYanked = release.status === "yanked";
   return (
@@ -72,9 +72,9 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
         {!isDraft && !isYanked && (
           <>
             <Button onClick={() => setOpenDialog("promote")}>{t("promote")}</Button>
-            {former && (
-              <Button onClick={() => takeBack("roll back", t("rolled.back", { version: former.version }))}>
-                {t("roll.back", { version: former.version })}
+            {previousRelease && (
+              <Button onClick={() => takeBack("roll back", t("rolled.back", { version: previousRelease.version }))}>
+                {t("roll.back", { version: previousRelease.version })}
               </Button>
             )}
             <Button look="risky" onClick={() => takeBack("yank", "")}>
@@ -83,7 +83,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
           </>
         )}
       </div>
-      {problem && !openDialog && <Failed problem={problem} />}
+      {problem && !openDialog && <FailureNotice problem={problem} />}
       <Dialog
         title={t("promote")}
         isOpen={openDialog === "promote"}
@@ -105,7 +105,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
           options={otherChannels.map((each) => [each, each] as const)}
           onChange={(value) => setChannel(value as Channel)}
         />
-        {problem && <Failed problem={problem} />}
+        {problem && <FailureNotice problem={problem} />}
       </Dialog>
       <Dialog
         title={isBack ? t("roll.back.title") : t("yank")}
@@ -121,7 +121,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
         }
       >
         <p>{isBack ? t("roll.back.text", { version: release.version }) : t("yank.text")}</p>
-        {former && <p>{t("yank.former", { channel: release.channel, version: former.version })}</p>}
+        {previousRelease && <p>{t("yank.former", { channel: release.channel, version: previousRelease.version })}</p>}
         <TextField
           name="reason"
           label={t("reason")}
@@ -130,7 +130,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
           maxLength={1000}
           onInput={(event) => setReason(event.currentTarget.value)}
         />
-        {problem && <Failed problem={problem} />}
+        {problem && <FailureNotice problem={problem} />}
       </Dialog>
       <Dialog
         title={t("draft.delete")}
@@ -146,7 +146,7 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
         }
       >
         <p>{t("draft.delete.text", { version: release.version })}</p>
-        {problem && <Failed problem={problem} />}
+        {problem && <FailureNotice problem={problem} />}
       </Dialog>
     </div>
   );

@@ -55,7 +55,7 @@ export function ReleaseNotes({ product, release, typing, isUnsaved, reload, onSa
       <div class="notes-editor">
         <div class="stack">
           <Field name="notes" label={t("notes")} help={t("markdown")} fault={faultOfField(problem, "notes")}>
-            {(given) => <textarea {...given} rows={12} value={value.notes} onInput={(event) => change({ ...value, notes: event.currentTarget.value })} />}
+            {(controlAttributes) => <textarea {...controlAttributes} rows={12} value={value.notes} onInput={(event) => change({ ...value, notes: event.currentTarget.value })} />}
           </Field>
           <SelectField
             name="channel"

@@ -71,15 +71,15 @@ function StepList({ step, isDone }: { step: Step; isDone: Readonly<Record<Step, 
   return (
     <nav aria-label={t("steps")}>
       <ol class="steps">
-        {STEPS.map((each, place) => (
-          <li key={each} class={isDone[each] ? "done" : ""}>
-            <button type="button" aria-current={each === step ? "step" : undefined} onClick={() => go(each)}>
+        {STEPS.map((stepName, index) => (
+          <li key={stepName} class={isDone[stepName] ? "done" : ""}>
+            <button type="button" aria-current={stepName === step ? "step" : undefined} onClick={() => go(stepName)}>
               <span class="mark" aria-hidden="true">
-                {isDone[each] ? <Icon name="check" size="s" /> : place + 1}
+                {isDone[stepName] ? <Icon name="check" size="s" /> : index + 1}
               </span>
               <span>
-                {t(`step.${each}`)}
-                {isDone[each] && <span class="hidden-text"> ({t("step.done")})</span>}
+                {t(`step.${stepName}`)}
+                {isDone[stepName] && <span class="hidden-text"> ({t("step.done")})</span>}
               </span>
             </button>
           </li>
@@ -100,7 +100,7 @@ function StepPanel({ name, step, onNext, children }: { name: Step; step: Step; o
     }
     previousStep.current = step;
   }, [step]);
-  const former = STEPS[STEPS.indexOf(name) - 1];
+  const stepBefore = STEPS[STEPS.indexOf(name) - 1];
   return (
     <section class="stack step" hidden={!isShown} aria-labelledby={`step-${name}`}>
       <h2 id={`step-${name}`} tabIndex={-1} ref={heading}>
@@ -109,7 +109,7 @@ function StepPanel({ name, step, onNext, children }: { name: Step; step: Step; o
       {children}
       {onNext && (
         <div class="row form-actions">
-          {former && <Button onClick={() => go(former)}>{t("step.back")}</Button>}
+          {stepBefore && <Button onClick={() => go(stepBefore)}>{t("step.back")}</Button>}
           <Button look="strong" onClick={onNext}>
             {t("step.next")}
           </Button>

@@ -18,7 +18,7 @@ const tStore = translator("store");
 const t = translator("publisher");
 
 type Detail = Schemas["ProductDetail"];
-type New = Schemas["NewRelease"];
+type ReleaseInput = Schemas["NewRelease"];
 
 /** A draft, or a published or yanked release. */
 export type Release = Schemas["Release"] | (Schemas["Draft"] & { published_at?: never; yank_reason?: never });
@@ -63,16 +63,16 @@ export function Releases({ product }: { product: Detail }) {
 export async function allReleases(id: string, signal: AbortSignal): Promise<Release[]> {
   // Request drafts first: a release that is published in between is then in at least one of the answers.
   const drafts = (await api.get("/api/v1/products/{id}/drafts", { values: { id }, signal })).value as Release[];
-  const published = (await api.get("/api/v1/products/{id}/releases", { values: { id }, signal })).value as Release[];
-  const versions = new Set(published.map((each) => each.version));
-  return [...drafts.filter((each) => !versions.has(each.version)), ...published];
+  const publishedReleases = (await api.get("/api/v1/products/{id}/releases", { values: { id }, signal })).value as Release[];
+  const versions = new Set(publishedReleases.map((each) => each.version));
+  return [...drafts.filter((each) => !versions.has(each.version)), ...publishedReleases];
 }
 
 /** The release that customers get if this one is yanked; undefined unless this one is the newest of its channel. */
-export function previousRelease(release: Release, all: readonly Release[]): Release | undefined {
+export function previousRelease(release: Release, releases: readonly Release[]): Release | undefined {
   // In the order in which customers get them: newest first.
-  const standing = all.filter((each) => each.channel === release.channel && each.status !== "draft" && each.status !== "yanked");
-  return standing[0]?.version === release.version ? standing[1] : undefined;
+  const availableReleases = releases.filter((each) => each.channel === release.channel && each.status !== "draft" && each.status !== "yanked");
+  return availableReleases[0]?.version === release.version ? availableReleases[1] : undefined;
 }
 
 /** A link to the page where the newest release of a channel can be yanked. */
@@ -86,10 +86,10 @@ export function ReleaseStatus({ of }: { of: Release }) {
   return <Chip tone={tone[status]}>{t(`release.${status}`)}</Chip>;
 }
 
-const BLANK: New = { version: "", channel: "stable", notes: "", notes_only: false };
+const BLANK: ReleaseInput = { version: "", channel: "stable", notes: "", notes_only: false };
 
 function NewRelease({ product }: { product: Detail }) {
-  const { value, change: setValue, isRestored, forget } = useStoredInput<New>(`release of ${product.id}`, BLANK);
+  const { value, change: setValue, isRestored, forget } = useStoredInput<ReleaseInput>(`release of ${product.id}`, BLANK);
   const { isBusy, problem, run } = useSubmit();
   const path = `/api/v1/products/${product.slug}/releases`;
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${value.version || "VERSION"} --channel ${value.channel} --publish`;
@@ -127,11 +127,11 @@ function NewRelease({ product }: { product: Detail }) {
           label={tStore("channel")}
           value={value.channel}
           options={CHANNELS.map((each) => [each, each] as const)}
-          onChange={(channel) => setValue({ ...value, channel: channel as New["channel"] })}
+          onChange={(channel) => setValue({ ...value, channel: channel as ReleaseInput["channel"] })}
         />
         <Field name="notes" label={t("notes")} help={t("markdown")} fault={faultOfField(problem, "notes")}>
-          {(given) => (
-            <textarea {...given} value={value.notes ?? ""} onInput={(event) => setValue({ ...value, notes: event.currentTarget.value })} />
+          {(controlAttributes) => (
+            <textarea {...controlAttributes} value={value.notes ?? ""} onInput={(event) => setValue({ ...value, notes: event.currentTarget.value })} />
           )}
         </Field>
         <div class="row">

@@ -1,7 +1,7 @@
 // The last step before a release is published: what customers get, and what is still missing with the way to it.
 import { Fragment } from "preact";
 import { Button } from "../../shared/components/button";
-import { Failed } from "../../shared/components/states";
+import { FailureNotice } from "../../shared/components/states";
 import { showToast } from "../../shared/toast";
 import { plural, size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
@@ -66,9 +66,9 @@ export function ReviewRelease({ product, release, jobs, isUnsaved, reload, onSte
         <div class="notice stack">
           <strong>{t("review.missing")}</strong>
           <ul class="review-missing">
-            {lacks.map(([step, words]) => (
-              <li key={words}>
-                <span>{words}</span>
+            {lacks.map(([step, description]) => (
+              <li key={description}>
+                <span>{description}</span>
                 <Button tight onClick={() => onStep(step)}>
                   {t(`step.${step}`)}
                 </Button>
@@ -80,17 +80,17 @@ export function ReviewRelease({ product, release, jobs, isUnsaved, reload, onSte
       <div class="panel-box review-facts">
         <h3>{`${product.title} ${release.version}`}</h3>
         <dl class="facts">
-          {facts.map(([name, words]) => (
+          {facts.map(([name, description]) => (
             <Fragment key={name}>
               <dt>{name}</dt>
-              <dd>{words}</dd>
+              <dd>{description}</dd>
             </Fragment>
           ))}
         </dl>
         {release.notes ? <Markdown text={release.notes} heading="h4" /> : <p class="quiet">{t("notes.none")}</p>}
         <p>{t(product.status === "draft" ? "publish.first" : "publish.text", { channel: release.channel })}</p>
       </div>
-      {problem && <Failed problem={problem} />}
+      {problem && <FailureNotice problem={problem} />}
       <div class="row form-actions">
         <Button onClick={() => onStep("notes")}>{t("step.back")}</Button>
         <Button look="strong" busy={isBusy} disabled={lacks.length > 0} onClick={publish}>

@@ -4,7 +4,7 @@ import { useRequest } from "../../shared/request";
 import { Button, CopyButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
-import { Empty, Failed, RequestResult } from "../../shared/components/states";
+import { Empty, FailureNotice, RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { translator } from "../../shared/i18n";
@@ -70,7 +70,7 @@ export function SigningKeys({ org }: { org: string }) {
         }
       >
         <p>{t("signing.rotate.text")}</p>
-        {problem && <Failed problem={problem} />}
+        {problem && <FailureNotice problem={problem} />}
       </Dialog>
     </div>
   );

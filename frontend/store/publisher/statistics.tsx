@@ -34,7 +34,7 @@ export function Statistics({ org }: { org: string }) {
       <RequestResult of={request}>
         {(value) => (
           <>
-            <Figures numbers={value} range={range} />
+            <StatisticsPanels numbers={value} range={range} />
             <SeriesPanel numbers={value} range={range} products={loadedProducts} />
             <StatisticsTables org={org} numbers={value} range={range} products={loadedProducts} />
           </>
@@ -44,7 +44,7 @@ export function Statistics({ org }: { org: string }) {
   );
 }
 
-function Figures({ numbers, range }: { numbers: Numbers; range: StatisticsRange }) {
+function StatisticsPanels({ numbers, range }: { numbers: Numbers; range: StatisticsRange }) {
   return (
     <ul class="kpis" aria-label={t("stats.figures")}>
       {METRICS.map((metric) => {
@@ -73,7 +73,7 @@ function SeriesPanel({ numbers, range, products }: { numbers: Numbers; range: St
   const days = now.points.map((point) => point.at.slice(0, 10));
   const series = [
     // Draw the preceding period first, below the current line.
-    { name: t("stats.days.before", { n: range.days }), values: days.map((_, place) => before.points[place]?.value ?? null), hue: 6, isDashed: true },
+    { name: t("stats.days.before", { n: range.days }), values: days.map((_, index) => before.points[index]?.value ?? null), hue: 6, isDashed: true },
     { name: t(`stats.${metric}`), values: now.points.map((point) => point.value), hue: 1, hasArea: true },
   ];
   return (
@@ -82,9 +82,9 @@ function SeriesPanel({ numbers, range, products }: { numbers: Numbers; range: St
         <h2 id="per-step">{title}</h2>
         <Legend series={[{ name: t("stats.period"), hue: 1 }, { name: t("stats.period.before", { n: range.days }), hue: 6 }]} />
         <div class="segments" role="group" aria-label={t("stats.step")}>
-          {STEPS.map((each) => (
-            <button key={each} type="button" aria-pressed={each === step} onClick={() => setQuery({ step: each })}>
-              {t(`stats.step.${each}`)}
+          {STEPS.map((stepName) => (
+            <button key={stepName} type="button" aria-pressed={stepName === step} onClick={() => setQuery({ step: stepName })}>
+              {t(`stats.step.${stepName}`)}
             </button>
           ))}
         </div>
@@ -101,8 +101,8 @@ function tickOf(value: number): string {
 
 function dayLabel(day: string, { step }: StatisticsRange): string {
   const shape = step === "month" ? ({ month: "long", year: "numeric" } as const) : ({ weekday: "short", day: "numeric", month: "short", year: "numeric" } as const);
-  const words = new Intl.DateTimeFormat(dateLanguage, { ...shape, timeZone: "UTC" }).format(new Date(day));
-  return step === "week" ? t("stats.week.of", { day: shortDate(day) }) : words;
+  const dateText = new Intl.DateTimeFormat(dateLanguage, { ...shape, timeZone: "UTC" }).format(new Date(day));
+  return step === "week" ? t("stats.week.of", { day: shortDate(day) }) : dateText;
 }
 
 /** A title shortened to fit a marker. */

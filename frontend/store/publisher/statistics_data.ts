@@ -34,11 +34,11 @@ async function batch<Body>(paths: readonly string[], signal: AbortSignal): Promi
   }
   const operations = paths.map((path) => ({ method: "GET" as const, path, body: null, headers: null }));
   const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
-  return results.map((each) => {
-    if (each.status !== 200) {
-      throw new Problem(each.status, each.body as Record<string, unknown>);
+  return results.map((result) => {
+    if (result.status !== 200) {
+      throw new Problem(result.status, result.body as Record<string, unknown>);
     }
-    return each.body as unknown as Body;
+    return result.body as unknown as Body;
   });
 }
 
@@ -60,8 +60,8 @@ export async function fetchStatistics(org: string, range: StatisticsRange, signa
     ],
     signal,
   );
-  const groups = (place: number) => answers[2 * SERIES.length + place]?.groups ?? [];
-  const series = SERIES.map((metric, place) => [metric, { now: answers[2 * place], before: answers[2 * place + 1] }]);
+  const groups = (index: number) => answers[2 * SERIES.length + index]?.groups ?? [];
+  const series = SERIES.map((metric, index) => [metric, { now: answers[2 * index], before: answers[2 * index + 1] }]);
   return {
     series: Object.fromEntries(series) as Statistics["series"],
     products: { now: groups(0), before: new Map(groups(1).map((each) => [each.key, each.total ?? 0])) },
@@ -82,17 +82,17 @@ export async function fetchReleaseDownloads(
     productBatch.map((each) => pathOf(org, { from, to, product: each.key, by: "release", step: "month" })),
     signal,
   );
-  const most = answers
-    .flatMap(({ groups }, place) =>
-      groups.map(({ key, total }) => ({ slug: productBatch[place]?.key ?? "", title: productBatch[place]?.label ?? "", version: key, downloads: total ?? 0 })),
+  const topProducts = answers
+    .flatMap(({ groups }, index) =>
+      groups.map(({ key, total }) => ({ slug: productBatch[index]?.key ?? "", title: productBatch[index]?.label ?? "", version: key, downloads: total ?? 0 })),
     )
     .sort((a, b) => b.downloads - a.downloads)
     .slice(0, count);
-  const slugs = [...new Set(most.map((each) => each.slug))];
+  const slugs = [...new Set(topProducts.map((each) => each.slug))];
   const lists = await batch<{ items: readonly Schemas["Release"][] }>(
     slugs.map((slug) => `/products/${slug}/releases?limit=${MAX_RELEASES}`),
     signal,
   );
-  const dates = new Map(lists.flatMap(({ items }, place) => items.map((each) => [`${slugs[place]} ${each.version}`, each.published_at ?? undefined] as const)));
-  return most.map((each) => ({ ...each, publishedAt: dates.get(`${each.slug} ${each.version}`) }));
+  const dates = new Map(lists.flatMap(({ items }, index) => items.map((each) => [`${slugs[index]} ${each.version}`, each.published_at ?? undefined] as const)));
+  return topProducts.map((each) => ({ ...each, publishedAt: dates.get(`${each.slug} ${each.version}`) }));
 }

@@ -49,15 +49,15 @@ export function rangeBefore({ from, days }: Pick<StatisticsRange, "from" | "days
 
 /** The range in the address. Invalid values are replaced by the last 90 days. */
 export function currentRange(): StatisticsRange {
-  const at = query.value;
+  const parameters = query.value;
   const isDay = (value: string | null): value is string => /^\d{4}-\d\d-\d\d$/.test(value ?? "") && !Number.isNaN(Date.parse(value ?? ""));
-  const [from, to] = [at.get("from"), at.get("to")];
+  const [from, to] = [parameters.get("from"), parameters.get("to")];
   const isValid = isDay(from) && isDay(to) && from <= to && to <= dayBefore(0) && daysBetween(from, to) <= MAX_DAYS;
   const range = isValid ? { from, to } : { from: dayBefore(DEFAULT_DAYS), to: dayBefore(1) };
   const days = daysBetween(range.from, range.to);
-  const step = STEPS.find((each) => each === at.get("step")) ?? (days <= DAILY_DAYS ? "day" : "week");
-  const metric = METRICS.find((each) => each === at.get("metric")) ?? "downloads";
-  return { ...range, days, step, metric, product: at.get("product") ?? "" };
+  const step = STEPS.find((each) => each === parameters.get("step")) ?? (days <= DAILY_DAYS ? "day" : "week");
+  const metric = METRICS.find((each) => each === parameters.get("metric")) ?? "downloads";
+  return { ...range, days, step, metric, product: parameters.get("product") ?? "" };
 }
 
 interface Props {
@@ -74,9 +74,9 @@ export function StatisticsControls({ org, range, products }: Props) {
     <div class="row stats-controls">
       <select class="input" aria-label={t("stats.product")} value={range.product} onChange={(event) => setQuery({ product: event.currentTarget.value })}>
         <option value="">{t("stats.products.all")}</option>
-        {products.map((each) => (
-          <option key={each.slug} value={each.slug} selected={each.slug === range.product}>
-            {each.title}
+        {products.map((choice) => (
+          <option key={choice.slug} value={choice.slug} selected={choice.slug === range.product}>
+            {choice.title}
           </option>
         ))}
       </select>

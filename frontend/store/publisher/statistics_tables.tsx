@@ -17,7 +17,7 @@ import type { StatisticsRange } from "./statistics_range";
 const tStore = translator("store");
 const t = translator("publisher");
 
-const SHOWN = 5;
+const MAX_SHOWN = 5;
 const MAX_PRODUCTS = 20;
 const BYTES_PX = 190;
 type Product = Schemas["Product"];
@@ -56,8 +56,8 @@ function Panel({ id, title, note, isWide = false, children }: { id: string; titl
 function ByProduct({ numbers, range, products }: Props) {
   const [isWhole, setWhole] = useState(false);
   const topProducts = numbers.products.now.slice(0, MAX_PRODUCTS);
-  const rows = isWhole ? topProducts : topProducts.slice(0, SHOWN);
-  const most = rows[0]?.total || 1;
+  const rows = isWhole ? topProducts : topProducts.slice(0, MAX_SHOWN);
+  const largestTotal = rows[0]?.total || 1;
   const total = numbers.series.downloads.now.total || 1;
   return (
     <Panel id="by-product" title={t("stats.by.product")} note={t("stats.share.all")} isWide>
@@ -92,7 +92,7 @@ function ByProduct({ numbers, range, products }: Props) {
                 <td class="wide-only quiet">{products.find((each) => each.slug === key)?.latest?.version}</td>
                 <td class="number">{number(value ?? 0)}</td>
                 <td class="wide-only stats-bar">
-                  <Bar share={(value ?? 0) / most} />
+                  <Bar share={(value ?? 0) / largestTotal} />
                 </td>
                 <td class="number wide-only quiet">{percent((value ?? 0) / total, false)}</td>
                 <td class="number">
@@ -105,7 +105,7 @@ function ByProduct({ numbers, range, products }: Props) {
       ) : (
         <p class="quiet stats-none">{t("stats.none")}</p>
       )}
-      {topProducts.length > SHOWN && (
+      {topProducts.length > MAX_SHOWN && (
         <button type="button" class="button plain stats-more" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
           {isWhole ? t("stats.fewer") : t("stats.all", { n: topProducts.length })}
         </button>
@@ -151,23 +151,23 @@ function Bars({ of, heads, rows }: { of: string; heads: readonly string[]; rows:
     <table class="table stats-table" aria-label={of}>
       <thead class="hidden-text">
         <tr>
-          {heads.map((each) => (
-            <th key={each} scope="col">
-              {each}
+          {heads.map((head) => (
+            <th key={head} scope="col">
+              {head}
             </th>
           ))}
         </tr>
       </thead>
       <tbody>
-        {rows.map((each) => (
-          <tr key={each.key}>
-            <th scope="row">{each.name}</th>
-            {hasDetail && <td class="quiet wide-only">{each.detail}</td>}
-            <td class={each.hue ? `stats-bar hue${each.hue}` : "stats-bar"}>
-              <Bar share={each.share} />
+        {rows.map((row) => (
+          <tr key={row.key}>
+            <th scope="row">{row.name}</th>
+            {hasDetail && <td class="quiet wide-only">{row.detail}</td>}
+            <td class={row.hue ? `stats-bar hue${row.hue}` : "stats-bar"}>
+              <Bar share={row.share} />
             </td>
-            <td class="number">{each.value === null ? t("stats.under.five") : number(each.value)}</td>
-            {hasNote && <td class="number quiet">{each.note}</td>}
+            <td class="number">{row.value === null ? t("stats.under.five") : number(row.value)}</td>
+            {hasNote && <td class="number quiet">{row.note}</td>}
           </tr>
         ))}
       </tbody>
@@ -180,15 +180,15 @@ function Bars({ of, heads, rows }: { of: string; heads: readonly string[]; rows:
 function ByRelease({ org, numbers, range }: Props) {
   const groups = numbers.products.now;
   const request = useRequest(
-    (signal) => fetchReleaseDownloads(org, range, groups, SHOWN, signal),
+    (signal) => fetchReleaseDownloads(org, range, groups, MAX_SHOWN, signal),
     [org, range.from, range.to, range.product, groups],
     { keepsPrevious: true },
   );
   return (
     <Panel id="by-release" title={t("stats.by.release")}>
       <RequestResult of={request}>
-        {(all) => {
-          const rows = all;
+        {(shownRows) => {
+          const rows = shownRows;
           return (
             <Bars
               of={t("stats.by.release")}
@@ -213,19 +213,19 @@ const LAST_HUE = 6;
 function ByPlatform({ numbers }: Props) {
   const { total } = numbers.series.downloads.now;
   const rows = numbers.platforms;
-  const most = Math.max(...rows.map((each) => each.total ?? 0), 1);
+  const largestTotal = Math.max(...rows.map((each) => each.total ?? 0), 1);
   return (
     <Panel id="by-platform" title={t("stats.by.platform")}>
       <Bars
         of={t("stats.by.platform")}
         heads={[tStore("platform"), t("stats.share"), t("stats.downloads"), t("stats.share")]}
-        rows={rows.map((each, place) => ({
-          key: each.key,
-          name: <PlatformName platform={each.key} />,
-          value: each.total,
-          share: (each.total ?? 0) / most,
-          hue: Math.min(place + 1, LAST_HUE),
-          note: each.total === null ? "" : percent(each.total / (total || 1), false),
+        rows={rows.map((row, index) => ({
+          key: row.key,
+          name: <PlatformName platform={row.key} />,
+          value: row.total,
+          share: (row.total ?? 0) / largestTotal,
+          hue: Math.min(index + 1, LAST_HUE),
+          note: row.total === null ? "" : percent(row.total / (total || 1), false),
         }))}
       />
     </Panel>
@@ -244,7 +244,7 @@ function PlatformName({ platform }: { platform: string }) {
 }
 
 function ByBatch({ org }: { org: string }) {
-  const request = useRequest(async (signal) => (await api.get("/api/v1/codes", { query: { org, limit: SHOWN }, signal })).value, [org]);
+  const request = useRequest(async (signal) => (await api.get("/api/v1/codes", { query: { org, limit: MAX_SHOWN }, signal })).value, [org]);
   return (
     <Panel id="by-batch" title={t("stats.by.batch")}>
       <RequestResult of={request}>
@@ -252,13 +252,13 @@ function ByBatch({ org }: { org: string }) {
           <Bars
             of={t("stats.by.batch")}
             heads={[t("codes.kind"), t("issued"), t("stats.share"), t("codes.used"), t("codes")]}
-            rows={batches.map((each) => ({
-              key: each.batch_id,
-              name: t(each.kind === "promo" ? "stats.promo" : "stats.license"),
-              detail: date(each.created_at),
-              value: each.uses,
-              share: each.uses / (each.count * each.max_uses || 1),
-              note: t("stats.of", { n: number(each.count * each.max_uses) }),
+            rows={batches.map((batch) => ({
+              key: batch.batch_id,
+              name: t(batch.kind === "promo" ? "stats.promo" : "stats.license"),
+              detail: date(batch.created_at),
+              value: batch.uses,
+              share: batch.uses / (batch.count * batch.max_uses || 1),
+              note: t("stats.of", { n: number(batch.count * batch.max_uses) }),
             }))}
           />
         )}

@@ -5,7 +5,7 @@ import { urlFor } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
-import { RequestResult, Empty, Failed } from "../../shared/components/states";
+import { RequestResult, Empty, FailureNotice } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { date, translator } from "../../shared/i18n";
@@ -98,7 +98,7 @@ function Removing(props: { org: string; email: string | null; onClose: () => voi
       }
     >
       <p>{t("member.remove.text", { org })}</p>
-      {problem && <Failed problem={problem} />}
+      {problem && <FailureNotice problem={problem} />}
     </Dialog>
   );
 }

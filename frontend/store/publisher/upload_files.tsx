@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
-import { Failed } from "../../shared/components/states";
+import { FailureNotice } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { duration, size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
@@ -33,26 +33,26 @@ interface Item {
 export function UploadFiles({ product, release, reload }: Props) {
   const [platform, setPlatform] = useState<Platform | "">("");
   const [items, setItems] = useState<readonly Item[]>([]);
-  const running = useRef(new Map<File, AbortController>());
-  useEffect(() => () => running.current.forEach((each) => each.abort()), []);
+  const uploads = useRef(new Map<File, AbortController>());
+  useEffect(() => () => uploads.current.forEach((each) => each.abort()), []);
   const change = (file: File, changes: Partial<Item>) =>
     setItems((had) => had.map((each) => (each.file === file ? { ...each, ...changes } : each)));
-  const arrived = (file: File, sent: number) =>
+  const arrived = (file: File, sentBytes: number) =>
     setItems((had) =>
-      had.map((each) => (each.file === file ? { ...each, sent, began: each.began ?? { at: performance.now(), sent } } : each)),
+      had.map((each) => (each.file === file ? { ...each, sent: sentBytes, began: each.began ?? { at: performance.now(), sent: sentBytes } } : each)),
     );
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${release.version}${platform && ` --platform ${platform}`}`;
   const begin = async (file: File) => {
     change(file, { state: "sending", began: null });
     const controller = new AbortController();
-    running.current.set(file, controller);
+    uploads.current.set(file, controller);
     try {
       const values = { id: product.id, version: release.version };
       const body = { filename: file.name, size: file.size, platform: platform || null, sha256: null };
       const headers = { "Idempotency-Key": keyOf(file, `${product.id} ${release.version} ${platform}`) };
       const announced = await api.post("/api/v1/products/{id}/releases/{version}/artifacts", { values, body, headers });
       const address = pathOf(announced.value.upload_url);
-      const reply = await upload<{ id: string }>(address, file, controller.signal, (sent) => arrived(file, sent));
+      const reply = await upload<{ id: string }>(address, file, controller.signal, (sentBytes) => arrived(file, sentBytes));
       change(file, { sent: file.size, state: { artifact: reply.id } });
       reload();
     } catch (error) {
@@ -61,7 +61,7 @@ export function UploadFiles({ product, release, reload }: Props) {
   };
   const add = (files: readonly File[]) => {
     setItems((had) => [...had, ...files.map((file) => ({ file, sent: 0, began: null, state: "sending" as const }))]);
-    void files.reduce((previous, file) => previous.then(() => begin(file)), Promise.resolve());
+    void files.reduce((uploadBefore, file) => uploadBefore.then(() => begin(file)), Promise.resolve());
   };
   return (
     <div class="stack">
@@ -73,12 +73,12 @@ export function UploadFiles({ product, release, reload }: Props) {
         onChange={(value) => setPlatform(value as Platform | "")}
       />
       <FileDrop hint={t("drop")} onFiles={add} />
-      {items.filter((each) => !isThere(each, release)).map((each) => (
+      {items.filter((shownItem) => !isThere(shownItem, release)).map((each) => (
         <UploadItem
           key={`${each.file.name} ${each.file.lastModified}`}
           item={each}
           onRetry={() => void begin(each.file)}
-          pause={() => running.current.get(each.file)?.abort()}
+          pause={() => uploads.current.get(each.file)?.abort()}
         />
       ))}
       <FileTable release={release} />
@@ -102,7 +102,7 @@ function UploadItem({ item, onRetry, pause }: { item: Item; onRetry: () => void;
         </span>
         <progress max={Math.max(1, file.size)} value={sent} />
       </label>
-      {state instanceof Problem && <Failed problem={state} onRetry={onRetry} />}
+      {state instanceof Problem && <FailureNotice problem={state} onRetry={onRetry} />}
       {state === "sending" && sent > 0 && (
         <div>
           <Button tight onClick={pause}>

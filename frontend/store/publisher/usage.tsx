@@ -12,7 +12,7 @@ import { Statistics } from "./statistics";
 const tStore = translator("store");
 const t = translator("publisher");
 
-const COUNTED = [
+const COUNTED_NUMBERS = [
   "downloads",
   "redemptions",
   "codes",
@@ -34,7 +34,7 @@ export function Usage({ org }: { org: string }) {
       <details class="stats-rest">
         <summary>{t("usage.whole")}</summary>
         <div class="stack">
-          <RequestResult of={request}>{(value) => <Shown value={value} />}</RequestResult>
+          <RequestResult of={request}>{(value) => <UsageNumbers value={value} />}</RequestResult>
           <div>
             <Curl method="GET" path={`/api/v1/org/usage?org=${encodeURIComponent(org)}`} />
           </div>
@@ -45,8 +45,8 @@ export function Usage({ org }: { org: string }) {
 }
 
 /** The most downloaded versions, with bars relative to the first. */
-function Downloaded({ rows }: { rows: Numbers["downloaded"] }) {
-  const most = Math.max(1, ...rows.map((each) => each.downloads));
+function DownloadTable({ rows }: { rows: Numbers["downloaded"] }) {
+  const maxDownloads = Math.max(1, ...rows.map((each) => each.downloads));
   return rows.length ? (
     <Table
       caption={t("usage.versions")}
@@ -64,7 +64,7 @@ function Downloaded({ rows }: { rows: Numbers["downloaded"] }) {
         },
         { name: "platform", label: tStore("platform"), cell: (each) => nameOf(each.platform) },
         { name: "number", label: t("usage.downloads"), cell: (each) => number(each.downloads), isNumber: true },
-        { name: "bar", label: t("usage.bar"), cell: (each) => <Bar share={each.downloads / most} /> },
+        { name: "bar", label: t("usage.bar"), cell: (each) => <Bar share={each.downloads / maxDownloads} /> },
       ]}
     />
   ) : (
@@ -76,22 +76,22 @@ function nameOf(platform: string | null): string {
   return platform !== null && platform in PLATFORMS ? PLATFORMS[platform as Platform] : t("platform.none");
 }
 
-function Shown({ value }: { value: Numbers }) {
-  const most = Math.max(1, ...COUNTED.map((each) => value[each]));
+function UsageNumbers({ value }: { value: Numbers }) {
+  const maxCount = Math.max(1, ...COUNTED_NUMBERS.map((each) => value[each]));
   return (
     <>
       <Table
         caption={t("usage")}
-        rows={COUNTED}
+        rows={COUNTED_NUMBERS}
         keyOf={(each) => each}
         columns={[
           { name: "what", label: t("usage.what"), cell: (each) => t(`usage.${each}`) },
           { name: "number", label: t("usage.number"), cell: (each) => number(value[each]), isNumber: true },
-          { name: "bar", label: t("usage.bar"), cell: (each) => <Bar share={value[each] / most} /> },
+          { name: "bar", label: t("usage.bar"), cell: (each) => <Bar share={value[each] / maxCount} /> },
         ]}
       />
       <p>{t("usage.stored", { size: size(value.stored_bytes) })}</p>
-      <Downloaded rows={value.downloaded} />
+      <DownloadTable rows={value.downloaded} />
     </>
   );
 }

@@ -6,7 +6,7 @@ import { Button, CopyButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults, TextField } from "../../shared/components/field";
-import { Empty, Failed, RequestResult } from "../../shared/components/states";
+import { Empty, FailureNotice, RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { sinceWhen, translator } from "../../shared/i18n";
@@ -28,7 +28,7 @@ export function Webhooks({ org }: { org: string }) {
     [org],
     { keepsPrevious: true },
   );
-  const [removed, setRemoved] = useState<Webhook | null>(null);
+  const [webhookToRemove, setWebhookToRemove] = useState<Webhook | null>(null);
   const [secret, setSecret] = useState<string | null>(null);
   const { problem, run } = useSubmit();
   const ping = (webhook: Webhook) =>
@@ -44,8 +44,8 @@ export function Webhooks({ org }: { org: string }) {
   return (
     <div class="stack">
       <p class="prose">{t("webhook.text")}</p>
-      {problem && <Failed problem={problem} />}
-      {secret && <Secret of={secret} />}
+      {problem && <FailureNotice problem={problem} />}
+      {secret && <WebhookSecret of={secret} />}
       <RequestResult of={request}>
         {(rows) =>
           rows.length ? (
@@ -56,7 +56,7 @@ export function Webhooks({ org }: { org: string }) {
               columns={[
                 { name: "url", label: t("webhook.url"), cell: (each) => <span class="written">{each.url}</span> },
                 { name: "types", label: t("webhook.types"), cell: (each) => each.types?.join(", ") ?? t("webhook.all") },
-                { name: "state", label: t("status"), cell: (each) => <State of={each} /> },
+                { name: "state", label: t("status"), cell: (each) => <WebhookState of={each} /> },
                 {
                   name: "actions",
                   label: t("webhook.actions"),
@@ -68,7 +68,7 @@ export function Webhooks({ org }: { org: string }) {
                       <Button tight onClick={() => rotate(each)}>
                         {t("webhook.rotate")} <span class="hidden-text">{each.url}</span>
                       </Button>
-                      <Button tight look="risky" onClick={() => setRemoved(each)}>
+                      <Button tight look="risky" onClick={() => setWebhookToRemove(each)}>
                         {t("remove")} <span class="hidden-text">{each.url}</span>
                       </Button>
                     </span>
@@ -81,21 +81,21 @@ export function Webhooks({ org }: { org: string }) {
           )
         }
       </RequestResult>
-      <NewWebhook org={org} onMade={(made) => (setSecret(made), request.reload())} />
-      <Removing org={org} webhook={removed} onClose={() => setRemoved(null)} onDone={request.reload} />
+      <NewWebhook org={org} onMade={(webhook) => (setSecret(webhook), request.reload())} />
+      <Removing org={org} webhook={webhookToRemove} onClose={() => setWebhookToRemove(null)} onDone={request.reload} />
     </div>
   );
 }
 
 /** The state of deliveries to the webhook. */
-function State({ of }: { of: Webhook }) {
+function WebhookState({ of }: { of: Webhook }) {
   if (of.failures > 0) {
     return <Chip tone="bad">{t("webhook.failing", { n: of.failures })}</Chip>;
   }
   return of.delivered_at ? <Chip tone="good">{t("webhook.delivered", { when: sinceWhen(of.delivered_at) })}</Chip> : <Chip>{t("webhook.unused")}</Chip>;
 }
 
-function Secret({ of }: { of: string }) {
+function WebhookSecret({ of }: { of: string }) {
   return (
     <section class="panel-box form-section" role="status">
       <p>{t("webhook.secret")}</p>
@@ -139,11 +139,11 @@ function NewWebhook({ org, onMade }: { org: string; onMade: (secret: string | nu
       <fieldset>
         <legend>{t("webhook.types")}</legend>
         <p class="help">{t("webhook.types.help")}</p>
-        {TYPES.map((each) => (
-          <label class="check row" key={each}>
-            <input type="checkbox" checked={value.types.includes(each)} onChange={(event) => check(each, event.currentTarget.checked)} />
+        {TYPES.map((eventType) => (
+          <label class="check row" key={eventType}>
+            <input type="checkbox" checked={value.types.includes(eventType)} onChange={(event) => check(eventType, event.currentTarget.checked)} />
             <span>
-              <code>{each}</code>
+              <code>{eventType}</code>
             </span>
           </label>
         ))}
@@ -183,7 +183,7 @@ function Removing({ org, webhook, onClose, onDone }: { org: string; webhook: Web
       }
     >
       <p>{t("webhook.remove.text", { url: webhook?.url ?? "" })}</p>
-      {problem && <Failed problem={problem} />}
+      {problem && <FailureNotice problem={problem} />}
     </Dialog>
   );
 }

@@ -11,7 +11,7 @@ const tCommon = translator("common");
 const t = translator("store");
 
 const TYPING_MS = 150;
-const LEAST = 2;
+const MIN_LENGTH = 2;
 
 /** A search field with a list of choices (ARIA authoring practices, combobox). */
 const COMBOBOX = { type: "search", role: "combobox" } as object;
@@ -36,7 +36,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
   const listId = useId();
   const input = useRef<HTMLInputElement>(null);
   const isBrowsing = path.value === "/browse" && !isOpen;
-  const [words, setWords] = useState(isBrowsing ? (query.value.get("q") ?? "") : "");
+  const [searchText, setSearchText] = useState(isBrowsing ? (query.value.get("q") ?? "") : "");
   const [hasFocus, setFocus] = useState(false);
   const [suggestions, setSuggestions] = useState<{ words: string; choices: readonly Choice[] } | null>(null);
   const [activeIndex, setActiveIndex] = useState(-1);
@@ -46,7 +46,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
     // The back button or a link has changed the words.
     if (searchedWords !== sentWords.current) {
       sentWords.current = searchedWords;
-      setWords(searchedWords);
+      setSearchText(searchedWords);
     }
   }, [searchedWords]);
   useEffect(() => {
@@ -54,10 +54,10 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
       input.current?.focus();
     }
   }, [isOpen]);
-  const text = words.trim();
+  const text = searchText.trim();
   useEffect(() => {
     setActiveIndex(-1);
-    if (isBrowsing || text.length < LEAST || !(hasFocus || isOpen)) {
+    if (isBrowsing || text.length < MIN_LENGTH || !(hasFocus || isOpen)) {
       setSuggestions(null);
       return undefined;
     }
@@ -86,12 +86,12 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
     () => (isOpen ? undefined : registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: () => input.current?.focus() })),
     [isOpen],
   );
-  const leave = (to: string) => {
+  const leave = (address: string) => {
     setSuggestions(null);
     setActiveIndex(-1);
     input.current?.blur();
     onLeave?.();
-    go(to);
+    go(address);
   };
   const choices = suggestions?.choices ?? [];
   const allResultsAddress = `/browse?q=${encodeURIComponent(text)}`;
@@ -99,7 +99,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined && choices.length) {
       event.preventDefault();
-      setActiveIndex((last) => ((last + step + 1 + choices.length + 1) % (choices.length + 1)) - 1);
+      setActiveIndex((index) => ((index + step + 1 + choices.length + 1) % (choices.length + 1)) - 1);
     } else if (event.key === "Escape" && !isOpen) {
       if (suggestions) {
         setSuggestions(null);
@@ -138,31 +138,31 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
         maxLength={200}
         autocomplete="off"
         enterkeyhint="search"
-        value={words}
+        value={searchText}
         onInput={(event) => {
           // Firefox sends focus events only while its window is in front.
           setFocus(true);
-          setWords(event.currentTarget.value);
+          setSearchText(event.currentTarget.value);
         }}
         onKeyDown={keyed}
       />
       <kbd aria-hidden="true">/</kbd>
       <div class="search-panel" id={listId} role="listbox" aria-label={t("search.found")} hidden={!isShown}>
-        {choices.map((each, place) => (
+        {choices.map((choice, index) => (
           <a
-            key={each.address}
-            id={`${listId}-${place}`}
+            key={choice.address}
+            id={`${listId}-${index}`}
             role="option"
-            aria-selected={place === activeIndex}
+            aria-selected={index === activeIndex}
             tabIndex={-1}
-            href={each.address}
+            href={choice.address}
             onPointerDown={(event) => event.preventDefault()}
-            onClick={(event) => (event.preventDefault(), leave(each.address))}
+            onClick={(event) => (event.preventDefault(), leave(choice.address))}
           >
-            {each.cover ? <img src={each.cover} alt="" width={56} height={32} /> : each.icon && <Icon name={each.icon} />}
+            {choice.cover ? <img src={choice.cover} alt="" width={56} height={32} /> : choice.icon && <Icon name={choice.icon} />}
             <span class="grow">
-              <span class="name">{each.label}</span>
-              {each.note && <span class="note">{each.note}</span>}
+              <span class="name">{choice.label}</span>
+              {choice.note && <span class="note">{choice.note}</span>}
             </span>
           </a>
         ))}
@@ -172,14 +172,14 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
 }
 
 /** Load the suggestions for the words: products, publishers and tags; then asking a question, and all results. */
-async function suggest(words: string, signal: AbortSignal): Promise<Choice[]> {
-  const { value } = await api.get("/api/v1/search/suggest", { query: { q: words }, signal });
+async function suggest(searchText: string, signal: AbortSignal): Promise<Choice[]> {
+  const { value } = await api.get("/api/v1/search/suggest", { query: { q: searchText }, signal });
   return [
-    ...value.products.map((each) => ({
-      address: `/products/${each.slug}`,
-      label: each.title,
-      cover: coverOf(each).url,
-      note: `${t(`kind.${each.kind}`)} · ${each.publisher.name}`,
+    ...value.products.map((product) => ({
+      address: `/products/${product.slug}`,
+      label: product.title,
+      cover: coverOf(product).url,
+      note: `${t(`kind.${product.kind}`)} · ${product.publisher.name}`,
     })),
     ...value.publishers.map(({ slug, name }) => ({
       address: `/publishers/${encodeURIComponent(slug)}`,
@@ -188,7 +188,7 @@ async function suggest(words: string, signal: AbortSignal): Promise<Choice[]> {
       note: t("maker"),
     })),
     ...value.tags.map(({ value: tag }) => ({ address: `/browse?tag=${encodeURIComponent(tag)}`, label: tag, icon: "tag" as const, note: t("tag") })),
-    { address: `/questions?q=${encodeURIComponent(words)}`, label: t("ask.words", { words }), icon: "sparkles" },
-    { address: `/browse?q=${encodeURIComponent(words)}`, label: t("search.all"), icon: "search" },
+    { address: `/questions?q=${encodeURIComponent(searchText)}`, label: t("ask.words", { words: searchText }), icon: "sparkles" },
+    { address: `/browse?q=${encodeURIComponent(searchText)}`, label: t("search.all"), icon: "search" },
   ];
 }

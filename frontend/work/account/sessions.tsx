@@ -9,7 +9,7 @@ import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
 import { type Meta, type Row, run } from "../api";
 import { loadCurrentUser } from "../current_user";
-import { may, modelOf } from "../models";
+import { mayRun, modelOf } from "../models";
 import { Widget } from "../widgets/widget";
 
 const t = translator("account");
@@ -25,7 +25,7 @@ export function Sessions({ meta }: { meta: Meta }) {
   const model = modelOf(meta, "session");
   const input = { filter: [{ field: "ended_at", op: "is_null", value: true }], order: [{ field: "started_at", dir: "desc" }], limit: MAX_SESSIONS };
   const request = useRequest(async (signal) => (model ? (await run<Session[]>("session", "list", input, signal)).value : []), [model], { keepsPrevious: true });
-  if (!model || !may(model, "list")) {
+  if (!model || !mayRun(model, "list")) {
     return null;
   }
   return (
@@ -34,8 +34,8 @@ export function Sessions({ meta }: { meta: Meta }) {
       <RequestResult of={request}>
         {(sessions) => (
           <ul class="account-rows">
-            {sessions.filter(isRunning).map((each) => (
-              <SessionRow key={each.id} session={each} canEnd={may(model, "revoke")} onEnded={request.reload} />
+            {sessions.filter(isRunning).map((openSession) => (
+              <SessionRow key={openSession.id} session={openSession} canEnd={mayRun(model, "revoke")} onEnded={request.reload} />
             ))}
           </ul>
         )}

@@ -10,9 +10,9 @@ import { date, dateTime, number, plural, relativePast, translator } from "../../
 import { useRequest } from "../../shared/request";
 import type { Meta, Model } from "../api";
 import { ClientSetup } from "../connect/client_setup";
-import { may } from "../models";
+import { mayRun } from "../models";
 import { AgentAvatar } from "../values/avatar";
-import { Figure, Widget } from "../widgets/widget";
+import { KeyFigure, Widget } from "../widgets/widget";
 import { personOf } from "./agent_list";
 import { type AgentToken, type ModelPermissions, commandsOf, isLive, listOf, permissionsOf } from "./agent_token";
 import { CallLog } from "./call_log";
@@ -77,7 +77,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, isOwn, onRevo
             <Icon name="eye" />
             {t("view.as")}
           </Button>
-          {may(model, "revoke") && isLive(token) && (
+          {mayRun(model, "revoke") && isLive(token) && (
             <Button look="risky" aria-label={t("revoke.title", { label: token.label })} onClick={() => onRevoke(token)}>
               <Icon name="circle-x" />
               {t("revoke")}
@@ -155,10 +155,10 @@ function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: 
   const changes = calls.filter((each) => each.result === "done");
   return (
     <div class="tiles">
-      {knowsCalls(meta) && <Figure label={t("tile.calls")} value={number(token.calls_24h ?? recent.length)} note={slow !== undefined && t("tile.p95", { n: number(Math.round(slow)) })} />}
-      {(canReadAudit(meta) || knowsCalls(meta)) && <Figure label={t("tile.changes")} value={number(changes.length)} note={t("tile.day", { n: number(changes.filter((each) => each.at >= since).length) })} />}
-      <Figure label={t("tile.proposals")} value={number(plans.length)} note={decidedNote(plans)} href={waiting > 0 ? "/approvals" : undefined} />
-      {refused !== null && <Figure label={t("tile.refused")} value={number(refused)} note={refused > 0 ? <span class="bad">{refusedTools(recent)}</span> : t("tile.refused.none")} />}
+      {knowsCalls(meta) && <KeyFigure label={t("tile.calls")} value={number(token.calls_24h ?? recent.length)} note={slow !== undefined && t("tile.p95", { n: number(Math.round(slow)) })} />}
+      {(canReadAudit(meta) || knowsCalls(meta)) && <KeyFigure label={t("tile.changes")} value={number(changes.length)} note={t("tile.day", { n: number(changes.filter((each) => each.at >= since).length) })} />}
+      <KeyFigure label={t("tile.proposals")} value={number(plans.length)} note={decidedNote(plans)} href={waiting > 0 ? "/approvals" : undefined} />
+      {refused !== null && <KeyFigure label={t("tile.refused")} value={number(refused)} note={refused > 0 ? <span class="bad">{refusedTools(recent)}</span> : t("tile.refused.none")} />}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 // The token of an agent: its permissions and its last use.
 import { type Meta, type Model, type Row, run } from "../api";
-import { may, modelOf } from "../models";
+import { mayRun, modelOf } from "../models";
 import { ownId } from "../ownership";
 import { type Command, isReadCommand } from "./commands";
 
@@ -59,7 +59,7 @@ export function commandsOf(meta: Meta, token: AgentToken): ReadonlySet<string> {
 /** The id of the signed-in person. People who may not list others may read their own record. */
 export async function ownUser(meta: Meta, tokens: readonly AgentToken[], signal: AbortSignal): Promise<string | undefined> {
   const user = modelOf(meta, "user");
-  if (user && may(user, "list")) {
+  if (user && mayRun(user, "list")) {
     return ownId(meta, signal);
   }
   const ids = [...new Set(tokens.map((each) => each.user))];

@@ -5,7 +5,7 @@ import { Icon } from "../../shared/components/icon";
 import { number, timeOf, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { RecordTitle } from "../approvals/record_title";
-import { addressOf, may, modelOf } from "../models";
+import { addressOf, mayRun, modelOf } from "../models";
 import { Widget } from "../widgets/widget";
 import type { Call, CallResult } from "./calls";
 import { canReadAudit, knowsCalls } from "./calls";
@@ -109,8 +109,8 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
 function Target({ meta, call }: { meta: Meta; call: Call }) {
   const model = modelOf(meta, call.model);
   if (!model || !call.record) {
-    return <span class="quiet">–</span>;
+    return <span class="quiet">{model?.plural ?? "–"}</span>;
   }
   const title = <RecordTitle model={model} recordRef={{ model: call.model, id: call.record }} isBare />;
-  return may(model, "get") ? <a href={addressOf(call.model, call.record)}>{title}</a> : title;
+  return mayRun(model, "get") ? <a href={addressOf(call.model, call.record)}>{title}</a> : title;
 }

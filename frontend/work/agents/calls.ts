@@ -3,7 +3,7 @@ import { type Entry } from "../audit/filter";
 import { type Meta, run } from "../api";
 import type { Plan } from "../approvals/plan";
 import { targetOf } from "../approvals/record_title";
-import { canList, may, modelOf } from "../models";
+import { canList, mayRun, modelOf } from "../models";
 import type { AgentToken } from "./agent_token";
 import { isReadCommand } from "./commands";
 
@@ -32,7 +32,7 @@ export function canReadAudit(meta: Meta): boolean {
 /** Whether the service lists every call, including reads and refused calls. */
 export function knowsCalls(meta: Meta): boolean {
   const model = modelOf(meta, "agent_token");
-  return model !== undefined && may(model, "calls");
+  return model !== undefined && mayRun(model, "calls");
 }
 
 interface LoggedCall {

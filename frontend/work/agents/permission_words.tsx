@@ -1,6 +1,6 @@
 // What an agent sees and may do, in sentences.
 import { Icon, type IconName } from "../../shared/components/icon";
-import { listed, translator } from "../../shared/i18n";
+import { joinWords, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { nounOf } from "../models";
 import { type ModelPermissions, type Permission } from "./agent_token";
@@ -19,7 +19,7 @@ interface Props {
 }
 
 export function PermissionWords({ meta, rows, unmasked }: Props) {
-  const named = (isIncluded: (row: ModelPermissions) => boolean) => listed(rows.filter(isIncluded).map(({ model }) => nounOf(model.plural)));
+  const named = (isIncluded: (row: ModelPermissions) => boolean) => joinWords(rows.filter(isIncluded).map(({ model }) => nounOf(model.plural)));
   const lines: { icon: IconName; key: "reads" | "changes" | "proposes" | "masks" | "closed"; of: string }[] = [
     { icon: "eye", key: "reads", of: named((each) => DONE.includes(each.read)) },
     { icon: "pencil", key: "changes", of: named((each) => DONE.includes(each.write) || DONE.includes(each.remove)) },
@@ -49,5 +49,5 @@ function maskedFields(meta: Meta, rows: readonly ModelPermissions[], unmasked: r
     .filter((model) => read.includes(model.name))
     .flatMap((model) => model.fields.filter((each) => each.masked || (each.is_personal && !unmasked.includes(`${model.name}.${each.name}`))));
   const labels = [...new Set(fields.map((each) => nounOf(each.label)))];
-  return listed(labels.length > MOST_FIELDS ? [...labels.slice(0, MOST_FIELDS), t("words.more")] : labels);
+  return joinWords(labels.length > MOST_FIELDS ? [...labels.slice(0, MOST_FIELDS), t("words.more")] : labels);
 }

@@ -19,11 +19,11 @@ interface Props {
 }
 
 function approveLabel(meta: Meta, group: readonly Plan[]): string {
-  const first = group[0];
+  const firstPlan = group[0];
   if (group.length > 1) {
     return t("approve.all", { n: number(group.length) });
   }
-  return first && isDeletion(first) ? t("approve.delete") : first && riskOf(meta, first) === "high" ? t("approve.dialog") : t("approve");
+  return firstPlan && isDeletion(firstPlan) ? t("approve.delete") : firstPlan && riskOf(meta, firstPlan) === "high" ? t("approve.dialog") : t("approve");
 }
 
 export function ActionBar({ meta, group, isBusy, onSign, onReject, onRedo }: Props) {

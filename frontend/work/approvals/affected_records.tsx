@@ -4,7 +4,7 @@ import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
-import { canList, fieldOf, may, modelOf, partsOf } from "../models";
+import { canList, fieldOf, mayRun, modelOf, partsOf } from "../models";
 import { columnsOf } from "../record/parts";
 import { Value } from "../values/value";
 import { RecordTitle } from "./record_title";
@@ -33,8 +33,8 @@ export function AffectedRecords({ meta, plan }: { meta: Meta; plan: Plan }) {
   return (
     <section class="stack tight subjects">
       <h3>{t("now")}</h3>
-      {shownRecords.slice(0, MAX_RECORDS).map((each) => (
-        <CurrentRecord key={`${each.model.name}/${each.id}`} {...{ meta, plan, affected: each }} />
+      {shownRecords.slice(0, MAX_RECORDS).map((record) => (
+        <CurrentRecord key={`${record.model.name}/${record.id}`} {...{ meta, plan, affected: record }} />
       ))}
       {shownRecords.length > MAX_RECORDS && <p class="quiet">{t("now.more", { n: number(shownRecords.length - MAX_RECORDS) })}</p>}
       {shownRecords.some((each) => !each.isPartAdded) && <p class="small quiet">{t("now.bound")}</p>}
@@ -52,7 +52,7 @@ export function affectedRecordsOf(meta: Meta, plan: Plan): AffectedRecord[] {
   const records = new Map<string, AffectedRecord>();
   const add = (name: string, id: unknown, isPartAdded: boolean) => {
     const model = modelOf(meta, name);
-    if (model && typeof id === "string" && id && (canList(model) || may(model, "get")) && !records.has(`${name}/${id}`)) {
+    if (model && typeof id === "string" && id && (canList(model) || mayRun(model, "get")) && !records.has(`${name}/${id}`)) {
       records.set(`${name}/${id}`, { model, id, isPartAdded });
     }
   };
@@ -85,8 +85,8 @@ function CurrentRecord({ meta, plan, affected }: { meta: Meta; plan: Plan; affec
           record ? (
             <>
               <RecordFields {...{ meta, model, record }} />
-              {partsOf(meta, model).map(([part, parentField]) => (
-                <PartTable key={`${part.name}.${parentField.name}`} {...{ meta, model: part, parentField, record }} />
+              {partsOf(meta, model).map(([partModel, parentField]) => (
+                <PartTable key={`${partModel.name}.${parentField.name}`} {...{ meta, model: partModel, parentField, record }} />
               ))}
             </>
           ) : (
@@ -156,7 +156,7 @@ function PartTable({ meta, model, parentField, record }: { meta: Meta; model: Mo
 
 /** The record as this person sees it, or null if it no longer exists. */
 export async function loadRecord(model: Model, id: string, signal: AbortSignal): Promise<Row | null> {
-  if (may(model, "list")) {
+  if (mayRun(model, "list")) {
     const filter = [{ field: "id", op: "eq", value: id }];
     return (await run<Row[]>(model.name, "list", { filter, limit: 1 }, signal)).value[0] ?? null;
   }
@@ -165,7 +165,7 @@ export async function loadRecord(model: Model, id: string, signal: AbortSignal):
 
 /** The first parts, and their number if this person may count them. */
 async function loadParts(model: Model, filter: readonly object[], signal: AbortSignal): Promise<{ rows: Row[]; total: number }> {
-  if (may(model, "search")) {
+  if (mayRun(model, "search")) {
     return (await run<{ rows: Row[]; total: number }>(model.name, "search", { filter, limit: MAX_PARTS }, signal)).value;
   }
   const rows = (await run<Row[]>(model.name, "list", { filter, limit: MAX_PARTS + 1 }, signal)).value;

@@ -24,24 +24,24 @@ interface Props {
 
 /** The most telling change with its values. Without a short value that this person may see, the labels of the fields. */
 export function ChangeSummary({ meta, model, changes }: Props): ComponentChildren {
-  const telling = tellingChange(model, changes);
-  const otherCount = changes.length - (telling ? 1 : Math.min(changes.length, MAX_LABELS));
-  const others = otherCount > 0 && ` ${t("others", { n: number(otherCount) })}`;
-  if (!telling) {
+  const tellingDifference = tellingChange(model, changes);
+  const otherCount = changes.length - (tellingDifference ? 1 : Math.min(changes.length, MAX_LABELS));
+  const othersText = otherCount > 0 && ` ${t("others", { n: number(otherCount) })}`;
+  if (!tellingDifference) {
     return (
       <span class="about-change">
         : {changes.slice(0, MAX_LABELS).map(({ field }) => fieldOf(model, field)?.label ?? field).join(", ")}
-        {others}
+        {othersText}
       </span>
     );
   }
-  const { field, before, after } = telling;
+  const { field, before, after } = tellingDifference;
   return (
     <span class="about-change">
       {" · "}
       {isEmpty(before) ? `${field.label}:` : <ShortValue {...{ meta, field }} value={before} />}
       {!isEmpty(before) && " →"} {isEmpty(after) ? "–" : <ShortValue {...{ meta, field }} value={after} />}
-      {others}
+      {othersText}
     </span>
   );
 }

@@ -23,11 +23,11 @@ interface Props {
 }
 
 export function ConfirmApproval({ meta, group, confirmReason, onSign, onClose }: Props) {
-  const first = group[0];
-  if (!first) {
+  const firstPlan = group[0];
+  if (!firstPlan) {
     return null;
   }
-  const phrase = phraseOf(meta, first, group.length);
+  const phrase = phraseOf(meta, firstPlan, group.length);
   const approveLabel = group.length > 1 ? t("again.signs", { n: number(group.length) }) : t("again.sign");
   return (
     <Dialog
@@ -38,13 +38,13 @@ export function ConfirmApproval({ meta, group, confirmReason, onSign, onClose }:
       isCautious
       actions={
         <Button look="ink" onClick={onSign}>
-          {isDeletion(first) ? phrase : approveLabel}
+          {isDeletion(firstPlan) ? phrase : approveLabel}
         </Button>
       }
     >
       {confirmReason === "haste" && <p>{t("again.text", { n: number(HASTY_S) })}</p>}
       {confirmReason === "haste" ? (
-        <PlanDetails {...{ meta, plan: first }} count={group.length} />
+        <PlanDetails {...{ meta, plan: firstPlan }} count={group.length} />
       ) : (
         <>
           <ul>
@@ -54,11 +54,11 @@ export function ConfirmApproval({ meta, group, confirmReason, onSign, onClose }:
               </li>
             ))}
             {group.length > MAX_RECORDS && <li>{t("others", { n: number(group.length - MAX_RECORDS) })}</li>}
-            {first.effects.map((each) => (
-              <li key={each}>{each}</li>
+            {firstPlan.effects.map((effect) => (
+              <li key={effect}>{effect}</li>
             ))}
           </ul>
-          {!isReversible(meta, first) && <p>{t("irreversible")}</p>}
+          {!isReversible(meta, firstPlan) && <p>{t("irreversible")}</p>}
         </>
       )}
     </Dialog>

@@ -19,8 +19,8 @@ interface Props {
 export function DeletedRecord({ meta, model, changes }: Props) {
   const { box, hasRoom } = useRoom(changes.length);
   const [isWhole, setWhole] = useState(false);
-  const telling = tellingOf(model, changes);
-  const hiddenCount = changes.length - telling.size;
+  const tellingValues = tellingOf(model, changes);
+  const hiddenCount = changes.length - tellingValues.size;
   // A button that hides a single field saves no room.
   const canFold = hiddenCount > 1 && !hasRoom;
   return (
@@ -31,7 +31,7 @@ export function DeletedRecord({ meta, model, changes }: Props) {
         meta={meta}
         headings={[t("field"), t("diff.now"), t("diff.after")]}
         emptyText={t("nothing.remains")}
-        changes={canFold && !isWhole ? changes.filter((each) => telling.has(each)) : changes}
+        changes={canFold && !isWhole ? changes.filter((each) => tellingValues.has(each)) : changes}
       />
       {canFold && (
         <button type="button" class="more-fields" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
@@ -63,15 +63,15 @@ function useRoom(fieldCount: number) {
 
 /** The title, state, amount, date, contact and owner of the record, and further fields up to the limit. */
 function tellingOf(model: Model | undefined, changes: readonly Change[]): ReadonlySet<Change> {
-  const first = (is: (field: Field) => boolean) => changes.find(({ field }) => field !== undefined && is(field));
-  const found = [
-    first(({ name }) => name === (model?.title_field ?? model?.shown_as)),
-    first(({ name, kind }) => (model?.state_field ? name === model.state_field : kind === "select")),
-    first(({ kind }) => kind === "money"),
-    first(({ kind }) => kind === "date"),
-    first(({ is_personal, masked }) => is_personal === true || masked) ?? first(({ ref }) => ref !== null && ref !== "user"),
-    first(({ ref }) => ref === "user"),
+  const firstField = (matches: (field: Field) => boolean) => changes.find(({ field }) => field !== undefined && matches(field));
+  const tellingFields = [
+    firstField(({ name }) => name === (model?.title_field ?? model?.shown_as)),
+    firstField(({ name, kind }) => (model?.state_field ? name === model.state_field : kind === "select")),
+    firstField(({ kind }) => kind === "money"),
+    firstField(({ kind }) => kind === "date"),
+    firstField(({ is_personal, masked }) => is_personal === true || masked) ?? firstField(({ ref }) => ref !== null && ref !== "user"),
+    firstField(({ ref }) => ref === "user"),
     ...changes,
   ];
-  return new Set(found.filter((each) => each !== undefined).filter((each, place, all) => all.indexOf(each) === place).slice(0, MAX_FOLDED_FIELDS));
+  return new Set(tellingFields.filter((each) => each !== undefined).filter((each, index, fields) => fields.indexOf(each) === index).slice(0, MAX_FOLDED_FIELDS));
 }

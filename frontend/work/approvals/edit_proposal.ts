@@ -1,7 +1,7 @@
 // Opens the record of a plan for a person who does it differently. Proposed values become a draft of the record form. The
 // plan is then rejected with that reason: only agents propose, and what the person saves is the person's own change.
 import type { Meta } from "../api";
-import { addressOf, fieldOf, may, modelOf } from "../models";
+import { addressOf, fieldOf, mayRun, modelOf } from "../models";
 import { storeDraft } from "../record/draft";
 import { valueToText } from "../values/field_text";
 import type { Plan } from "./plan";
@@ -12,7 +12,7 @@ export function editPageOf(meta: Meta, plan: Plan): { address: string; draftKey:
   const [name = "", command = ""] = plan.command.split(".");
   const model = modelOf(meta, name);
   const isOne = new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size === 1;
-  if (!model || !isOne || !may(model, command === "create" ? "create" : "update")) {
+  if (!model || !isOne || !mayRun(model, command === "create" ? "create" : "update")) {
     return null;
   }
   if (command === "create") {

@@ -30,7 +30,7 @@ export async function reloadPlans(id?: string): Promise<void> {
   const filter = id === undefined ? [pendingCondition] : [pendingCondition, { field: "id", op: "eq", value: id }];
   const response = await run<Plan[]>("plan", "list", { filter, limit: MAX_PLANS }).catch(() => null);
   // Keep the decisions made while this request was under way.
-  const isStillPending = ({ id: each }: Plan) => plans.peek()?.some((known) => known.id === each && known.state === "pending");
+  const isStillPending = ({ id: each }: Plan) => plans.peek()?.some((listedPlan) => listedPlan.id === each && listedPlan.state === "pending");
   updatePlans(response?.value.filter(isStillPending) ?? []);
 }
 
@@ -97,7 +97,7 @@ async function load(signal: AbortSignal): Promise<void> {
 }
 
 async function poll(channel: BroadcastChannel, signal: AbortSignal): Promise<void> {
-  let since = 0;
+  let sinceNumber = 0;
   let pause_ms = 500;
   // The cursor 0 returns all plans. The API resets the cursor to 0 when the person's permissions have changed.
   let readsAll = true;
@@ -105,7 +105,7 @@ async function poll(channel: BroadcastChannel, signal: AbortSignal): Promise<voi
   let isReconnect = false;
   while (!signal.aborted) {
     try {
-      const input: object = { since, wait_s: readsAll || isReconnect ? 0 : WAIT_S };
+      const input: object = { since: sinceNumber, wait_s: readsAll || isReconnect ? 0 : WAIT_S };
       const pollSignal = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
       const { value }: { value: WatchResult } = await run<WatchResult>("plan", "watch", input, pollSignal);
       const wasLive = connectionState.peek() === "live";
@@ -118,8 +118,8 @@ async function poll(channel: BroadcastChannel, signal: AbortSignal): Promise<voi
         applyUpdate(update);
         channel.postMessage(update);
       }
-      readsAll = value.cursor === 0 && since !== 0;
-      since = value.cursor;
+      readsAll = value.cursor === 0 && sinceNumber !== 0;
+      sinceNumber = value.cursor;
     } catch (error) {
       if (!signal.aborted) {
         connectionState.value = "reconnecting";

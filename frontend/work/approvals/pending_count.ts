@@ -4,7 +4,7 @@ import { siteState } from "../../shared/components/heading";
 import { send } from "../../shared/client";
 import { path } from "../../shared/router";
 import type { Envelope, Meta } from "../api";
-import { may, modelOf } from "../models";
+import { mayRun, modelOf } from "../models";
 
 const INTERVAL_MS = 60_000;
 const INBOX_PATH = "/approvals";
@@ -12,7 +12,7 @@ const INBOX_PATH = "/approvals";
 /** Poll the count until the returned function is called. The inbox sets a more exact count itself. */
 export function pollPendingCount(meta: Meta): () => void {
   const model = modelOf(meta, "plan");
-  if (!model || !may(model, "search")) {
+  if (!model || !mayRun(model, "search")) {
     return () => undefined;
   }
   const controller = new AbortController();

@@ -44,8 +44,8 @@ export function commandsOf({ command, input }: Plan): string[] {
 
 /** The command that all steps of the plan run, or null if they run different ones. */
 export function onlyCommand(plan: Plan): string | null {
-  const [first = plan.command, ...others] = commandsOf(plan);
-  return others.every((each) => each === first) ? first : null;
+  const [firstCommand = plan.command, ...otherCommands] = commandsOf(plan);
+  return otherCommands.every((each) => each === firstCommand) ? firstCommand : null;
 }
 
 /** A key that is equal for plans that do the same to different records: same agent, command and values. */

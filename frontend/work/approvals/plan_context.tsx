@@ -5,7 +5,7 @@ import { Icon } from "../../shared/components/icon";
 import { UntrustedText } from "../../shared/components/untrusted_text";
 import { dateTime, number, relativePast, translator } from "../../shared/i18n";
 import { type Meta, type Model, run } from "../api";
-import { addressOf, fieldOf, may, modelOf } from "../models";
+import { addressOf, fieldOf, mayRun, modelOf } from "../models";
 import { Avatar } from "../values/avatar";
 import { RecordFields, areAllFieldsShown, loadRecord, affectedRecordsOf } from "./affected_records";
 import { plans } from "./live_plans";
@@ -23,7 +23,7 @@ const KNOWN_REASONS = ["deletes", "bulk", "personal_data", "access_rights", "out
 export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms: number }) {
   const risk = riskOf(meta, plan);
   const reasons = riskReasons(meta, plan).filter((each) => KNOWN_REASONS.includes(each));
-  const affected = affectedRecordsOf(meta, plan)[0];
+  const firstRecord = affectedRecordsOf(meta, plan)[0];
   const isDecidable = plan.state === "pending" && !isStale(plan) && !isExpired(plan, now_ms);
   const hasApproved = plan.approvals.some((each) => each.name === meta.caller.name);
   return (
@@ -39,10 +39,10 @@ export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; no
           <strong>{t(`level.${risk}`)}</strong>
         </p>
         <ul>
-          {reasons.map((each) => (
-            <li key={each}>
-              <Icon name={isSevere(each) ? "triangle-alert" : "info"} size="s" />
-              {t(`risk.reason.${each}` as "risk.reason.bulk")}
+          {reasons.map((reason) => (
+            <li key={reason}>
+              <Icon name={isSevere(reason) ? "triangle-alert" : "info"} size="s" />
+              {t(`risk.reason.${reason}` as "risk.reason.bulk")}
             </li>
           ))}
           {reasons.length === 0 && (
@@ -53,20 +53,20 @@ export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; no
           )}
         </ul>
       </section>
-      {affected && plan.state === "pending" && (
+      {firstRecord && plan.state === "pending" && (
         <section>
           <h3>{t("subject")}</h3>
-          <RecordContext {...{ meta, plan }} model={affected.model.name} id={affected.id} />
+          <RecordContext {...{ meta, plan }} model={firstRecord.model.name} id={firstRecord.id} />
         </section>
       )}
       {plan.agent !== null && <AgentRecord {...{ plan, now_ms }} agent={plan.agent} />}
       <section>
         <h3>{t("approvals")}</h3>
         <ul class="approvers">
-          {plan.approvals.map((each) => (
-            <li key={each.at}>
-              <Avatar name={each.name ?? "–"} />
-              <span class="grow">{each.name}</span>
+          {plan.approvals.map((approval) => (
+            <li key={approval.at}>
+              <Avatar name={approval.name ?? "–"} />
+              <span class="grow">{approval.name}</span>
               <Chip tone="good">{t("state.approved")}</Chip>
             </li>
           ))}
@@ -90,8 +90,8 @@ function isSevere(reason: string): boolean {
   return ["deletes", "bulk", "personal_data", "access_rights", "money_out"].includes(reason);
 }
 
-/** What the proposal itself does not show of the record: other fields, the last change, and how many records refer to
- *  it. */
+/** Shows what the proposal itself does not contain: the record's other fields, its last change, and the number of
+ *  records that refer to it. */
 function RecordContext({ meta, plan, model: name, id }: { meta: Meta; plan: Plan; model: string; id: string }) {
   const model = modelOf(meta, name);
   const key = [name, id, plan.id, isStale(plan)];
@@ -109,16 +109,16 @@ function RecordContext({ meta, plan, model: name, id }: { meta: Meta; plan: Plan
       <dl class="facts">
         <div class="fact">
           <dt>{model.label}</dt>
-          <dd>{may(model, "get") ? <a href={addressOf(name, id)}>{title}</a> : title}</dd>
+          <dd>{mayRun(model, "get") ? <a href={addressOf(name, id)}>{title}</a> : title}</dd>
         </div>
       </dl>
       {recordRequest.state === "loaded" && recordRequest.value && !areAllFieldsShown(meta, plan, model) && <RecordFields {...{ meta, model, record: recordRequest.value }} omittedFields={shownFields} maxFields={MAX_FIELDS} />}
       {recordRequest.state === "loaded" && recordRequest.value === null && <p class="quiet">{t("now.gone")}</p>}
       <dl class="facts">
-        {related.map((each) => (
-          <div key={`${each.model}.${each.field}`} class="fact">
-            <dt>{modelOf(meta, each.model)?.plural ?? each.model}</dt>
-            <dd>{number(each.count)}</dd>
+        {related.map((relation) => (
+          <div key={`${relation.model}.${relation.field}`} class="fact">
+            <dt>{modelOf(meta, relation.model)?.plural ?? relation.model}</dt>
+            <dd>{number(relation.count)}</dd>
           </div>
         ))}
         {lastChange && (
@@ -149,11 +149,11 @@ interface RecordHistory {
 const NO_HISTORY: RecordHistory = { lastChange: undefined, related: [] };
 
 async function loadHistory(model: Model, id: string, signal: AbortSignal): Promise<RecordHistory> {
-  const historyEntries = may(model, "history") ? run<NonNullable<RecordHistory["lastChange"]>[]>(model.name, "history", { id }, signal).catch(() => null) : null;
-  const relatedRequest = may(model, "related") ? run<RecordHistory["related"]>(model.name, "related", { id, limit: 1 }, signal).catch(() => null) : null;
+  const historyEntries = mayRun(model, "history") ? run<NonNullable<RecordHistory["lastChange"]>[]>(model.name, "history", { id }, signal).catch(() => null) : null;
+  const relatedRequest = mayRun(model, "related") ? run<RecordHistory["related"]>(model.name, "related", { id, limit: 1 }, signal).catch(() => null) : null;
   const [entries, related] = await Promise.all([historyEntries, relatedRequest]);
   return {
-    lastChange: entries?.value.toSorted((one, other) => other.at.localeCompare(one.at))[0],
+    lastChange: entries?.value.toSorted((entry, otherEntry) => otherEntry.at.localeCompare(entry.at))[0],
     related: (related?.value ?? []).filter((each) => each.count > 0),
   };
 }

@@ -3,9 +3,9 @@ import { Chip, type Tone } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
 import { UntrustedText } from "../../shared/components/untrusted_text";
 import { escapeInvisible } from "../../shared/invisible_characters";
-import { date, listed, relativePast, number, translator, relativeFuture } from "../../shared/i18n";
+import { date, joinWords, relativePast, number, translator, relativeFuture } from "../../shared/i18n";
 import type { Meta, Model } from "../api";
-import { fieldOf, may, modelOf, nounOf } from "../models";
+import { fieldOf, mayRun, modelOf, nounOf } from "../models";
 import { referencedRecord } from "../referenced_records";
 import { modelIcon } from "../shell/model_icons";
 import { AgentAvatar, Avatar } from "../values/avatar";
@@ -68,14 +68,14 @@ function Proposer({ plan }: { plan: Plan }) {
   if (!plan.agent) {
     return name(person);
   }
-  const [before = "", between = "", after = ""] = t("by.agent", { agent: NAME_PLACEHOLDER, person: NAME_PLACEHOLDER }).split(NAME_PLACEHOLDER);
+  const [textBefore = "", textBetween = "", textAfter = ""] = t("by.agent", { agent: NAME_PLACEHOLDER, person: NAME_PLACEHOLDER }).split(NAME_PLACEHOLDER);
   return (
     <>
-      {before}
+      {textBefore}
       {name(plan.agent)}
-      {between}
+      {textBetween}
       {name(person)}
-      {after}
+      {textAfter}
     </>
   );
 }
@@ -118,13 +118,13 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
         <h3>{t("changes")}</h3>
         {records.length === 0 && <p class="quiet">{t("changes.none")}</p>}
         {records.map(([key, differences]) => {
-          const first = differences[0];
-          const model = modelOf(meta, first?.model ?? "");
+          const firstDifference = differences[0];
+          const model = modelOf(meta, firstDifference?.model ?? "");
           const isNew = differences.every((each) => each.before === null);
-          const label = model?.label ?? first?.model ?? "";
+          const label = model?.label ?? firstDifference?.model ?? "";
           return (
             <div key={key} class="record-changes">
-              {records.length > 1 && <h4>{isNew || !first ? t("step.new", { model: label }) : <RecordTitle {...{ model, recordRef: first }} />}</h4>}
+              {records.length > 1 && <h4>{isNew || !firstDifference ? t("step.new", { model: label }) : <RecordTitle {...{ model, recordRef: firstDifference }} />}</h4>}
               {isDeletion(plan) && differences.every((each) => each.after === null) ? (
                 <DeletedRecord {...{ meta, model }} changes={changesOf(model, differences)} />
               ) : (
@@ -168,30 +168,30 @@ function deletionText(meta: Meta, plan: Plan, count: number): string {
     const model = modelOf(meta, name);
     return `${number(n)} ${nounOf((n === 1 ? model?.label : model?.plural) ?? name)}`;
   });
-  return t("irreversible.along", { others: listed(counts) });
+  return t("irreversible.along", { others: joinWords(counts) });
 }
 
 /** The effects on other records: by the names of the records if the API sends them, or else in words. */
 function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
   // The API names the records of the proposal itself first.
   const ownKeys = new Set(plan.diff.map((each) => `${each.model}/${each.id}`));
-  const affected = (plan.affected ?? []).filter((each) => !ownKeys.has(`${each.model}/${each.id}`));
-  if (plan.effects.length === 0 && affected.length === 0) {
+  const otherRecords = (plan.affected ?? []).filter((each) => !ownKeys.has(`${each.model}/${each.id}`));
+  if (plan.effects.length === 0 && otherRecords.length === 0) {
     return null;
   }
   return (
     <section class="effects">
       <div class="effects-head">
         <h3>{t("effects")}</h3>
-        {affected.length > 0 &&
-          plan.effects.map((each) => (
-            <p key={each} class="small quiet">
-              <UntrustedText text={each} />
+        {otherRecords.length > 0 &&
+          plan.effects.map((effect) => (
+            <p key={effect} class="small quiet">
+              <UntrustedText text={effect} />
             </p>
           ))}
       </div>
       <ul class="effect-list">
-        {affected.map((affectedRecord) => {
+        {otherRecords.map((affectedRecord) => {
           const model = modelOf(meta, affectedRecord.model);
           return (
             <li key={affectedRecord.id}>
@@ -207,11 +207,11 @@ function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
             </li>
           );
         })}
-        {affected.length === 0 &&
-          plan.effects.map((each) => (
-            <li key={each}>
+        {otherRecords.length === 0 &&
+          plan.effects.map((effect) => (
+            <li key={effect}>
               <Icon name="git-branch" />
-              <UntrustedText text={each} />
+              <UntrustedText text={effect} />
             </li>
           ))}
       </ul>
@@ -222,7 +222,7 @@ function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
 /** The most important date of a record: its due date, or else its first date. */
 function AffectedDate({ model, id }: { model: Model | undefined; id: string }) {
   const field = model?.fields.find((each) => each.kind === "date" && !each.masked);
-  const day = field && model && may(model, "list") && referencedRecord(model, id).value?.[field.name];
+  const day = field && model && mayRun(model, "list") && referencedRecord(model, id).value?.[field.name];
   return day ? <>, {date(String(day))}</> : null;
 }
 

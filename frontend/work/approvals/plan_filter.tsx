@@ -20,7 +20,7 @@ export function PlanFilter({ meta, plans }: { meta: Meta; plans: readonly Plan[]
   const allOption = [["", t("filter.all")]] as const;
   const isFiltered = ["agent", "model", "age"].some((each) => query.value.get(each));
   const field = (name: "agent" | "model" | "age", options: readonly (readonly [string, string])[]) => (
-    <SelectField name={name} label={t(`filter.${name}`)} value={query.value.get(name) ?? ""} onChange={(next) => setQuery({ [name]: next, plan: "" })} options={[...allOption, ...options]} />
+    <SelectField name={name} label={t(`filter.${name}`)} value={query.value.get(name) ?? ""} onChange={(newValue) => setQuery({ [name]: newValue, plan: "" })} options={[...allOption, ...options]} />
   );
   return (
     <Popover

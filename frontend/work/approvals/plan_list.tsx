@@ -26,7 +26,7 @@ export function PlanList({ meta, groups, current, now_ms, onChoose, onOpen }: Pr
   return (
     <nav class="plans" aria-label={t("list")}>
       {RISKS.map((risk) => {
-        const riskGroups = groups.filter(([first]) => first && riskOf(meta, first) === risk);
+        const riskGroups = groups.filter(([firstPlan]) => firstPlan && riskOf(meta, firstPlan) === risk);
         return riskGroups.length > 0 ? (
           <section key={risk}>
             <h2 class="risk-head">

@@ -32,8 +32,8 @@ export function kindOf(meta: Meta, plan: Plan): string {
   }
   const details = model?.command_details?.find((each) => each.id === id);
   const action = model?.actions.find((each) => each.id === id);
-  const words = command.replaceAll("_", " ");
-  return inLanguage(details?.verb, action?.label ?? escapeInvisible(words.charAt(0).toUpperCase() + words.slice(1)));
+  const commandText = command.replaceAll("_", " ");
+  return inLanguage(details?.verb, action?.label ?? escapeInvisible(commandText.charAt(0).toUpperCase() + commandText.slice(1)));
 }
 
 /** The change without the record: "Delete lead", "Delete 12 leads", "Change owner", "Mark as won". */
@@ -65,12 +65,12 @@ export function PlanSentence({ meta, plan, count = 1 }: { meta: Meta; plan: Plan
   const isMasked = fieldOf(model, model?.title_field ?? "")?.masked === true;
   const name = plan.record_name && !isMasked ? <bdi>{escapeInvisible(plan.record_name)}</bdi> : <RecordTitle model={modelOf(meta, target.model)} recordRef={target} isBare />;
   const text = generalCommand ? t(`title.${generalCommand}`, { model: noun, name: NAME_PLACEHOLDER }) : t("title.action", { action: kindOf(meta, plan), name: NAME_PLACEHOLDER });
-  const [before = "", after = ""] = text.split(NAME_PLACEHOLDER);
+  const [textBefore = "", textAfter = ""] = text.split(NAME_PLACEHOLDER);
   return (
     <>
-      {before}
+      {textBefore}
       {name}
-      {after}
+      {textAfter}
     </>
   );
 }

@@ -17,8 +17,8 @@ interface ApprovalStatistics {
 export const approvalStatistics = signal<ApprovalStatistics>({ hasty: 0, all: 0, seconds: 0 });
 
 export function recordApproval(seconds: number): void {
-  const { hasty, all, seconds: before } = approvalStatistics.peek();
-  approvalStatistics.value = { hasty: hasty + (seconds < HASTY_S ? 1 : 0), all: all + 1, seconds: before + seconds };
+  const { hasty, all, seconds: secondsBefore } = approvalStatistics.peek();
+  approvalStatistics.value = { hasty: hasty + (seconds < HASTY_S ? 1 : 0), all: all + 1, seconds: secondsBefore + seconds };
 }
 
 /** Whether an approval after this many seconds must be confirmed. */
@@ -31,7 +31,7 @@ export function useSecondsOnScreen(shownId: string | undefined): number {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {
     setSeconds(0);
-    const timer = setInterval(() => document.visibilityState === "visible" && setSeconds((previous) => previous + 1), 1000);
+    const timer = setInterval(() => document.visibilityState === "visible" && setSeconds((seconds) => seconds + 1), 1000);
     return () => clearInterval(timer);
   }, [shownId]);
   return seconds;

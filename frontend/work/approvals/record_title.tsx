@@ -47,7 +47,7 @@ export function PlanSummary({ meta, plan }: { meta: Meta; plan: Plan }) {
   if (!model) {
     return null;
   }
-  const others = new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size - 1;
+  const otherCount = new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size - 1;
   const ownChanges = plan.diff.filter((each) => each.model === model && each.id === id);
   const isDeleted = ownChanges.every((each) => each.after === null);
   const isNew = isCreation(plan);
@@ -57,7 +57,7 @@ export function PlanSummary({ meta, plan }: { meta: Meta; plan: Plan }) {
         {isNew || !id ? <NewRecordTitle {...{ meta, model: knownModel, name: model, changes: ownChanges }} /> : <ExistingRecordTitle {...{ meta, model: knownModel, recordRef: { model, id } }} />}
       </span>
       {!isNew && id && !isDeleted && <ChangeSummary {...{ meta, model: knownModel, changes: ownChanges }} />}
-      {others > 0 && ` ${t("others", { n: number(others) })}`}
+      {otherCount > 0 && ` ${t("others", { n: number(otherCount) })}`}
     </>
   );
 }

@@ -5,7 +5,7 @@ import { Icon } from "../../shared/components/icon";
 import { dateTime, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { RecordTitle } from "../approvals/record_title";
-import { addressOf, fieldOf, may, modelOf } from "../models";
+import { addressOf, fieldOf, mayRun, modelOf } from "../models";
 import { Changes } from "../record/changes";
 import { Actor } from "./actor";
 import { type Entry, linkTo } from "./filter";
@@ -17,11 +17,11 @@ const COLUMNS = 6;
 export function EntryRows({ meta, entries }: { meta: Meta; entries: readonly Entry[] }) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const turn = (id: string) => {
-    const next = new Set(open);
-    if (!next.delete(id)) {
-      next.add(id);
+    const newOpen = new Set(open);
+    if (!newOpen.delete(id)) {
+      newOpen.add(id);
     }
-    setOpen(next);
+    setOpen(newOpen);
   };
   return (
     <div class="log-wrap" tabIndex={0} role="region" aria-label={t("title")}>
@@ -37,33 +37,33 @@ export function EntryRows({ meta, entries }: { meta: Meta; entries: readonly Ent
           </tr>
         </thead>
         <tbody>
-          {entries.map((each) => {
-            const isOpen = open.has(each.id);
+          {entries.map((listedEntry) => {
+            const isOpen = open.has(listedEntry.id);
             return (
-              <Fragment key={each.id}>
-                <tr class={isOpen ? "is-open" : undefined} onDblClick={() => turn(each.id)}>
+              <Fragment key={listedEntry.id}>
+                <tr class={isOpen ? "is-open" : undefined} onDblClick={() => turn(listedEntry.id)}>
                   <th scope="row">
-                    <a href={linkTo(each)}>
-                      <time dateTime={each.at}>{each.at ? dateTime(each.at) : each.id.slice(0, 8)}</time>
+                    <a href={linkTo(listedEntry)}>
+                      <time dateTime={listedEntry.at}>{listedEntry.at ? dateTime(listedEntry.at) : listedEntry.id.slice(0, 8)}</time>
                     </a>
                   </th>
                   <td>
-                    <Actor meta={meta} entry={each} />
+                    <Actor meta={meta} entry={listedEntry} />
                   </td>
                   <td>
-                    <code>{each.command ?? "–"}</code>
+                    <code>{listedEntry.command ?? "–"}</code>
                   </td>
                   <td class="cut">
-                    <Target meta={meta} entry={each} />
+                    <Target meta={meta} entry={listedEntry} />
                   </td>
-                  <td class="cut quiet">{(each.fields ?? "").replaceAll(",", ", ")}</td>
+                  <td class="cut quiet">{(listedEntry.fields ?? "").replaceAll(",", ", ")}</td>
                   <td class="opener">
                     <button
                       type="button"
                       class="button plain square tight"
                       aria-expanded={isOpen}
-                      aria-label={t("expand", { command: each.command ?? "", when: each.at ? dateTime(each.at) : "" })}
-                      onClick={() => turn(each.id)}
+                      aria-label={t("expand", { command: listedEntry.command ?? "", when: listedEntry.at ? dateTime(listedEntry.at) : "" })}
+                      onClick={() => turn(listedEntry.id)}
                     >
                       <Icon name={isOpen ? "chevron-down" : "chevron-right"} size="s" />
                     </button>
@@ -72,7 +72,7 @@ export function EntryRows({ meta, entries }: { meta: Meta; entries: readonly Ent
                 {isOpen && (
                   <tr class="entry-detail">
                     <td colSpan={COLUMNS}>
-                      <Detail meta={meta} entry={each} />
+                      <Detail meta={meta} entry={listedEntry} />
                     </td>
                   </tr>
                 )}
@@ -92,7 +92,7 @@ function Target({ meta, entry }: { meta: Meta; entry: Entry }) {
   }
   return (
     <>
-      <span class="quiet">{model.label}</span> {entry.record_id && may(model, "get") && <RecordTitle model={model} recordRef={{ model: model.name, id: entry.record_id }} isBare />}
+      <span class="quiet">{model.label}</span> {entry.record_id && mayRun(model, "get") && <RecordTitle model={model} recordRef={{ model: model.name, id: entry.record_id }} isBare />}
     </>
   );
 }
@@ -100,7 +100,7 @@ function Target({ meta, entry }: { meta: Meta; entry: Entry }) {
 function Detail({ meta, entry }: { meta: Meta; entry: Entry }) {
   const model = modelOf(meta, entry.model ?? "");
   const changes = Object.entries(entry.changes ?? {});
-  const to = (part: string, value: string) => `/audit?${part}=${encodeURIComponent(value)}`;
+  const auditAddress = (filterName: string, value: string) => `/audit?${filterName}=${encodeURIComponent(value)}`;
   return (
     <>
       {changes.length === 0 ? (
@@ -109,10 +109,10 @@ function Detail({ meta, entry }: { meta: Meta; entry: Entry }) {
         <Changes meta={meta} changes={changes.map(([name, [before, after]]) => ({ field: fieldOf(model, name), name, before, after }))} />
       )}
       <p class="entry-links">
-        {entry.record_id && model && may(model, "get") && <a href={addressOf(model.name, entry.record_id)}>{t("to.record")}</a>}
-        {entry.record_id && <a href={to("record", entry.record_id)}>{t("to.others")}</a>}
+        {entry.record_id && model && mayRun(model, "get") && <a href={addressOf(model.name, entry.record_id)}>{t("to.record")}</a>}
+        {entry.record_id && <a href={auditAddress("record", entry.record_id)}>{t("to.others")}</a>}
         {entry.plan_id && <a href={`/approvals?state=decided&plan=${encodeURIComponent(entry.plan_id)}`}>{t("to.plan")}</a>}
-        {entry.request_id && <a href={to("request", entry.request_id)}>{t("to.request")}</a>}
+        {entry.request_id && <a href={auditAddress("request", entry.request_id)}>{t("to.request")}</a>}
         <a href={linkTo(entry)}>{t("entry")}</a>
       </p>
     </>

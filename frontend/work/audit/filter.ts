@@ -48,16 +48,16 @@ function dayStart(text: string, later: number): string | null {
 /** The parameters that this person may filter by. */
 export function filterNames(model: Model): string[] {
   return Object.entries(FILTERS).flatMap(([name, [field, op]]) => {
-    const known = fieldOf(model, field);
-    return known && operators(known).includes(op) ? [name] : [];
+    const knownField = fieldOf(model, field);
+    return knownField && operators(knownField).includes(op) ? [name] : [];
   });
 }
 
 export function conditions(model: Model): Condition[] {
   return filterNames(model).flatMap((name) => {
-    const [field, op, read] = FILTERS[name] ?? ["", "eq" as Op];
-    const said = query.value.get(name)?.trim() ?? "";
-    const value = said && read ? read(said) : said;
+    const [field, op, readText] = FILTERS[name] ?? ["", "eq" as Op];
+    const filterText = query.value.get(name)?.trim() ?? "";
+    const value = filterText && readText ? readText(filterText) : filterText;
     return value ? [{ field, op, value }] : [];
   });
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
-import { Failed } from "../../shared/components/states";
+import { FailureNotice } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
 import { dateTime, number, timeOf, translator } from "../../shared/i18n";
@@ -17,7 +17,7 @@ interface Fault {
   what: "changed" | "missing" | "added" | "cut" | "head";
 }
 
-interface Checked {
+interface CheckResult {
   is_intact: boolean;
   checked_at: string;
   entries: number | null;
@@ -26,47 +26,47 @@ interface Checked {
 
 /** The button in the head of the page, and its result: a chip if the log is intact, or else a message below the head. */
 export function useIntegrityCheck() {
-  const [found, setFound] = useState<Checked | Problem | "asked" | null>(null);
+  const [checkState, setCheckState] = useState<CheckResult | Problem | "asked" | null>(null);
   const ask = async () => {
-    setFound("asked");
+    setCheckState("asked");
     try {
-      setFound((await run<Checked>("audit_entry", "verify", {})).value);
+      setCheckState((await run<CheckResult>("audit_entry", "verify", {})).value);
     } catch (error) {
-      setFound(Problem.from(error));
+      setCheckState(Problem.from(error));
     }
   };
-  const isChecked = found !== null && found !== "asked" && !(found instanceof Problem);
+  const isChecked = checkState !== null && checkState !== "asked" && !(checkState instanceof Problem);
   const chip = (
     <>
       <span role="status">
-        {isChecked && found.is_intact && (
-          <span class="chip good" title={saidOf(found)}>
+        {isChecked && checkState.is_intact && (
+          <span class="chip good" title={saidOf(checkState)}>
             <Icon name="shield-check" size="s" />
-            {t("check.chip", { time: timeOf(found.checked_at) })}
-            <span class="hidden-text">{saidOf(found)}</span>
+            {t("check.chip", { time: timeOf(checkState.checked_at) })}
+            <span class="hidden-text">{saidOf(checkState)}</span>
           </span>
         )}
-        {isChecked && !found.is_intact && (
+        {isChecked && !checkState.is_intact && (
           <span class="chip bad">
             <Icon name="triangle-alert" size="s" />
             {t("check.bad")}
           </span>
         )}
       </span>
-      <Button tight busy={found === "asked"} title={t("check.text")} onClick={() => void ask()}>
+      <Button tight busy={checkState === "asked"} title={t("check.text")} onClick={() => void ask()}>
         {t("check.run")}
       </Button>
     </>
   );
-  const details = found instanceof Problem ? <Failed problem={found} onRetry={() => void ask()} /> : isChecked && !found.is_intact ? <Tampered checked={found} /> : null;
+  const details = checkState instanceof Problem ? <FailureNotice problem={checkState} onRetry={() => void ask()} /> : isChecked && !checkState.is_intact ? <TamperedEntries checked={checkState} /> : null;
   return { chip, details };
 }
 
-function saidOf({ entries }: Checked): string {
+function saidOf({ entries }: CheckResult): string {
   return `${t("check.intact")} ${entries === null ? "" : t("check.entries", { n: number(entries) })}`;
 }
 
-function Tampered({ checked }: { checked: Checked }) {
+function TamperedEntries({ checked }: { checked: CheckResult }) {
   const { checked_at, faults } = checked;
   return (
     <div class="audit-fault">

@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { Icon } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
 import { type Field, type Meta, type Model, type Row } from "../api";
-import { addressOf, listColumns, may, titleOf } from "../models";
+import { addressOf, listColumns, mayRun, titleOf } from "../models";
 import { optionLabel } from "../values/options";
 import { Value } from "../values/value";
 import { translator } from "../../shared/i18n";
@@ -27,10 +27,10 @@ const FACTS = 1;
 export function BoardCard({ meta, model, field, row, states, onMove, onDrag }: Props) {
   const card = useRef<HTMLLIElement>(null);
   const title = titleOf(model, row);
-  const filled = listColumns(model).slice(1).filter((each) => each !== field && row[each.name] !== null && row[each.name] !== "");
-  const amount = filled.find((each) => each.kind === "money");
-  const person = filled.find((each) => each.ref === "user");
-  const facts = filled.filter((each) => each !== amount && each !== person && ["date", "ref", "text"].includes(each.kind)).slice(0, FACTS);
+  const filledFields = listColumns(model).slice(1).filter((each) => each !== field && row[each.name] !== null && row[each.name] !== "");
+  const amount = filledFields.find((each) => each.kind === "money");
+  const person = filledFields.find((each) => each.ref === "user");
+  const facts = filledFields.filter((each) => each !== amount && each !== person && ["date", "ref", "text"].includes(each.kind)).slice(0, FACTS);
   const keyed = (event: KeyboardEvent) => {
     if (event.key.toLowerCase() === "m" && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
@@ -46,16 +46,16 @@ export function BoardCard({ meta, model, field, row, states, onMove, onDrag }: P
       onDragStart={(event) => (event.dataTransfer?.setData("text/plain", row.id), onDrag(states))}
       onDragEnd={() => onDrag(null)}
     >
-      {may(model, "get") ? <a href={addressOf(model.name, row.id)}>{title}</a> : <strong>{title}</strong>}
+      {mayRun(model, "get") ? <a href={addressOf(model.name, row.id)}>{title}</a> : <strong>{title}</strong>}
       {amount && (
         <span class="amount">
           <Value meta={meta} field={amount} value={row[amount.name]} isCell />
         </span>
       )}
       <span class="card-facts">
-        {facts.map((each) => (
-          <span key={each.name} title={each.label}>
-            <Value meta={meta} field={each} value={row[each.name]} isCell />
+        {facts.map((fact) => (
+          <span key={fact.name} title={fact.label}>
+            <Value meta={meta} field={fact} value={row[fact.name]} isCell />
           </span>
         ))}
         {person && <Value meta={meta} field={person} value={row[person.name]} isCell />}

@@ -24,7 +24,7 @@ interface Props {
 
 export function Lane({ field, state, total, sum, address, isWhole, isClosed, onDrop, children }: Props) {
   const [isOver, setOver] = useState(false);
-  const dropped = (event: DragEvent) => {
+  const handleDrop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
     onDrop(event.dataTransfer?.getData("text/plain") ?? "");
@@ -36,7 +36,7 @@ export function Lane({ field, state, total, sum, address, isWhole, isClosed, onD
       title={isClosed ? t("closed") : undefined}
       onDragOver={(event) => (event.preventDefault(), setOver(true))}
       onDragLeave={() => setOver(false)}
-      onDrop={dropped}
+      onDrop={handleDrop}
     >
       <h2 id={`lane-${state}`}>
         <StateChip field={field} value={state} /> <span class="quiet lane-count">{number(total)}</span>

@@ -20,45 +20,45 @@ interface Line {
   counts: number[];
 }
 
-const MOST = 12;
+const MAX_OPTIONS = 12;
 
 /** The fields with few known values, which can be the columns. */
 export function pivotFields(model: Model, field: Field): Field[] {
-  const few = (each: Field) => each.kind === "bool" || (each.kind === "select" && (each.options?.length ?? 0) < MOST);
-  return model.fields.filter((each) => each !== field && !each.masked && few(each));
+  const hasFewOptions = (each: Field) => each.kind === "bool" || (each.kind === "select" && (each.options?.length ?? 0) < MAX_OPTIONS);
+  return model.fields.filter((each) => each !== field && !each.masked && hasFewOptions(each));
 }
 
 /** Represents an empty field. */
-const NONE = null;
+const NO_VALUE = null;
 
 function options(field: Field): unknown[] {
-  return field.kind === "bool" ? [true, false, NONE] : [...(field.options ?? []), NONE];
+  return field.kind === "bool" ? [true, false, NO_VALUE] : [...(field.options ?? []), NO_VALUE];
 }
 
 function condition(field: Field, value: unknown) {
-  return value === NONE ? { field: field.name, op: "is_null", value: true } : { field: field.name, op: "eq", value };
+  return value === NO_VALUE ? { field: field.name, op: "is_null", value: true } : { field: field.name, op: "eq", value };
 }
 
 /** The rows of the table, without values that no record has. */
 function lines(groups: readonly Group[][]): Line[] {
-  const found = new Map<string, Line>();
-  groups.forEach((several, place) =>
-    several.forEach(({ value, count }) => {
+  const lineByKey = new Map<string, Line>();
+  groups.forEach((columnGroups, index) =>
+    columnGroups.forEach(({ value, count }) => {
       const key = JSON.stringify(value);
-      const line = found.get(key) ?? { value, counts: groups.map(() => 0) };
-      line.counts[place] = count;
-      found.set(key, line);
+      const line = lineByKey.get(key) ?? { value, counts: groups.map(() => 0) };
+      line.counts[index] = count;
+      lineByKey.set(key, line);
     }),
   );
-  return [...found.values()];
+  return [...lineByKey.values()];
 }
 
 export function PivotTable({ meta, model, field, by }: { meta: Meta; model: Model; field: Field; by: Field }) {
-  const all = options(by);
-  const found = useRequest(
+  const columnOptions = options(by);
+  const countsRequest = useRequest(
     (signal) =>
       Promise.all(
-        all.map(async (option) => {
+        columnOptions.map(async (option) => {
           const input = { field: field.name, filter: [condition(by, option)] };
           return (await run<Group[]>(model.name, "count_by", input, signal)).value;
         }),
@@ -67,20 +67,20 @@ export function PivotTable({ meta, model, field, by }: { meta: Meta; model: Mode
   );
   const address = (line: Line, option: unknown) =>
     `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify([condition(field, line.value), condition(by, option)]))}`;
-  const named = (option: unknown) =>
-    option === NONE ? t("nothing") : by.kind === "bool" ? tCommon(option ? "yes" : "no") : optionLabel(by, String(option));
-  const column = (option: unknown, place: number): Column<Line> => ({
+  const optionText = (option: unknown) =>
+    option === NO_VALUE ? t("nothing") : by.kind === "bool" ? tCommon(option ? "yes" : "no") : optionLabel(by, String(option));
+  const column = (option: unknown, index: number): Column<Line> => ({
     name: String(option),
-    label: named(option),
+    label: optionText(option),
     isNumber: true,
-    cell: (line) => (line.counts[place] ? <a href={address(line, option)}>{number(line.counts[place] ?? 0)}</a> : number(0)),
+    cell: (line) => (line.counts[index] ? <a href={address(line, option)}>{number(line.counts[index] ?? 0)}</a> : number(0)),
   });
-  const sum = (counts: readonly number[]) => counts.reduce((all, each) => all + each, 0);
+  const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0);
   return (
-    <RequestResult of={found}>
+    <RequestResult of={countsRequest}>
       {(groups) => {
         const rows = lines(groups);
-        const used = all.map((option, place) => ({ option, place })).filter(({ place }) => rows.some((each) => each.counts[place]));
+        const usedColumns = columnOptions.map((option, index) => ({ option, place: index })).filter(({ place }) => rows.some((each) => each.counts[place]));
         return (
           <Table
             caption={t("pivot", { model: model.plural, field: field.label, by: by.label })}
@@ -92,7 +92,7 @@ export function PivotTable({ meta, model, field, by }: { meta: Meta; model: Mode
                 label: field.label,
                 cell: ({ value }) => (value === null ? <span class="quiet">{t("nothing")}</span> : <Value meta={meta} field={field} value={value} />),
               },
-              ...used.map(({ option, place }) => column(option, place)),
+              ...usedColumns.map(({ option, place }) => column(option, place)),
               { name: "sum", label: t("sum"), isNumber: true, cell: ({ counts }) => number(sum(counts)) },
             ]}
           />

@@ -20,7 +20,7 @@ interface Group {
   count: number;
 }
 
-const SHOWN = 12;
+const MAX_SHOWN = 12;
 
 interface Props {
   meta: Meta;
@@ -33,9 +33,9 @@ interface Props {
 export function ValueCounts({ meta, model, fields, start }: Props) {
   const [name, setName] = useState((start ?? fields[0])?.name ?? "");
   const [isTable, setTable] = useState(false);
-  const [other, setOther] = useState((start && model.state_field) || "");
+  const [columnName, setColumnName] = useState((start && model.state_field) || "");
   const field = fieldOf(model, name);
-  const found = useRequest(
+  const countsRequest = useRequest(
     async (signal) => (await run<Group[]>(model.name, "count_by", { field: name }, signal)).value,
     [model.name, name],
     { keepsPrevious: true },
@@ -44,7 +44,7 @@ export function ValueCounts({ meta, model, fields, start }: Props) {
     return null;
   }
   const columns = pivotFields(model, field);
-  const by = columns.find((each) => each.name === other);
+  const columnField = columns.find((each) => each.name === columnName);
   const title = t("figures", { model: model.plural, field: field.label });
   return (
     <div class="figure stack" role="group" aria-labelledby={`figure-${model.name}`}>
@@ -65,30 +65,30 @@ export function ValueCounts({ meta, model, fields, start }: Props) {
         <SelectField
           name={`across-${model.name}`}
           label={t("across")}
-          value={by?.name ?? ""}
-          onChange={setOther}
+          value={columnField?.name ?? ""}
+          onChange={setColumnName}
           options={[["", t("across.none")], ...columns.map((each) => [each.name, each.label] as const)]}
         />
       )}
-      {by ? (
-        <PivotTable key={`${name}/${by.name}`} {...{ meta, model, field, by }} />
+      {columnField ? (
+        <PivotTable key={`${name}/${columnField.name}`} {...{ meta, model, field, by: columnField }} />
       ) : (
-        <RequestResult of={found}>
+        <RequestResult of={countsRequest}>
           {(groups) => {
-            const largest = [...groups].sort((a, b) => b.count - a.count).slice(0, SHOWN);
-            const shown = groups.length > SHOWN ? largest : groups;
+            const largest = [...groups].sort((a, b) => b.count - a.count).slice(0, MAX_SHOWN);
+            const shownGroups = groups.length > MAX_SHOWN ? largest : groups;
             return isTable ? (
               <Table
                 caption={title}
                 rows={groups}
                 keyOf={(each) => String(each.value)}
                 columns={[
-                  { name: "value", label: t("value"), cell: (each) => <Named {...{ meta, field, value: each.value }} /> },
+                  { name: "value", label: t("value"), cell: (each) => <ValueName {...{ meta, field, value: each.value }} /> },
                   { name: "count", label: t("number"), cell: (each) => number(each.count), isNumber: true },
                 ]}
               />
             ) : (
-              <Bars {...{ meta, model, field, groups: shown }} />
+              <Bars {...{ meta, model, field, groups: shownGroups }} />
             );
           }}
         </RequestResult>
@@ -97,26 +97,26 @@ export function ValueCounts({ meta, model, fields, start }: Props) {
   );
 }
 
-function Named({ meta, field, value }: { meta: Meta; field: Field; value: unknown }) {
+function ValueName({ meta, field, value }: { meta: Meta; field: Field; value: unknown }) {
   return value === null ? <span class="quiet">{t("nothing")}</span> : <Value meta={meta} field={field} value={value} />;
 }
 
 function Bars({ meta, model, field, groups }: { meta: Meta; model: Model; field: Field; groups: readonly Group[] }) {
-  const most = Math.max(1, ...groups.map((each) => each.count));
+  const maxCount = Math.max(1, ...groups.map((each) => each.count));
   const address = (value: unknown) => {
     const condition = value === null ? { field: field.name, op: "is_null", value: true } : { field: field.name, op: "eq", value };
     return `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify([condition]))}`;
   };
   return (
     <ul class="bars">
-      {groups.map((each) => (
-        <li key={String(each.value)}>
+      {groups.map((group) => (
+        <li key={String(group.value)}>
           <span class="bar-name">
-            <Named meta={meta} field={field} value={each.value} />
+            <ValueName meta={meta} field={field} value={group.value} />
           </span>
-          <PartBar part={each.count / most} />
-          <a class="bar-count" href={address(each.value)} aria-label={`${String(each.value ?? t("nothing"))}: ${number(each.count)}`}>
-            {number(each.count)}
+          <PartBar part={group.count / maxCount} />
+          <a class="bar-count" href={address(group.value)} aria-label={`${String(group.value ?? t("nothing"))}: ${number(group.count)}`}>
+            {number(group.count)}
           </a>
         </li>
       ))}

@@ -6,12 +6,12 @@ import { dateTime, translator } from "../../shared/i18n";
 import type { Plan } from "../approvals/plan";
 import { type Entry, linkTo } from "../audit/filter";
 import { type Meta, type Row, run } from "../api";
-import { addressOf, canList, may, modelOf } from "../models";
+import { addressOf, canList, mayRun, modelOf } from "../models";
 
 const tAudit = translator("audit");
 const t = translator("connect");
 
-const SHOWN = 50;
+const MAX_SHOWN = 50;
 
 export function AgentActivity({ meta, token }: { meta: Meta; token: Row }) {
   const audit = modelOf(meta, "audit_entry");
@@ -26,14 +26,14 @@ export function AgentActivity({ meta, token }: { meta: Meta; token: Row }) {
 }
 
 function Audited({ meta, token }: { meta: Meta; token: Row }) {
-  const input = { filter: [{ field: "agent_token", op: "eq", value: token.id }], order: [{ field: "at", dir: "desc" }], limit: SHOWN };
-  const found = useRequest((signal) => run<Entry[]>("audit_entry", "list", input, signal), [token.id]);
+  const input = { filter: [{ field: "agent_token", op: "eq", value: token.id }], order: [{ field: "at", dir: "desc" }], limit: MAX_SHOWN };
+  const entryRequest = useRequest((signal) => run<Entry[]>("audit_entry", "list", input, signal), [token.id]);
   const record = (entry: Entry) => {
     const model = modelOf(meta, entry.model ?? "");
-    return model && entry.record_id && may(model, "get") ? <a href={addressOf(model.name, entry.record_id)}>{model.label}</a> : (model?.label ?? "–");
+    return model && entry.record_id && mayRun(model, "get") ? <a href={addressOf(model.name, entry.record_id)}>{model.label}</a> : (model?.label ?? "–");
   };
   return (
-    <RequestResult of={found}>
+    <RequestResult of={entryRequest}>
       {({ value }) =>
         value.length === 0 ? (
           <p>{t("calls.none")}</p>
@@ -60,10 +60,10 @@ function Audited({ meta, token }: { meta: Meta; token: Row }) {
 }
 
 function ProposedBy({ token }: { token: Row }) {
-  const input = { filter: [{ field: "agent", op: "eq", value: token["label"] }], order: [{ field: "proposed_at", dir: "desc" }], limit: SHOWN };
-  const found = useRequest((signal) => run<Plan[]>("plan", "list", input, signal), [token.id]);
+  const input = { filter: [{ field: "agent", op: "eq", value: token["label"] }], order: [{ field: "proposed_at", dir: "desc" }], limit: MAX_SHOWN };
+  const planRequest = useRequest((signal) => run<Plan[]>("plan", "list", input, signal), [token.id]);
   return (
-    <RequestResult of={found}>
+    <RequestResult of={planRequest}>
       {({ value }) =>
         value.length === 0 ? (
           <p>{t("calls.none")}</p>

@@ -9,30 +9,30 @@ const t = translator("connect");
 
 /** @param isNarrow Whether most clients are under the tab "More". */
 export function ClientSetup({ isNarrow = false }: { isNarrow?: boolean }) {
-  const all = clientSettings(`${location.origin}/mcp`);
+  const allClients = clientSettings(`${location.origin}/mcp`);
   if (!isNarrow) {
-    return <ClientTabs label={t("clients")} clients={all} />;
+    return <ClientTabs label={t("clients")} clients={allClients} />;
   }
-  return <ClientTabs label={t("clients")} clients={all.filter((each) => each.isFirst)} more={all.filter((each) => !each.isFirst)} />;
+  return <ClientTabs label={t("clients")} clients={allClients.filter((each) => each.isFirst)} more={allClients.filter((each) => !each.isFirst)} />;
 }
 
 function ClientTabs({ label, clients, more }: { label: string; clients: readonly ClientSettings[]; more?: readonly ClientSettings[] }) {
-  const [chosen, setChosen] = useState("");
+  const [chosenName, setChosenName] = useState("");
   const tabs = clients.map((each) => ({ name: each.name.replaceAll(" ", "-"), label: each.name, content: () => <Settings client={each} /> }));
-  const others = more && { name: "more", label: t("clients.more"), content: () => <ClientTabs label={t("clients.others")} clients={more} /> };
-  return <Tabs {...{ label, chosen }} onChoose={setChosen} tabs={others ? [...tabs, others] : tabs} />;
+  const otherClients = more && { name: "more", label: t("clients.more"), content: () => <ClientTabs label={t("clients.others")} clients={more} /> };
+  return <Tabs {...{ label, chosen: chosenName }} onChoose={setChosenName} tabs={otherClients ? [...tabs, otherClients] : tabs} />;
 }
 
 function Settings({ client }: { client: ClientSettings }) {
   return (
     <div class="stack tight">
-      <p>{client.place === "$" ? t("run") : t("write", { place: client.place })}</p>
+      <div class="row">
+        <p class="grow">{client.place === "$" ? t("run") : t("write", { place: client.place })}</p>
+        <CopyButton key={client.name} text={client.text} of={t("settings", { client: client.name })} />
+      </div>
       <pre class="code-box" tabIndex={0} data-client={client.name}>
         {client.text}
       </pre>
-      <div class="row">
-        <CopyButton key={client.name} text={client.text} of={t("settings", { client: client.name })} />
-      </div>
     </div>
   );
 }

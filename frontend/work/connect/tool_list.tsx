@@ -22,9 +22,9 @@ export function ToolList() {
       setTools(await listTools(token.trim()));
       setProblem(null);
     } catch (error) {
-      const refused = Problem.from(error);
+      const problem = Problem.from(error);
       setTools(null);
-      setProblem(refused.status === 401 ? new Problem(401, { detail: t("live.wrong") }) : refused);
+      setProblem(problem.status === 401 ? new Problem(401, { detail: t("live.wrong") }) : problem);
     }
     setBusy(false);
   };

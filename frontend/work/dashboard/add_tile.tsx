@@ -5,7 +5,7 @@ import { Dialog } from "../../shared/components/dialog";
 import { SelectField, TextField } from "../../shared/components/field";
 import { translator } from "../../shared/i18n";
 import type { Field, Measure, Meta, Model } from "../api";
-import { businessModels, may } from "../models";
+import { businessModels, mayRun } from "../models";
 import { measuresOf } from "./series";
 import { countedFields, KINDS, measureName, measureTile, partFields, type StoredTile, type TileKind } from "./tile";
 
@@ -28,11 +28,11 @@ function isPossible(kind: TileKind, model: Model): boolean {
     case "bars":
       return measuresFor(kind, model).length > 0 && fieldsFor(kind, model).length > 0;
     case "bar":
-      return may(model, "count_by") && fieldsFor(kind, model).length > 0;
+      return mayRun(model, "count_by") && fieldsFor(kind, model).length > 0;
     case "pivot":
-      return may(model, "count_by") && countedFields(model).length > 0;
+      return mayRun(model, "count_by") && countedFields(model).length > 0;
     default:
-      return may(model, "list");
+      return mayRun(model, "list");
   }
 }
 
@@ -61,18 +61,18 @@ export function AddTile({ meta, isOpen, onAdd, onClose }: Props) {
 }
 
 function Form({ meta, onAdd }: Pick<Props, "meta" | "onAdd">) {
-  const all = businessModels(meta);
-  const kinds = KINDS.filter((kind) => kind === "text" || all.some((model) => isPossible(kind, model)));
+  const allModels = businessModels(meta);
+  const kinds = KINDS.filter((kind) => kind === "text" || allModels.some((model) => isPossible(kind, model)));
   const [kind, setKind] = useState<TileKind>(kinds[0] ?? "text");
-  const [modelName, setModel] = useState("");
-  const [place, setPlace] = useState("0");
-  const [fieldName, setField] = useState("");
+  const [modelName, setModelName] = useState("");
+  const [measureIndex, setMeasureIndex] = useState("0");
+  const [fieldName, setFieldName] = useState("");
   const [title, setTitle] = useState("");
   const [text, setText] = useState("");
-  const models = all.filter((each) => isPossible(kind, each));
+  const models = allModels.filter((each) => isPossible(kind, each));
   const model = models.find((each) => each.name === modelName) ?? models[0];
   const measures = model && ["kpi", "line", "bars"].includes(kind) ? measuresFor(kind, model) : [];
-  const measure = measures[Number(place)] ?? measures[0];
+  const measure = measures[Number(measureIndex)] ?? measures[0];
   const fields = model ? fieldsFor(kind, model) : [];
   const field = fields.find((each) => each.name === fieldName) ?? fields[0];
   const add = (event: SubmitEvent) => {
@@ -83,9 +83,9 @@ function Form({ meta, onAdd }: Pick<Props, "meta" | "onAdd">) {
   return (
     <form id="add-tile" class="stack" onSubmit={add}>
       <SelectField name="tile-kind" label={t("kind")} value={kind} onChange={(value) => setKind(value as TileKind)} options={kinds.map((each) => [each, t(`kind.${each}`)])} />
-      {kind !== "text" && model && <SelectField name="tile-model" label={t("records")} value={model.name} onChange={setModel} options={models.map((each) => [each.name, each.plural])} />}
-      {measure && <SelectField name="tile-measure" label={t("measure")} value={String(measures.indexOf(measure))} onChange={setPlace} options={measures.map((each, at) => [String(at), measureName(each)])} />}
-      {kind !== "text" && field && <SelectField name="tile-field" label={t("by")} value={field.name} onChange={setField} options={fields.map((each) => [each.name, each.label])} />}
+      {kind !== "text" && model && <SelectField name="tile-model" label={t("records")} value={model.name} onChange={setModelName} options={models.map((each) => [each.name, each.plural])} />}
+      {measure && <SelectField name="tile-measure" label={t("measure")} value={String(measures.indexOf(measure))} onChange={setMeasureIndex} options={measures.map((each, index) => [String(index), measureName(each)])} />}
+      {kind !== "text" && field && <SelectField name="tile-field" label={t("by")} value={field.name} onChange={setFieldName} options={fields.map((each) => [each.name, each.label])} />}
       {kind === "text" && <TextField name="tile-text" label={t("text")} value={text} maxLength={2000} required onInput={(event) => setText(event.currentTarget.value)} />}
       <TextField name="tile-title" label={t("tile.title")} help={t("tile.title.help")} value={title} maxLength={200} onInput={(event) => setTitle(event.currentTarget.value)} />
     </form>

@@ -5,7 +5,7 @@ import { Dialog } from "../../shared/components/dialog";
 import { Icon } from "../../shared/components/icon";
 import { translator } from "../../shared/i18n";
 import type { Meta } from "../api";
-import { fieldOf, may } from "../models";
+import { fieldOf, mayRun } from "../models";
 import { AddTile } from "./add_tile";
 import { dashboardModel, type DashboardChange, type SavedDashboard } from "./saved_dashboards";
 import { MOST_TILES, newTile } from "./tile";
@@ -47,7 +47,7 @@ export function EditBar({ meta, board, draft, isBusy, onChange, onSave, onCancel
           {t("add")}
         </Button>
         <span class="right" />
-        {model && may(model, "delete") && (
+        {model && mayRun(model, "delete") && (
           <Button tight look="plain" onClick={() => setRemoving(true)}>
             {t("remove")}
           </Button>

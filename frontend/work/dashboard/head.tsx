@@ -26,22 +26,22 @@ export interface Board {
 }
 
 /** The dashboards as a select, which replaces the tabs and the heading on phones. */
-export function BoardSelect({ boards, saved, current }: { boards: readonly Board[]; saved: readonly SavedDashboard[]; current: string }) {
+export function BoardSelect({ boards, savedDashboards, currentBoard }: { boards: readonly Board[]; savedDashboards: readonly SavedDashboard[]; currentBoard: string }) {
   const open = (value: string) => {
     const [key = "", id = ""] = value.split("=");
     go(addressWith({ [key]: id }));
   };
   return (
     <SelectButton look="of-board">
-      <select aria-label={t("title")} value={current} onChange={(event) => open(event.currentTarget.value)}>
-        {boards.map((each) => (
-          <option key={each.name} value={`board=${each.name}`}>
-            {each.label}
+      <select aria-label={t("title")} value={currentBoard} onChange={(event) => open(event.currentTarget.value)}>
+        {boards.map((shownBoard) => (
+          <option key={shownBoard.name} value={`board=${shownBoard.name}`}>
+            {shownBoard.label}
           </option>
         ))}
-        {saved.map((each) => (
-          <option key={each.id} value={`dashboard=${each.id}`}>
-            {each.name}
+        {savedDashboards.map((savedDashboard) => (
+          <option key={savedDashboard.id} value={`dashboard=${savedDashboard.id}`}>
+            {savedDashboard.name}
           </option>
         ))}
       </select>
@@ -50,11 +50,11 @@ export function BoardSelect({ boards, saved, current }: { boards: readonly Board
 }
 
 /** The address of another dashboard, with the same period and owner. */
-export function addressWith(to: Readonly<Record<string, string>>): string {
-  const next = new URLSearchParams(query.value);
-  ["board", "dashboard", "edit"].forEach((each) => next.delete(each));
-  Object.entries(to).forEach(([key, value]) => next.set(key, value));
-  return `/dashboard?${next}`;
+export function addressWith(parameters: Readonly<Record<string, string>>): string {
+  const newQuery = new URLSearchParams(query.value);
+  ["board", "dashboard", "edit"].forEach((each) => newQuery.delete(each));
+  Object.entries(parameters).forEach(([key, value]) => newQuery.set(key, value));
+  return `/dashboard?${newQuery}`;
 }
 
 /** The owner field of a dashboard's records. */
@@ -129,9 +129,9 @@ function PeriodSelect({ name }: { name: string }) {
   return (
     <SelectButton icon="calendar">
       <select aria-label={t("period")} value={name} onChange={(event) => setQuery({ period: event.currentTarget.value })}>
-        {PERIODS.map((each) => (
-          <option key={each} value={each}>
-            {t(`period.${each}`)}
+        {PERIODS.map((periodName) => (
+          <option key={periodName} value={periodName}>
+            {t(`period.${periodName}`)}
           </option>
         ))}
       </select>
@@ -147,9 +147,9 @@ function OwnerSelect({ meta, models }: { meta: Meta; models: readonly Model[] })
     <SelectButton icon="users">
       <select aria-label={t("owner")} value={query.value.get("owner") ?? ""} onChange={(event) => setQuery({ owner: event.currentTarget.value })}>
         <option value="">{t("owner.all")}</option>
-        {people.value.map((each) => (
-          <option key={each.id} value={each.id}>
-            {String(each["name"] ?? titleOf(user, each))}
+        {people.value.map((person) => (
+          <option key={person.id} value={person.id}>
+            {String(person["name"] ?? titleOf(user, person))}
           </option>
         ))}
       </select>

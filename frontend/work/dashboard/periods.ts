@@ -35,44 +35,44 @@ export function nextStart(day: string, step: Step): string {
 
 /** The first days of the steps in a period. */
 export function startsOf({ from, to, step }: Period): string[] {
-  const starts: string[] = [];
+  const stepStarts: string[] = [];
   for (let day = startOf(from, step); day <= to; day = nextStart(day, step)) {
-    starts.push(day);
+    stepStarts.push(day);
   }
-  return starts;
+  return stepStarts;
 }
 
 /** The named period up to today. A custom period has the given days. */
 export function periodOf(name: string, from: string | null, to: string | null): Period {
-  const last = today();
+  const lastDay = today();
   switch (name) {
     case "7d":
-      return { from: addDays(last, -6), to: last, step: "day" };
+      return { from: addDays(lastDay, -6), to: lastDay, step: "day" };
     case "30d":
-      return { from: addDays(last, -29), to: last, step: "day" };
+      return { from: addDays(lastDay, -29), to: lastDay, step: "day" };
     case "90d":
-      return { from: addDays(last, -89), to: last, step: "week" };
+      return { from: addDays(lastDay, -89), to: lastDay, step: "week" };
     case "year":
-      return { from: startOf(addDays(last, -334), "month"), to: last, step: "month" };
+      return { from: startOf(addDays(lastDay, -334), "month"), to: lastDay, step: "month" };
     case "custom": {
-      const first = from ?? addDays(last, -29);
-      const end = to ?? last;
-      const days = (Date.parse(end) - Date.parse(first)) / DAY_MS;
-      return { from: first <= end ? first : end, to: end, step: days <= MOST_DAYS ? "day" : days <= MOST_WEEKS_DAYS ? "week" : "month" };
+      const firstDay = from ?? addDays(lastDay, -29);
+      const end = to ?? lastDay;
+      const days = (Date.parse(end) - Date.parse(firstDay)) / DAY_MS;
+      return { from: firstDay <= end ? firstDay : end, to: end, step: days <= MOST_DAYS ? "day" : days <= MOST_WEEKS_DAYS ? "week" : "month" };
     }
     default:
-      return { from: startOf(addDays(last, -77), "week"), to: last, step: "week" };
+      return { from: startOf(addDays(lastDay, -77), "week"), to: lastDay, step: "week" };
   }
 }
 
 /** As many days as the period has, from today on. */
 export function periodAhead({ from, to, step }: Period): Period {
-  const first = today();
-  return { from: first, to: addDays(first, Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS)), step };
+  const firstDay = today();
+  return { from: firstDay, to: addDays(firstDay, Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS)), step };
 }
 
 /** The preceding period of the same length. */
-export function before({ from, to, step }: Period): Period {
+export function periodBefore({ from, to, step }: Period): Period {
   const length = Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;
   return { from: addDays(from, -length), to: addDays(from, -1), step };
 }

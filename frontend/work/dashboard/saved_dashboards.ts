@@ -1,6 +1,6 @@
 // The dashboards that people have arranged: one's own and the shared ones, kept by the service.
 import { attempt, type Meta, type Model, type Row, run } from "../api";
-import { may, modelOf } from "../models";
+import { mayRun, modelOf } from "../models";
 import { ownCondition } from "../ownership";
 import { parseTiles, type Tile, tilesText } from "./tile";
 
@@ -15,12 +15,12 @@ export interface SavedDashboard {
 }
 
 const DASHBOARD = "dashboard";
-const MOST = 200;
+const MAX_DASHBOARDS = 200;
 
 /** The model of dashboards, where this person may have some. */
 export function dashboardModel(meta: Meta): Model | undefined {
   const model = modelOf(meta, DASHBOARD);
-  return model && may(model, "list") ? model : undefined;
+  return model && mayRun(model, "list") ? model : undefined;
 }
 
 /** One's own dashboards and the shared ones. Administrators may read everyone's, so the owner is part of the query. */
@@ -29,11 +29,11 @@ export async function loadDashboards(meta: Meta, signal: AbortSignal): Promise<S
     return [];
   }
   const ofMe = (await ownCondition(meta, signal)) ?? { field: "shared", op: "eq", value: false };
-  const read = async (condition: object) =>
-    (await run<Row[]>(DASHBOARD, "list", { filter: [condition], order: [{ field: "name", dir: "asc" }], limit: MOST }, signal)).value;
-  const [own, shared] = await Promise.all([read(ofMe), read({ field: "shared", op: "eq", value: true })]);
-  const others = shared.filter((each) => !own.some(({ id }) => id === each.id));
-  return [...own.map((each) => toDashboard(each, true)), ...others.map((each) => toDashboard(each, false))];
+  const readDashboards = async (condition: object) =>
+    (await run<Row[]>(DASHBOARD, "list", { filter: [condition], order: [{ field: "name", dir: "asc" }], limit: MAX_DASHBOARDS }, signal)).value;
+  const [ownDashboards, sharedDashboards] = await Promise.all([readDashboards(ofMe), readDashboards({ field: "shared", op: "eq", value: true })]);
+  const foreignDashboards = sharedDashboards.filter((each) => !ownDashboards.some(({ id }) => id === each.id));
+  return [...ownDashboards.map((each) => toDashboard(each, true)), ...foreignDashboards.map((each) => toDashboard(each, false))];
 }
 
 function toDashboard(row: Row, isOwn: boolean): SavedDashboard {
@@ -44,8 +44,8 @@ function toDashboard(row: Row, isOwn: boolean): SavedDashboard {
 /** The new dashboard; undefined where it waits for an approval.
  *  @throws Problem where the service refuses it. */
 export async function createDashboard(name: string, tiles: readonly Tile[]): Promise<SavedDashboard | undefined> {
-  const done = await attempt<Row>(DASHBOARD, "create", { name, tiles: tilesText(tiles) });
-  return done.isDone ? toDashboard(done.value, true) : undefined;
+  const outcome = await attempt<Row>(DASHBOARD, "create", { name, tiles: tilesText(tiles) });
+  return outcome.isDone ? toDashboard(outcome.value, true) : undefined;
 }
 
 export interface DashboardChange {

@@ -1,8 +1,8 @@
 // Figures over time: aggregated by the service, or else counted here from the number of records of each day.
 import { type Field, type Measure, type Model, run } from "../api";
-import { fieldOf, may } from "../models";
+import { fieldOf, mayRun } from "../models";
 import type { Condition } from "../values/operators";
-import { before, type Period, periodAhead, startOf, startsOf } from "./periods";
+import { periodBefore, type Period, periodAhead, startOf, startsOf } from "./periods";
 
 export interface Point {
   at: string;
@@ -25,17 +25,17 @@ export interface Series {
 
 /** The date field of a measure. */
 export function dateOf(model: Model, measure: Measure): Field | undefined {
-  const named = measure.date ? fieldOf(model, measure.date) : model.fields.find((each) => each.kind === "date");
-  return named && named.kind === "date" && !named.masked ? named : undefined;
+  const dateField = measure.date ? fieldOf(model, measure.date) : model.fields.find((each) => each.kind === "date");
+  return dateField && dateField.kind === "date" && !dateField.masked ? dateField : undefined;
 }
 
 /** The measures of a model that this person may see. */
 export function measuresOf(model: Model): Measure[] {
-  const canAdd = may(model, "series");
-  return (model.measures ?? []).filter((each) => {
-    const field = each.field === null ? undefined : fieldOf(model, each.field);
-    const isKnown = each.fn === "share" ? canAdd : each.fn === "count" ? canAdd || may(model, "count_by") : canAdd && field !== undefined && !field.masked;
-    return isKnown && dateOf(model, each) !== undefined;
+  const canAdd = mayRun(model, "series");
+  return (model.measures ?? []).filter((measure) => {
+    const field = measure.field === null ? undefined : fieldOf(model, measure.field);
+    const isKnown = measure.fn === "share" ? canAdd : measure.fn === "count" ? canAdd || mayRun(model, "count_by") : canAdd && field !== undefined && !field.masked;
+    return isKnown && dateOf(model, measure) !== undefined;
   });
 }
 
@@ -56,37 +56,37 @@ export async function loadSeries(request: SeriesRequest, signal: AbortSignal): P
   const { measure, filter } = request;
   if (measure.fn === "share") {
     const count: Measure = { ...measure, fn: "count", filter: measure.among ?? [] };
-    const [all, part] = await Promise.all([loadSeries({ ...request, measure: count }, signal), loadSeries({ ...request, measure: count, filter: [...filter, ...(measure.filter ?? [])] }, signal)]);
-    return shareOf(part, all);
+    const [totalSeries, partSeries] = await Promise.all([loadSeries({ ...request, measure: count }, signal), loadSeries({ ...request, measure: count, filter: [...filter, ...(measure.filter ?? [])] }, signal)]);
+    return shareOf(partSeries, totalSeries);
   }
   return loadValues({ ...request, ...scopeOf(measure, request.period, filter) }, signal);
 }
 
 /** The share of a count in another one, for each step and over the whole period. It has no groups. */
-function shareOf(part: Series, all: Series): Series {
-  const ratio = (one: number | null, whole: number | null | undefined) => (whole ? (one ?? 0) / whole : null);
+function shareOf(partSeries: Series, totalSeries: Series): Series {
+  const ratio = (partValue: number | null, wholeValue: number | null | undefined) => (wholeValue ? (partValue ?? 0) / wholeValue : null);
   const ratios = (points: readonly Point[], wholes: readonly Point[]) => points.map(({ at, value }, index) => ({ at, value: ratio(value, wholes[index]?.value) }));
   return {
-    points: ratios(part.points, all.points),
-    total: ratio(part.total, all.total),
+    points: ratios(partSeries.points, totalSeries.points),
+    total: ratio(partSeries.total, totalSeries.total),
     groups: [],
-    previous: { points: ratios(part.previous.points, all.previous.points), total: ratio(part.previous.total, all.previous.total) },
+    previous: { points: ratios(partSeries.previous.points, totalSeries.previous.points), total: ratio(partSeries.previous.total, totalSeries.previous.total) },
     names: {},
   };
 }
 
 async function loadValues({ model, measure, period, filter, by }: SeriesRequest, signal: AbortSignal): Promise<Series> {
   const date = dateOf(model, measure)?.name ?? "";
-  if (may(model, "series")) {
+  if (mayRun(model, "series")) {
     const field = measure.fn === "count" ? {} : { field: measure.field };
     const input = { fn: measure.fn, ...field, date, ...period, filter, ...(by ? { by: by.name } : {}) };
     return (await run<Series>(model.name, "series", input, signal)).value;
   }
-  const counted = await run<{ value: string | null; count: number }[]>(model.name, "count_by", { field: date, filter }, signal);
-  const pointsOf = (wanted: Period): Point[] => {
-    const sums = new Map(startsOf(wanted).map((day) => [day, 0]));
-    for (const { value, count } of counted.value) {
-      const start = value !== null && value >= wanted.from && value <= wanted.to ? startOf(value, wanted.step) : "";
+  const countsByDay = await run<{ value: string | null; count: number }[]>(model.name, "count_by", { field: date, filter }, signal);
+  const pointsOf = (wantedPeriod: Period): Point[] => {
+    const sums = new Map(startsOf(wantedPeriod).map((day) => [day, 0]));
+    for (const { value, count } of countsByDay.value) {
+      const start = value !== null && value >= wantedPeriod.from && value <= wantedPeriod.to ? startOf(value, wantedPeriod.step) : "";
       if (sums.has(start)) {
         sums.set(start, (sums.get(start) ?? 0) + count);
       }
@@ -94,6 +94,6 @@ async function loadValues({ model, measure, period, filter, by }: SeriesRequest,
     return [...sums].map(([at, value]) => ({ at, value }));
   };
   const total = (points: readonly Point[]) => points.reduce((sum, each) => sum + (each.value ?? 0), 0);
-  const [points, earlier] = [pointsOf(period), pointsOf(before(period))];
-  return { points, total: total(points), groups: [], previous: { points: earlier, total: total(earlier) }, names: {} };
+  const [points, earlierPoints] = [pointsOf(period), pointsOf(periodBefore(period))];
+  return { points, total: total(points), groups: [], previous: { points: earlierPoints, total: total(earlierPoints) }, names: {} };
 }

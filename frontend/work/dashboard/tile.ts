@@ -1,6 +1,6 @@
 // Dashboard tiles: their stored form, their widths, and the default tiles of the standard dashboards.
 import { type Field, inLanguage, type Measure, type Meta, type Model } from "../api";
-import { may, modelOf, workflowField } from "../models";
+import { mayRun, modelOf, workflowField } from "../models";
 import type { Condition } from "../values/operators";
 import { measuresOf } from "./series";
 
@@ -50,14 +50,14 @@ export function newTile(tile: StoredTile): Tile {
 
 /** The allowed width that is nearest to the tile's stored width. */
 export function widthOf({ kind, w = DEFAULT_WIDTHS[kind] }: StoredTile): number {
-  return WIDTHS.reduce((best, each) => (Math.abs(each - w) < Math.abs(best - w) ? each : best), COLUMNS);
+  return WIDTHS.reduce((nearest, each) => (Math.abs(each - w) < Math.abs(nearest - w) ? each : nearest), COLUMNS);
 }
 
 /** Parse stored tiles, and sort them by row and column. */
 export function parseTiles(text: string | null): Tile[] {
-  const stored = JSON.parse(text || "[]") as StoredTile[];
-  const place = ({ x = 0, y = 0 }: StoredTile) => y * COLUMNS + x;
-  return stored.toSorted((one, other) => place(one) - place(other)).map(newTile);
+  const storedTiles = JSON.parse(text || "[]") as StoredTile[];
+  const orderOf = ({ x = 0, y = 0 }: StoredTile) => y * COLUMNS + x;
+  return storedTiles.toSorted((one, other) => orderOf(one) - orderOf(other)).map(newTile);
 }
 
 /** Serialize the tiles. Each tile gets the next position, from left to right and row by row. */
@@ -68,24 +68,24 @@ export function tilesText(tiles: readonly Tile[]): string {
     if (x + w > COLUMNS) {
       [x, y] = [0, y + 1];
     }
-    const at = { ...tile, x, y, w };
+    const placedTile = { ...tile, x, y, w };
     x += w;
-    return at;
+    return placedTile;
   });
   return JSON.stringify(placed);
 }
 
-export function movedTile(tiles: readonly Tile[], from: number, to: number): Tile[] {
-  const tile = tiles[from];
-  const others = tiles.filter((_, place) => place !== from);
-  const place = Math.max(0, Math.min(to, others.length));
-  return tile ? [...others.slice(0, place), tile, ...others.slice(place)] : [...tiles];
+export function movedTile(tiles: readonly Tile[], fromIndex: number, toIndex: number): Tile[] {
+  const tile = tiles[fromIndex];
+  const otherTiles = tiles.filter((_, index) => index !== fromIndex);
+  const index = Math.max(0, Math.min(toIndex, otherTiles.length));
+  return tile ? [...otherTiles.slice(0, index), tile, ...otherTiles.slice(index)] : [...tiles];
 }
 
-/** The allowed width that is `steps` sizes larger (or smaller, if negative), or else the largest (smallest) one. */
+/** The allowed width that is `steps` sizes larger (or smaller, if negative), at most the largest (smallest) one. */
 export function nextWidth(tile: StoredTile, steps: number): number {
-  const at = WIDTHS.findIndex((each) => each === widthOf(tile));
-  return WIDTHS[Math.max(0, Math.min(WIDTHS.length - 1, at + steps))] ?? COLUMNS;
+  const widthIndex = WIDTHS.findIndex((each) => each === widthOf(tile));
+  return WIDTHS[Math.max(0, Math.min(WIDTHS.length - 1, widthIndex + steps))] ?? COLUMNS;
 }
 
 /** The tile's measure, or undefined if it does not exist or the viewer has no access to it. */
@@ -113,14 +113,14 @@ export function measureTile(kind: TileKind, model: Model, { fn, field, date, fil
 /** The fields to count records by. The workflow's state field comes first, or else the first select field. */
 export function countedFields(model: Model): Field[] {
   const fields = model.fields.filter((each) => !each.masked && ["select", "bool", "ref", "date"].includes(each.kind));
-  const first = workflowField(model) ?? fields.find((each) => each.kind === "select");
-  return first ? [first, ...fields.filter((each) => each !== first)] : fields;
+  const groupField = workflowField(model) ?? fields.find((each) => each.kind === "select");
+  return groupField ? [groupField, ...fields.filter((each) => each !== groupField)] : fields;
 }
 
 /** The select fields, except the workflow's state field, by which a time series can be broken down. */
 export function partFields(model: Model): Field[] {
   const state = workflowField(model);
-  return may(model, "series") ? model.fields.filter((each) => each.kind === "select" && !each.masked && each !== state) : [];
+  return mayRun(model, "series") ? model.fields.filter((each) => each.kind === "select" && !each.masked && each !== state) : [];
 }
 
 const MOST_FIGURES = 4;
@@ -136,20 +136,20 @@ export function defaultTiles(models: readonly Model[]): Tile[] {
   const allMeasures = models
     .toSorted((one, other) => measuresOf(other).length - measuresOf(one).length)
     .flatMap((model) => measuresOf(model).map((measure) => ({ model, measure })));
-  const measured = allMeasures.slice(0, MOST_FIGURES);
-  const [first] = measured;
-  const counts = models.map((model): StoredTile => ({ kind: "pivot", model: model.name, ...pivotStart(model, first?.model), w: models.length === 1 ? COLUMNS : 6 }));
-  if (!first) {
+  const firstMeasures = allMeasures.slice(0, MOST_FIGURES);
+  const [firstMeasure] = firstMeasures;
+  const counts = models.map((model): StoredTile => ({ kind: "pivot", model: model.name, ...pivotStart(model, firstMeasure?.model), w: models.length === 1 ? COLUMNS : 6 }));
+  if (!firstMeasure) {
     return counts.map(newTile);
   }
-  const { model } = first;
+  const { model } = firstMeasure;
   const state = workflowField(model);
-  const states: StoredTile[] = state && may(model, "count_by") ? [{ kind: "bar", model: model.name, by: state.name }] : [];
-  const figures = measured.map((each): StoredTile => ({ ...measureTile("kpi", each.model, each.measure), w: COLUMNS / measured.length }));
-  const line = { ...measureTile("line", model, first.measure), w: states.length > 0 ? 8 : COLUMNS };
+  const states: StoredTile[] = state && mayRun(model, "count_by") ? [{ kind: "bar", model: model.name, by: state.name }] : [];
+  const figureTiles = firstMeasures.map((each): StoredTile => ({ ...measureTile("kpi", each.model, each.measure), w: COLUMNS / firstMeasures.length }));
+  const line = { ...measureTile("line", model, firstMeasure.measure), w: states.length > 0 ? 8 : COLUMNS };
   const lower = [...partTiles(model, allMeasures), ...listTiles(model)];
-  const wide = lower.map((each) => ({ ...each, w: COLUMNS / lower.length }));
-  return [...figures, line, ...states, ...wide, ...counts].map(newTile);
+  const widenedTiles = lower.map((each) => ({ ...each, w: COLUMNS / lower.length }));
+  return [...figureTiles, line, ...states, ...widenedTiles, ...counts].map(newTile);
 }
 
 /** The field that a pivot counts by at first. For the model of the first figure, it is the first user field,
@@ -159,10 +159,10 @@ function pivotStart(model: Model, stateModel: Model | undefined): Pick<StoredTil
   return model === stateModel && person ? { by: person.name } : {};
 }
 
-/** One tile for each field that breaks down a count over time, up to a maximum. The fields of `first` come first. */
-function partTiles(first: Model, measured: readonly { model: Model; measure: Measure }[]): StoredTile[] {
-  const counted = measured.filter(({ measure }) => measure.fn === "count").toSorted((one, other) => Number(other.model === first) - Number(one.model === first));
-  const models = new Map(counted.map((each) => [each.model.name, each]));
+/** One tile for each field that breaks down a count over time, up to a maximum. The fields of `firstModel` come first. */
+function partTiles(firstModel: Model, measures: readonly { model: Model; measure: Measure }[]): StoredTile[] {
+  const countMeasures = measures.filter(({ measure }) => measure.fn === "count").toSorted((one, other) => Number(other.model === firstModel) - Number(one.model === firstModel));
+  const models = new Map(countMeasures.map((each) => [each.model.name, each]));
   return [...models.values()]
     .flatMap(({ model, measure }) => partFields(model).map((field): StoredTile => ({ ...measureTile("bars", model, measure), by: field.name })))
     .slice(0, MOST_PARTS);
@@ -170,7 +170,7 @@ function partTiles(first: Model, measured: readonly { model: Model; measure: Mea
 
 function listTiles(model: Model): StoredTile[] {
   const hasOrder = workflowField(model) !== undefined || model.fields.some((each) => each.kind === "money" && !each.masked);
-  return may(model, "list") && hasOrder ? [{ kind: "list", model: model.name }] : [];
+  return mayRun(model, "list") && hasOrder ? [{ kind: "list", model: model.name }] : [];
 }
 
 /** The measure's label in the viewer's language. */

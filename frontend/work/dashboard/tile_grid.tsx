@@ -15,7 +15,7 @@ interface Props extends Omit<ComponentProps<typeof TileView>, "tile"> {
   onChange?: ((tiles: Tile[]) => void) | undefined;
 }
 
-export function TileGrid({ tiles, onChange, ...shown }: Props) {
+export function TileGrid({ tiles, onChange, ...viewProps }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [draggedKey, setDraggedKey] = useState<string | null>(null);
   const [announcement, setAnnouncement] = useState("");
@@ -27,38 +27,38 @@ export function TileGrid({ tiles, onChange, ...shown }: Props) {
       focusedKey.current = null;
     }
   });
-  const move = (from: number, to: number, keeps = true) => {
-    const tile = tiles[from];
-    if (tile && onChange && to >= 0 && to < tiles.length) {
+  const move = (fromIndex: number, toIndex: number, keeps = true) => {
+    const tile = tiles[fromIndex];
+    if (tile && onChange && toIndex >= 0 && toIndex < tiles.length) {
       focusedKey.current = keeps ? tile.key : null;
-      setAnnouncement(t("moved", { n: number(to + 1), of: number(tiles.length) }));
-      onChange(movedTile(tiles, from, to));
+      setAnnouncement(t("moved", { n: number(toIndex + 1), of: number(tiles.length) }));
+      onChange(movedTile(tiles, fromIndex, toIndex));
     }
   };
-  const resize = (place: number, w: number) => {
+  const resize = (index: number, w: number) => {
     setAnnouncement(t(`width.${w}` as "width.3"));
-    onChange?.(tiles.map((each, at) => (at === place ? { ...each, w } : each)));
+    onChange?.(tiles.map((each, tileIndex) => (tileIndex === index ? { ...each, w } : each)));
   };
-  const remove = (place: number) => {
-    focusedKey.current = (tiles[place + 1] ?? tiles[place - 1])?.key ?? null;
+  const remove = (index: number) => {
+    focusedKey.current = (tiles[index + 1] ?? tiles[index - 1])?.key ?? null;
     setAnnouncement(t("removed.tile"));
-    onChange?.(tiles.filter((_, at) => at !== place));
+    onChange?.(tiles.filter((_, tileIndex) => tileIndex !== index));
   };
-  const handleKeyDown = (event: KeyboardEvent, place: number) => {
+  const handleKeyDown = (event: KeyboardEvent, index: number) => {
     const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    const tile = tiles[place];
+    const tile = tiles[index];
     if (step !== undefined && tile) {
       event.preventDefault();
-      return event.shiftKey ? resize(place, nextWidth(tile, step)) : move(place, place + step);
+      return event.shiftKey ? resize(index, nextWidth(tile, step)) : move(index, index + step);
     }
-    return event.key === "Delete" ? remove(place) : undefined;
+    return event.key === "Delete" ? remove(index) : undefined;
   };
-  const handleDragOver = (event: DragEvent, place: number) => {
-    const from = tiles.findIndex((each) => each.key === draggedKey);
-    if (from >= 0) {
+  const handleDragOver = (event: DragEvent, index: number) => {
+    const draggedIndex = tiles.findIndex((each) => each.key === draggedKey);
+    if (draggedIndex >= 0) {
       event.preventDefault();
-      if (from !== place) {
-        move(from, place, false);
+      if (draggedIndex !== index) {
+        move(draggedIndex, index, false);
       }
     }
   };
@@ -69,7 +69,7 @@ export function TileGrid({ tiles, onChange, ...shown }: Props) {
           {announcement}
         </p>
       )}
-      {tiles.map((tile, place) => (
+      {tiles.map((tile, index) => (
         <div
           key={tile.key}
           class={`tile-frame w${widthOf(tile)} of-${tile.kind}`}
@@ -77,35 +77,35 @@ export function TileGrid({ tiles, onChange, ...shown }: Props) {
           draggable={onChange !== undefined}
           onDragStart={() => setDraggedKey(tile.key)}
           onDragEnd={() => setDraggedKey(null)}
-          onDragOver={(event) => handleDragOver(event, place)}
+          onDragOver={(event) => handleDragOver(event, index)}
         >
           {onChange && (
             <div class="tile-bar">
-              <Button tight look="plain" onKeyDown={(event) => handleKeyDown(event, place)} aria-label={t("handle", { n: number(place + 1) })} title={t("handle.help")} data-handle>
+              <Button tight look="plain" onKeyDown={(event) => handleKeyDown(event, index)} aria-label={t("handle", { n: number(index + 1) })} title={t("handle.help")} data-handle>
                 <Icon name="arrow-left-right" size="s" />
                 {t(`kind.${tile.kind}`)}
               </Button>
               <span class="right" />
-              <Button size="square tight" look="plain" aria-label={t("earlier", { n: number(place + 1) })} disabled={place === 0} onClick={() => move(place, place - 1)}>
+              <Button size="square tight" look="plain" aria-label={t("earlier", { n: number(index + 1) })} disabled={index === 0} onClick={() => move(index, index - 1)}>
                 <Icon name="chevron-left" size="s" />
               </Button>
-              <Button size="square tight" look="plain" aria-label={t("later", { n: number(place + 1) })} disabled={place === tiles.length - 1} onClick={() => move(place, place + 1)}>
+              <Button size="square tight" look="plain" aria-label={t("later", { n: number(index + 1) })} disabled={index === tiles.length - 1} onClick={() => move(index, index + 1)}>
                 <Icon name="chevron-right" size="s" />
               </Button>
-              <select class="input tight" aria-label={t("width", { n: number(place + 1) })} value={widthOf(tile)} onChange={(event) => resize(place, Number(event.currentTarget.value))}>
-                {WIDTHS.map((each) => (
-                  <option key={each} value={each} selected={each === widthOf(tile)}>
-                    {t(`width.${each}`)}
+              <select class="input tight" aria-label={t("width", { n: number(index + 1) })} value={widthOf(tile)} onChange={(event) => resize(index, Number(event.currentTarget.value))}>
+                {WIDTHS.map((tileWidth) => (
+                  <option key={tileWidth} value={tileWidth} selected={tileWidth === widthOf(tile)}>
+                    {t(`width.${tileWidth}`)}
                   </option>
                 ))}
               </select>
-              <Button size="square tight" look="plain" aria-label={t("remove.tile", { n: number(place + 1) })} onClick={() => remove(place)}>
+              <Button size="square tight" look="plain" aria-label={t("remove.tile", { n: number(index + 1) })} onClick={() => remove(index)}>
                 <Icon name="x" size="s" />
               </Button>
             </div>
           )}
           <div class="tile-body" inert={onChange !== undefined}>
-            <TileView {...shown} tile={tile} />
+            <TileView {...viewProps} tile={tile} />
           </div>
         </div>
       ))}

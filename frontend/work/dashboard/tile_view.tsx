@@ -4,13 +4,13 @@ import { translator } from "../../shared/i18n";
 import { useRequest } from "../../shared/request";
 import type { Measure, Meta, Model } from "../api";
 import { ValueCounts } from "../board/value_counts";
-import { fieldOf, may, modelOf } from "../models";
+import { fieldOf, mayRun, modelOf } from "../models";
 import type { Condition } from "../values/operators";
 import { Widget } from "../widgets/widget";
 import type { Period } from "./periods";
 import { loadSeries, type Series } from "./series";
 import { countedFields, measureOf, ownFilterOf, type Tile } from "./tile";
-import { Kpi, Largest, OverTime, Parts, States, type TileProps } from "./tiles";
+import { Kpi, LargestRecords, OverTime, StackedBars, States, type TileProps } from "./tiles";
 
 const t = translator("dashboard");
 
@@ -43,26 +43,26 @@ export function TileView({ meta, tile, period, filterOf }: Props) {
 
 function renderTile(props: TileProps, tile: Tile) {
   const { meta, model } = props;
-  const by = tile.by ? fieldOf(model, tile.by) : undefined;
+  const groupField = tile.by ? fieldOf(model, tile.by) : undefined;
   switch (tile.kind) {
     case "bar":
-      return by && !by.masked && may(model, "count_by") ? <States {...props} state={by} /> : null;
+      return groupField && !groupField.masked && mayRun(model, "count_by") ? <States {...props} state={groupField} /> : null;
     case "list":
-      return may(model, "list") ? <Largest {...props} /> : null;
+      return mayRun(model, "list") ? <LargestRecords {...props} /> : null;
     case "pivot":
-      return may(model, "count_by") ? <ValueCounts {...{ meta, model }} fields={countedFields(model)} start={by} /> : null;
+      return mayRun(model, "count_by") ? <ValueCounts {...{ meta, model }} fields={countedFields(model)} start={groupField} /> : null;
     case "bars": {
       const measure = measureOf(meta, tile);
-      return measure && by && !by.masked && may(model, "series") ? <Parts {...props} {...{ measure, by }} /> : null;
+      return measure && groupField && !groupField.masked && mayRun(model, "series") ? <StackedBars {...props} {...{ measure, by: groupField }} /> : null;
     }
     default: {
       const measure = measureOf(meta, tile);
-      return measure ? <Measured {...props} {...{ measure }} isFigure={tile.kind === "kpi"} /> : null;
+      return measure ? <MeasureTile {...props} {...{ measure }} isFigure={tile.kind === "kpi"} /> : null;
     }
   }
 }
 
-function Measured({ measure, isFigure, ...props }: TileProps & { measure: Measure; isFigure: boolean }) {
+function MeasureTile({ measure, isFigure, ...props }: TileProps & { measure: Measure; isFigure: boolean }) {
   const { model, period, filter } = props;
   const seriesRequest = useRequest((signal) => loadSeries({ model, measure, period, filter }, signal), [model.name, measure.fn, measure.field, measure.date, JSON.stringify(measure.filter), period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
   return <RequestResult of={seriesRequest}>{(series: Series) => (isFigure ? <Kpi {...props} {...{ measure, series }} /> : <OverTime {...props} {...{ measure, series }} />)}</RequestResult>;

@@ -10,7 +10,7 @@ import { useRequest } from "../../shared/request";
 import { go } from "../../shared/router";
 import { type Field, type Measure, type Meta, type Model, type Row, run } from "../api";
 import { isOpen } from "../home/own_records";
-import { addressOf, fieldOf, may, modelOf, nounOf, titleOf, workflowField } from "../models";
+import { addressOf, fieldOf, mayRun, modelOf, nounOf, titleOf, workflowField } from "../models";
 import { isNarrow } from "../narrow";
 import { referencedRecord } from "../referenced_records";
 import { formatShortAmount, formatWholeAmount } from "../values/money";
@@ -45,10 +45,10 @@ function opener({ model, period: dashboardPeriod, filter: dashboardFilter }: Til
   return (index: number) => {
     const start = days[index];
     if (field && start) {
-      const from = start < period.from ? period.from : start;
+      const firstDay = start < period.from ? period.from : start;
       const end = addDays(nextStart(start, period.step), -1);
-      const until = end > period.to ? period.to : end;
-      const conditions: Condition[] = [...filter, { field: field.name, op: "gte", value: from }, { field: field.name, op: "lte", value: until }];
+      const lastDay = end > period.to ? period.to : end;
+      const conditions: Condition[] = [...filter, { field: field.name, op: "gte", value: firstDay }, { field: field.name, op: "lte", value: lastDay }];
       go(listAddress(model, conditions));
     }
   };
@@ -60,7 +60,7 @@ export function Kpi({ model, title, period, measure, series }: TileProps & { mea
     <section class="kpi" aria-label={name}>
       <p class="tile-label">{name}</p>
       <p class="kpi-value">
-        {headline(series.total, model, measure)} {measure.ahead ? <Until {...{ period, measure }} /> : <Change {...{ measure, series }} />}
+        {headline(series.total, model, measure)} {measure.ahead ? <LastDay {...{ period, measure }} /> : <Change {...{ measure, series }} />}
       </p>
       <Spark values={series.points.map((each) => each.value)} />
     </section>
@@ -68,7 +68,7 @@ export function Kpi({ model, title, period, measure, series }: TileProps & { mea
 }
 
 /** The last day that a measure covers which looks ahead: it has no earlier period to compare with. */
-function Until({ period, measure }: { period: Period; measure: Measure }) {
+function LastDay({ period, measure }: { period: Period; measure: Measure }) {
   return <span class="change">{t("until", { day: shortDate(scopeOf(measure, period, []).period.to) })}</span>;
 }
 
@@ -106,7 +106,7 @@ export function OverTime(props: TileProps & { measure: Measure; series: Series }
   const days = series.points.map((each) => each.at);
   const lines: ChartSeries[] = [
     { name, values: series.points.map((each) => each.value), hue: 1, hasArea: true },
-    { name: t("previous"), values: days.map((_, place) => series.previous.points[place]?.value ?? null), hue: 6, isDashed: true },
+    { name: t("previous"), values: days.map((_, index) => series.previous.points[index]?.value ?? null), hue: 6, isDashed: true },
   ];
   const chart = { title, days, series: lines, kind: "line", height: isNarrow.value ? 210 : 264, format: format.full, formatTick: format.short, dayLabel: labelOf(period) } as const;
   return (
@@ -123,7 +123,7 @@ function labelOf(period: Period) {
 const MOST_PARTS = 5;
 
 /** The number of records in each step, by the values of a field. */
-export function Parts(props: TileProps & { measure: Measure; by: Field }) {
+export function StackedBars(props: TileProps & { measure: Measure; by: Field }) {
   const { model, measure, by, period, filter } = props;
   const [isTable, setTable] = useState(false);
   const seriesRequest = useRequest((signal) => loadSeries({ ...props, by }, signal), [model.name, by.name, period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
@@ -133,12 +133,12 @@ export function Parts(props: TileProps & { measure: Measure; by: Field }) {
       <RequestResult of={seriesRequest}>
         {(series) => {
           const days = series.points.map((each) => each.at);
-          const named = series.groups.filter((each) => each.key !== null);
-          const first = named.slice(0, MOST_PARTS);
-          const bars: ChartSeries[] = first.map((each, place) => ({ name: nameOf(by, each.key), values: each.points.map((point) => point.value), hue: place + 1 }));
-          const rest = series.groups.filter((each) => !first.includes(each));
-          if (rest.length > 0) {
-            bars.push({ name: t(named.length > MOST_PARTS ? "others" : "none"), values: days.map((_, place) => rest.reduce((sum, each) => sum + (each.points[place]?.value ?? 0), 0)), hue: 6 });
+          const namedGroups = series.groups.filter((each) => each.key !== null);
+          const shownGroups = namedGroups.slice(0, MOST_PARTS);
+          const bars: ChartSeries[] = shownGroups.map((each, index) => ({ name: nameOf(by, each.key), values: each.points.map((point) => point.value), hue: index + 1 }));
+          const otherGroups = series.groups.filter((each) => !shownGroups.includes(each));
+          if (otherGroups.length > 0) {
+            bars.push({ name: t(namedGroups.length > MOST_PARTS ? "others" : "none"), values: days.map((_, index) => otherGroups.reduce((sum, each) => sum + (each.points[index]?.value ?? 0), 0)), hue: 6 });
           }
           const chart = { title, days, series: bars, kind: "bars", height: isNarrow.value ? 216 : 246, dayLabel: labelOf(period) } as const;
           return isTable ? (
@@ -179,7 +179,7 @@ async function loadStates(model: Model, state: Field, money: Field | undefined, 
 
 /** The present number of records in each state, with their amounts or else their share. */
 export function States({ model, filter, title, state }: TileProps & { state: Field }) {
-  const money = may(model, "search") ? model.fields.find((each) => each.kind === "money" && !each.masked) : undefined;
+  const money = mayRun(model, "search") ? model.fields.find((each) => each.kind === "money" && !each.masked) : undefined;
   const statesRequest = useRequest((signal) => loadStates(model, state, money, filter, signal), [model.name, JSON.stringify(filter)], { keepsPrevious: true });
   return (
     <Widget title={title ?? t("states", { models: model.plural, field: nounOf(state.label) })}>
@@ -187,8 +187,8 @@ export function States({ model, filter, title, state }: TileProps & { state: Fie
         {({ counts, amounts }) => {
           const countOf = (value: string) => counts.find((each) => each.value === value)?.count ?? 0;
           const largest = Math.max(1, ...counts.map((each) => each.count));
-          const all = counts.reduce((sum, each) => sum + each.count, 0);
-          const ended = endedShare(state, countOf);
+          const total = counts.reduce((sum, each) => sum + each.count, 0);
+          const endedPart = endedShare(state, countOf);
           return (
             <>
               <ul class="states">
@@ -199,11 +199,11 @@ export function States({ model, filter, title, state }: TileProps & { state: Fie
                   <a class="number" href={listAddress(model, [...filter, { field: state.name, op: "eq", value }])}>
                     {number(countOf(value))}
                   </a>
-                  <span class="number quiet">{amounts ? formatShortAmount(amounts[value] ?? 0, money?.currency) : all > 0 && percent(countOf(value) / all, false)}</span>
+                  <span class="number quiet">{amounts ? formatShortAmount(amounts[value] ?? 0, money?.currency) : total > 0 && percent(countOf(value) / total, false)}</span>
                 </li>
               ))}
             </ul>
-            {ended && <p class="states-note">{t("ended", { share: percent(ended.share, false), models: nounOf(model.plural), state: optionLabel(state, ended.value) })}</p>}
+            {endedPart && <p class="states-note">{t("ended", { share: percent(endedPart.share, false), models: nounOf(model.plural), state: optionLabel(state, endedPart.value) })}</p>}
             </>
           );
         }}
@@ -214,10 +214,10 @@ export function States({ model, filter, title, state }: TileProps & { state: Fie
 
 /** The share of successful records among those that ended, if the field has one good and one bad end state. */
 function endedShare(state: Field, countOf: (value: string) => number): { value: string; share: number } | null {
-  const ends = (tone: string) => (state.options ?? []).filter((each) => optionTone(state, each) === tone);
-  const [[good, ...others], bad] = [ends("good"), ends("bad")];
-  const all = [good ?? "", ...bad].reduce((sum, each) => sum + countOf(each), 0);
-  return good && others.length === 0 && bad.length > 0 && all > 0 ? { value: good, share: countOf(good) / all } : null;
+  const optionsWithTone = (tone: string) => (state.options ?? []).filter((each) => optionTone(state, each) === tone);
+  const [[goodOption, ...otherGoodOptions], badOptions] = [optionsWithTone("good"), optionsWithTone("bad")];
+  const endedCount = [goodOption ?? "", ...badOptions].reduce((sum, each) => sum + countOf(each), 0);
+  return goodOption && otherGoodOptions.length === 0 && badOptions.length > 0 && endedCount > 0 ? { value: goodOption, share: countOf(goodOption) / endedCount } : null;
 }
 
 /** A bar that shows a share. */
@@ -240,21 +240,21 @@ function nameOfReferenced(meta: Meta, field: Field, id: string): string {
 }
 
 /** The open records with the largest amounts, or those that are due next. */
-export function Largest({ meta, model, filter, ...given }: TileProps) {
+export function LargestRecords({ meta, model, filter, ...listProps }: TileProps) {
   const money = model.fields.find((each) => each.kind === "money" && !each.masked);
-  const due = model.fields.find((each) => each.kind === "date" && !each.masked);
+  const dueDateField = model.fields.find((each) => each.kind === "date" && !each.masked);
   const state = workflowField(model);
   const conditions = [...filter, ...isOpen(state)];
-  const by = money ?? due;
-  const input = { filter: conditions, order: by ? [{ field: by.name, dir: money ? "desc" : "asc" }] : [], limit: ROWS };
+  const orderField = money ?? dueDateField;
+  const input = { filter: conditions, order: orderField ? [{ field: orderField.name, dir: money ? "desc" : "asc" }] : [], limit: ROWS };
   const recordsRequest = useRequest(async (signal) => (await run<Row[]>(model.name, "list", input, signal)).value, [model.name, JSON.stringify(filter)], { keepsPrevious: true });
-  const title = given.title ?? t(money ? "largest" : "next", { models: nounOf(model.plural) });
+  const title = listProps.title ?? t(money ? "largest" : "next", { models: nounOf(model.plural) });
   // Of records with amounts, the party is shorter and more telling than the title.
   const party = money && model.fields.find((each) => each.ref && modelOf(meta, each.ref)?.module !== "base" && !each.masked && !each.is_part);
   const nameOf = (row: Row) => (party && row[party.name] && nameOfReferenced(meta, party, String(row[party.name]))) || titleOf(model, row);
   const name = party ?? fieldOf(model, model.shown_as);
   return (
-    <Widget title={title} link={{ href: listAddress(model, conditions, by ? `${money ? "-" : ""}${by.name}` : ""), label: model.plural }}>
+    <Widget title={title} link={{ href: listAddress(model, conditions, orderField ? `${money ? "-" : ""}${orderField.name}` : ""), label: model.plural }}>
       <RequestResult of={recordsRequest}>
         {(rows) =>
           rows.length === 0 ? (
@@ -265,9 +265,9 @@ export function Largest({ meta, model, filter, ...given }: TileProps) {
                 <thead>
                   <tr>
                     <th scope="col">{name?.label ?? model.label}</th>
-                    {by && (
+                    {orderField && (
                       <th scope="col" class="number">
-                        {by.label}
+                        {orderField.label}
                       </th>
                     )}
                     {state && <th scope="col">{state.label}</th>}
@@ -277,9 +277,9 @@ export function Largest({ meta, model, filter, ...given }: TileProps) {
                   {rows.map((row) => (
                     <tr key={row.id}>
                       <th scope="row" class="cut" title={titleOf(model, row)}>
-                        {may(model, "get") ? <a href={addressOf(model.name, row.id)}>{nameOf(row)}</a> : nameOf(row)}
+                        {mayRun(model, "get") ? <a href={addressOf(model.name, row.id)}>{nameOf(row)}</a> : nameOf(row)}
                       </th>
-                      {by && <td class="number">{money ? typeof row[by.name] === "number" && formatWholeAmount(Number(row[by.name]), by.currency) : <Value {...{ meta }} field={by} value={row[by.name]} isCell />}</td>}
+                      {orderField && <td class="number">{money ? typeof row[orderField.name] === "number" && formatWholeAmount(Number(row[orderField.name]), orderField.currency) : <Value {...{ meta }} field={orderField} value={row[orderField.name]} isCell />}</td>}
                       {state && <td>{row[state.name] ? <StateChip field={state} value={String(row[state.name])} /> : <Chip>{t("none")}</Chip>}</td>}
                     </tr>
                   ))}

@@ -6,7 +6,7 @@ import { type Meta, inLanguage, type Row, run } from "../api";
 import type { Plan } from "../approvals/plan";
 import { kindOf } from "../approvals/plan_title";
 import { RecordTitle, targetOf } from "../approvals/record_title";
-import { canList, fieldOf, modelOf, titleOf, addressOf, may, workflowField } from "../models";
+import { canList, fieldOf, modelOf, titleOf, addressOf, mayRun, workflowField } from "../models";
 import { referencedRecord } from "../referenced_records";
 import { AgentAvatar, Avatar } from "../values/avatar";
 import { StateChip } from "../values/options";
@@ -64,7 +64,7 @@ export async function loadActivity(meta: Meta, signal: AbortSignal): Promise<Eve
 
 function ofEntry(entry: Entry): Event {
   const changes = Object.entries(entry.changes ?? {}).filter(([name]) => name !== "id");
-  const [field, [before, after]] = changes[0] ?? ["", [null, null]];
+  const [field, [valueBefore, valueAfter]] = changes[0] ?? ["", [null, null]];
   const isMaking = entry.command?.endsWith(".create") || entry.command?.endsWith(".delete");
   return {
     id: entry.id,
@@ -76,14 +76,14 @@ function ofEntry(entry: Entry): Event {
     model: entry.model ?? "",
     record: entry.record_id ?? "",
     href: linkTo(entry),
-    change: field && !isMaking ? { field, before, after } : null,
+    change: field && !isMaking ? { field, before: valueBefore, after: valueAfter } : null,
   };
 }
 
 function ofPlan(plan: Plan): Event {
   const { model, id } = targetOf(plan);
   const isDecided = typeof plan["decided_at"] === "string";
-  const [only, ...more] = plan.diff.filter((each) => each.before !== null && each.after !== null);
+  const [onlyChange, ...otherChanges] = plan.diff.filter((each) => each.before !== null && each.after !== null);
   return {
     id: plan.id,
     at: isDecided ? String(plan["decided_at"]) : plan.proposed_at,
@@ -94,7 +94,7 @@ function ofPlan(plan: Plan): Event {
     model,
     record: id,
     href: `/approvals?plan=${encodeURIComponent(plan.id)}${isDecided ? "&state=decided" : ""}`,
-    change: only && more.length === 0 ? only : null,
+    change: onlyChange && otherChanges.length === 0 ? onlyChange : null,
   };
 }
 
@@ -103,8 +103,8 @@ export function Activity({ meta, events, now_ms }: { meta: Meta; events: readonl
   return (
     <Widget title={t("activity")} link={link}>
       <ul class="feed">
-        {events.map((each) => (
-          <Line key={each.id} {...{ meta, now_ms }} event={each} />
+        {events.map((feedEvent) => (
+          <Line key={feedEvent.id} {...{ meta, now_ms }} event={feedEvent} />
         ))}
       </ul>
     </Widget>
@@ -153,19 +153,19 @@ function Deed({ meta, event }: { meta: Meta; event: Event }) {
   const model = modelOf(meta, event.model);
   const [, verb = ""] = event.command.split(".");
   if (event.did === "did" && (verb === "create" || verb === "update" || verb === "delete")) {
-    return <>{filled(t(`line.${verb}`), null, title)}</>;
+    return <>{fillText(t(`line.${verb}`), null, title)}</>;
   }
-  const to = model?.actions.find((each) => each.id === event.command)?.to;
+  const targetState = model?.actions.find((each) => each.id === event.command)?.to;
   const state = model && workflowField(model);
-  if (event.did === "did" && to && state) {
-    return <>{filled(t("line.moved"), <StateChip field={state} value={to} />, title)}</>;
+  if (event.did === "did" && targetState && state) {
+    return <>{fillText(t("line.moved"), <StateChip field={state} value={targetState} />, title)}</>;
   }
-  return <>{filled(t(`line.${event.did}`), <a href={event.href}>{actionOf(meta, event.command)}</a>, title)}</>;
+  return <>{fillText(t(`line.${event.did}`), <a href={event.href}>{actionOf(meta, event.command)}</a>, title)}</>;
 }
 
 /** Insert elements for `{what}` and `{record}` into a text. */
-function filled(text: string, what: ComponentChildren, record: ComponentChildren): ComponentChildren {
-  return text.split(/(\{what\}|\{record\})/).map((each) => (each === "{what}" ? what : each === "{record}" ? record : each));
+function fillText(text: string, subject: ComponentChildren, record: ComponentChildren): ComponentChildren {
+  return text.split(/(\{what\}|\{record\})/).map((each) => (each === "{what}" ? subject : each === "{record}" ? record : each));
 }
 
 /** The label of a command: "Mark as won". */
@@ -181,7 +181,7 @@ function Title({ meta, event }: { meta: Meta; event: Event }) {
     return null;
   }
   const title = <RecordTitle model={model} recordRef={{ model: event.model, id: event.record }} isBare />;
-  return may(model, "get") ? <a href={addressOf(event.model, event.record)}>{title}</a> : <b>{title}</b>;
+  return mayRun(model, "get") ? <a href={addressOf(event.model, event.record)}>{title}</a> : <b>{title}</b>;
 }
 
 const ID = /^[0-9a-f]{24}$/;

@@ -1,6 +1,6 @@
 // The open records of this person: which models have an owner, which records are open, and when they are due.
 import { type Field, type Meta, type Model, type Row, run } from "../api";
-import { businessModels, may, workflowField } from "../models";
+import { businessModels, mayRun, workflowField } from "../models";
 import { optionTone } from "../values/options";
 import type { Condition } from "../values/operators";
 
@@ -9,7 +9,7 @@ export interface OwnedModel {
   model: Model;
   owner: Field;
   state: Field | undefined;
-  due: Field | undefined;
+  dueDateField: Field | undefined;
   money: Field | undefined;
 }
 
@@ -20,26 +20,26 @@ export interface OwnRecords extends OwnedModel {
   filter: Condition[];
 }
 
-const MOST = 200;
+const MAX_RECORDS = 200;
 const MOST_MODELS = 3;
-const DUE = /(^|_)(due|close|deadline|by|until|end|ends)$|^due_/;
+const DUE_NAME = /(^|_)(due|close|deadline|by|until|end|ends)$|^due_/;
 const CLOSED = ["good", "bad", undefined];
 
 /** The date by which a record is due. */
 export function dueField(model: Model): Field | undefined {
-  const dates = model.fields.filter((each) => each.kind === "date" && !each.masked && DUE.test(each.name));
-  const measured = dates.find((each) => model.measures?.some((measure) => measure.date === each.name));
-  return measured ?? dates.at(-1);
+  const dates = model.fields.filter((each) => each.kind === "date" && !each.masked && DUE_NAME.test(each.name));
+  const measureDate = dates.find((each) => model.measures?.some((measure) => measure.date === each.name));
+  return measureDate ?? dates.at(-1);
 }
 
 /** The models with an owner field, those with amounts first. */
 export function ownedModels(meta: Meta): OwnedModel[] {
-  const all = businessModels(meta).flatMap((model): OwnedModel[] => {
+  const ownedModels = businessModels(meta).flatMap((model): OwnedModel[] => {
     const owner = model.fields.find((each) => each.ref === "user" && !each.readonly && !each.masked);
     const money = model.fields.find((each) => each.kind === "money" && !each.masked);
-    return owner && may(model, "search") ? [{ model, owner, money, state: workflowField(model), due: dueField(model) }] : [];
+    return owner && mayRun(model, "search") ? [{ model, owner, money, state: workflowField(model), dueDateField: dueField(model) }] : [];
   });
-  return [...all.filter((each) => each.money), ...all.filter((each) => !each.money)].slice(0, MOST_MODELS);
+  return [...ownedModels.filter((each) => each.money), ...ownedModels.filter((each) => !each.money)].slice(0, MOST_MODELS);
 }
 
 /** The states of open records: without the good and bad end states and the grey ones. */
@@ -52,12 +52,12 @@ export function isOpen(state: Field | undefined): Condition[] {
   return state ? [{ field: state.name, op: "in", value: openStates(state) }] : [];
 }
 
-export async function loadOwnRecords(owned: OwnedModel, me: string, signal: AbortSignal): Promise<OwnRecords> {
-  const { model, owner, state, due } = owned;
+export async function loadOwnRecords(ownedModel: OwnedModel, me: string, signal: AbortSignal): Promise<OwnRecords> {
+  const { model, owner, state, dueDateField } = ownedModel;
   const filter: Condition[] = [{ field: owner.name, op: "eq", value: me }, ...isOpen(state)];
-  const order = due ? [{ field: due.name, dir: "asc" }] : [];
-  const result = await run<{ rows: Row[]; total: number }>(model.name, "search", { filter, order, limit: MOST }, signal);
-  return { ...owned, ...result.value, filter };
+  const order = dueDateField ? [{ field: dueDateField.name, dir: "asc" }] : [];
+  const result = await run<{ rows: Row[]; total: number }>(model.name, "search", { filter, order, limit: MAX_RECORDS }, signal);
+  return { ...ownedModel, ...result.value, filter };
 }
 
 const DAY_MS = 86_400_000;
@@ -82,24 +82,24 @@ export function amountOf({ money, rows, total }: OwnRecords): number | undefined
 }
 
 /** The numbers of records that are due within a week, and that are overdue. */
-export function dueCounts(several: readonly OwnRecords[], day: string): { week: number; overdue: number } {
-  const days = several.flatMap(({ due, rows }) => (due ? rows.flatMap((each) => (each[due.name] ? daysUntil(String(each[due.name]), day) : [])) : []));
+export function dueCounts(ownRecords: readonly OwnRecords[], day: string): { week: number; overdue: number } {
+  const days = ownRecords.flatMap(({ dueDateField, rows }) => (dueDateField ? rows.flatMap((each) => (each[dueDateField.name] ? daysUntil(String(each[dueDateField.name]), day) : [])) : []));
   return { week: days.filter((each) => each >= 0 && each < 7).length, overdue: days.filter((each) => each < 0).length };
 }
 
 /** The rows of a panel: first the last overdue ones, then those that are due next. */
-export function nextRows({ due, rows }: OwnRecords, day: string, most: number): Row[] {
-  if (!due) {
-    return rows.slice(0, most);
+export function nextRows({ dueDateField, rows }: OwnRecords, day: string, maxRows: number): Row[] {
+  if (!dueDateField) {
+    return rows.slice(0, maxRows);
   }
-  const isPast = (each: Row) => Boolean(each[due.name]) && daysUntil(String(each[due.name]), day) < 0;
+  const isPast = (each: Row) => Boolean(each[dueDateField.name]) && daysUntil(String(each[dueDateField.name]), day) < 0;
   const past = rows.filter(isPast);
-  const coming = rows.filter((each) => !isPast(each)).slice(0, most);
-  const shown = Math.max(MOST_OVERDUE, most - coming.length);
-  return [...past.slice(-shown), ...coming].slice(0, most);
+  const coming = rows.filter((each) => !isPast(each)).slice(0, maxRows);
+  const shownOverdue = Math.max(MOST_OVERDUE, maxRows - coming.length);
+  return [...past.slice(-shownOverdue), ...coming].slice(0, maxRows);
 }
 
 /** The number of records that are overdue or due within two weeks. */
-export function soonCount({ due, rows }: OwnRecords, day: string): number {
-  return due ? rows.filter((each) => each[due.name] && daysUntil(String(each[due.name]), day) < SOON_DAYS).length : rows.length;
+export function soonCount({ dueDateField, rows }: OwnRecords, day: string): number {
+  return dueDateField ? rows.filter((each) => each[dueDateField.name] && daysUntil(String(each[dueDateField.name]), day) < SOON_DAYS).length : rows.length;
 }

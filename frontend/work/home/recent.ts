@@ -7,7 +7,7 @@ export interface Visit {
   id: string;
 }
 
-const MOST = 6;
+const MAX_VISITS = 6;
 const RECORD = /^\/models\/([^/]+)\/records\/([^/]+)$/;
 
 export const recentVisits = signal<readonly Visit[]>([]);
@@ -20,8 +20,8 @@ export function watchVisits(person: string): () => void {
     const [, model, id] = RECORD.exec(path.value) ?? [];
     if (model && id) {
       const visit = { model, id: decodeURIComponent(id) };
-      const rest = recentVisits.peek().filter((each) => each.model !== model || each.id !== visit.id);
-      recentVisits.value = [visit, ...rest].slice(0, MOST);
+      const otherVisits = recentVisits.peek().filter((each) => each.model !== model || each.id !== visit.id);
+      recentVisits.value = [visit, ...otherVisits].slice(0, MAX_VISITS);
       localStorage.setItem(key, JSON.stringify(recentVisits.peek()));
     }
   });

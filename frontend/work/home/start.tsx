@@ -2,7 +2,7 @@
 import { LinkButton } from "../../shared/components/button";
 import { translator } from "../../shared/i18n";
 import type { Meta } from "../api";
-import { businessModels, may, modelOf } from "../models";
+import { businessModels, mayRun, modelOf } from "../models";
 import { recordCounts } from "../shell/record_counts";
 import { managesPeople } from "../users/people";
 import { Widget } from "../widgets/widget";
@@ -16,9 +16,9 @@ interface Step {
 }
 
 export function Start({ meta }: { meta: Meta }) {
-  const imported = businessModels(meta).find((each) => may(each, "import"));
+  const importModel = businessModels(meta).find((each) => mayRun(each, "import"));
   const steps: Step[] = [
-    ...(imported ? [{ name: "import", href: `/models/${imported.name}/import`, isDone: Object.values(recordCounts.value).some((each) => each > 0) } as const] : []),
+    ...(importModel ? [{ name: "import", href: `/models/${importModel.name}/import`, isDone: Object.values(recordCounts.value).some((each) => each > 0) } as const] : []),
     ...(managesPeople(meta) ? [{ name: "invite", href: "/users", isDone: false } as const] : []),
     ...(modelOf(meta, "agent_token") ? [{ name: "connect", href: "/agents", isDone: false } as const] : []),
   ];

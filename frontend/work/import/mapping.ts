@@ -15,9 +15,9 @@ export function importFields(model: Model, restores: boolean): Field[] {
 }
 
 export function fieldOptions(model: Model, restores: boolean): (readonly [string, string])[] {
-  const own = restores ? [["id", t("id")] as const] : [];
+  const idTarget = restores ? [["id", t("id")] as const] : [];
   return [
-    ...own,
+    ...idTarget,
     ...importFields(model, restores).flatMap((each) =>
       each.kind === "money"
         ? [
@@ -31,7 +31,7 @@ export function fieldOptions(model: Model, restores: boolean): (readonly [string
 
 /** The API's error for a row, with labels instead of field names. */
 export function inPlainWords(model: Model, error: string): string {
-  return error.replace(new RegExp(`\\b${model.name}\\.(\\w+)`, "g"), (whole, name: string) => fieldOf(model, name)?.label ?? whole);
+  return error.replace(new RegExp(`\\b${model.name}\\.(\\w+)`, "g"), (path, name: string) => fieldOf(model, name)?.label ?? path);
 }
 
 /** Decode a file as UTF-8 or UTF-16, or else in the encoding of spreadsheets on Windows. */

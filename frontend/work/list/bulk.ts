@@ -1,7 +1,7 @@
 // Runs one command for many records: one API call after another, with a result for each record.
 import { Problem } from "../../shared/problem";
 import { type Action, attempt, type Model, type Row, run } from "../api";
-import { actionsOf, workflowField, may } from "../models";
+import { actionsOf, workflowField, mayRun } from "../models";
 
 export interface BulkCommand {
   /** The command's name without its model: update, delete, qualify. */
@@ -34,14 +34,14 @@ export function bulkCommands(model: Model, deleteLabel: string): BulkCommand[] {
       inputs: action.inputs,
       countAllowed: countAllowed(action),
     })),
-    ...(may(model, "delete") ? [{ command: "delete", label: deleteLabel, inputs: [], countAllowed: (rows: readonly Row[]) => rows.length }] : []),
+    ...(mayRun(model, "delete") ? [{ command: "delete", label: deleteLabel, inputs: [], countAllowed: (rows: readonly Row[]) => rows.length }] : []),
   ];
 }
 
 /** The fields that can be updated for many records, without masked fields. */
 export function bulkEditableFields(model: Model) {
   const stateFieldName = workflowField(model)?.name;
-  return may(model, "update") ? model.fields.filter((each) => !each.readonly && !each.masked && each.kind !== "structure" && each.name !== stateFieldName) : [];
+  return mayRun(model, "update") ? model.fields.filter((each) => !each.readonly && !each.masked && each.kind !== "structure" && each.name !== stateFieldName) : [];
 }
 
 export function hasBulkCommands(model: Model): boolean {
@@ -70,8 +70,8 @@ export async function runAll(
 /** Load these records again, without those that were deleted or are hidden now. */
 export async function reloadRecords(model: Model, rows: readonly Row[]): Promise<Row[]> {
   const reloaded: Row[] = [];
-  for (let from = 0; from < rows.length; from += PAGE_SIZE) {
-    const value = rows.slice(from, from + PAGE_SIZE).map((each) => each.id);
+  for (let start = 0; start < rows.length; start += PAGE_SIZE) {
+    const value = rows.slice(start, start + PAGE_SIZE).map((each) => each.id);
     reloaded.push(...(await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value }] })).value);
   }
   return reloaded;

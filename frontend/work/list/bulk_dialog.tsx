@@ -8,7 +8,7 @@ import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { plural, number, translator } from "../../shared/i18n";
 import type { Meta, Model, Row } from "../api";
-import { addressOf, fieldOf, may, titleOf } from "../models";
+import { addressOf, fieldOf, mayRun, titleOf } from "../models";
 import { FormFields } from "../record/form_fields";
 import { cacheRecords } from "../referenced_records";
 import { parseText } from "../values/field_text";
@@ -148,7 +148,7 @@ function summary(results: readonly BulkResult[]): string {
 function Results({ model, results }: { model: Model; results: readonly BulkResult[] }) {
   const { done, proposed, refused, left } = byState(results);
   const rows = [...refused, ...left, ...proposed, ...(done.length > MAX_DONE_LISTED ? [] : done)];
-  const recordLink = (row: Row) => (may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row));
+  const recordLink = (row: Row) => (mayRun(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row));
   return (
     <>
       <p role="status">{summary(results)}</p>

@@ -1,7 +1,7 @@
 // A cell of the grid with its value. The cell with the title links to the record.
 import type { ComponentChildren } from "preact";
 import type { Field, Meta, Model, Row } from "../api";
-import { may, titleOf } from "../models";
+import { mayRun, titleOf } from "../models";
 import { Value } from "../values/value";
 import { addressInList } from "./walk";
 
@@ -54,7 +54,7 @@ function CellContent({ meta, model, field, row, index, column }: Pick<Props, "me
     return <span class="skeleton" />;
   }
   const value = <Value meta={meta} field={field} value={row[field.name]} isCell />;
-  if (column > 0 || field.kind === "ref" || !may(model, "get")) {
+  if (column > 0 || field.kind === "ref" || !mayRun(model, "get")) {
     return value;
   }
   return (

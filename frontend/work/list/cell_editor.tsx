@@ -14,8 +14,8 @@ interface Props {
 }
 
 export function CellEditor({ meta, field, row, onSave, onDone }: Props) {
-  const before = valueToText(field, row[field.name]);
-  const [text, setText] = useState(before);
+  const textBefore = valueToText(field, row[field.name]);
+  const [text, setText] = useState(textBefore);
   const [isBusy, setBusy] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -26,14 +26,14 @@ export function CellEditor({ meta, field, row, onSave, onDone }: Props) {
     }
   }, []);
   const save = async () => {
-    const parsed = parseText(field, text);
-    if (text === before) {
+    const parsedValue = parseText(field, text);
+    if (text === textBefore) {
       onDone();
-    } else if ("fault" in parsed) {
-      showToast(parsed.fault);
+    } else if ("fault" in parsedValue) {
+      showToast(parsedValue.fault);
     } else if (!isBusy) {
       setBusy(true);
-      if (await onSave(row, field, parsed.value)) {
+      if (await onSave(row, field, parsedValue.value)) {
         onDone();
       }
       setBusy(false);

@@ -9,19 +9,19 @@ import { translator } from "../../shared/i18n";
 const t = translator("list");
 
 export function Columns({ model, columns }: { model: Model; columns: readonly Field[] }) {
-  const hiddenFields = [...model.fields, ID].filter((each) => !columns.some((shown) => shown.name === each.name));
+  const hiddenFields = [...model.fields, ID].filter((each) => !columns.some((column) => column.name === each.name));
   const toggle = (field: Field, isShown: boolean) =>
     setColumns(isShown ? [...columns, field] : columns.filter((each) => each.name !== field.name));
-  const move = (index: number, by: number) => {
-    const next = [...columns];
-    const [moved] = next.splice(index, 1);
-    if (moved) {
-      next.splice(index + by, 0, moved);
+  const move = (index: number, steps: number) => {
+    const newColumns = [...columns];
+    const [movedColumn] = newColumns.splice(index, 1);
+    if (movedColumn) {
+      newColumns.splice(index + steps, 0, movedColumn);
     }
-    setColumns(next);
+    setColumns(newColumns);
   };
   const layout = currentLayout();
-  const widen = (field: Field, by: number) => setColumnWidth(layout, field.name, width_rem(model, field, layout) + by);
+  const widen = (field: Field, added_rem: number) => setColumnWidth(layout, field.name, width_rem(model, field, layout) + added_rem);
   return (
     <div class="stack tight">
       <div class="row">

@@ -33,31 +33,31 @@ interface BuilderProps {
 
 function FilterBuilder({ meta, model, filter, index, focusedControl = "field", onDone }: BuilderProps) {
   const box = useRef<HTMLFormElement>(null);
-  const before = index === null ? undefined : filter[index];
+  const editedCondition = index === null ? undefined : filter[index];
   const fields = [...model.fields, ID].filter((each) => operators(each).length > 0);
-  const [name, setName] = useState(before?.field ?? fields[0]?.name ?? "id");
+  const [name, setName] = useState(editedCondition?.field ?? fields[0]?.name ?? "id");
   const field = fieldOf(model, name) ?? ID;
-  const [selectedOp, setSelectedOp] = useState<string>(before ? (before.op === "is_null" && before.value === false ? "is_null.not" : before.op) : "");
-  const [text, setText] = useState(before ? textOf(field, before) : "");
+  const [selectedOp, setSelectedOp] = useState<string>(editedCondition ? (editedCondition.op === "is_null" && editedCondition.value === false ? "is_null.not" : editedCondition.op) : "");
+  const [text, setText] = useState(editedCondition ? textOf(field, editedCondition) : "");
   const opChoices = operators(field).flatMap((each) => (each === "is_null" ? [each, "is_null.not"] : [each]));
   const op = opChoices.includes(selectedOp) ? selectedOp : (opChoices[0] ?? "eq");
   useEffect(() => {
     (box.current?.querySelector<HTMLElement>(`#filter-${focusedControl}`) ?? box.current?.querySelector("select"))?.focus();
   }, []);
-  const chooseField = (next: string) => {
-    setName(next);
+  const chooseField = (fieldName: string) => {
+    setName(fieldName);
     setText("");
   };
   const apply = (event: SubmitEvent) => {
     event.preventDefault();
     const operator = op.replace(".not", "") as Operator;
-    const parsed = operand(field, operator, op === "is_null.not" ? "false" : text);
-    if (parsed === null) {
+    const parsedOperand = operand(field, operator, op === "is_null.not" ? "false" : text);
+    if (parsedOperand === null) {
       showToast(t("filter.fault", { label: field.label }));
       return;
     }
-    const condition = { field: field.name, op: operator, value: parsed.value };
-    setFilter(model, index === null ? [...filter, condition] : filter.map((each, at) => (at === index ? condition : each)));
+    const condition = { field: field.name, op: operator, value: parsedOperand.value };
+    setFilter(model, index === null ? [...filter, condition] : filter.map((each, conditionIndex) => (conditionIndex === index ? condition : each)));
     onDone();
   };
   return (
@@ -90,8 +90,8 @@ export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
   const view = currentView();
   const [focusedControl, setFocusedControl] = useState<"field" | "op" | "value">("field");
   const close = () => onEdit(null);
-  const open = (index: number, part: typeof focusedControl) => {
-    setFocusedControl(part);
+  const open = (index: number, control: typeof focusedControl) => {
+    setFocusedControl(control);
     onEdit(edited === index ? null : index);
   };
   // On a phone, one button opens the conditions of an unchanged view.
@@ -114,7 +114,7 @@ export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
                 isOpen={edited === index}
                 onClose={close}
                 label={t("filter")}
-                opener={<ConditionToken {...{ meta, model, condition }} isOpen={edited === index} onOpen={(part) => open(index, part)} onRemove={() => setFilter(model, filter.filter((_, other) => other !== index))} />}
+                opener={<ConditionToken {...{ meta, model, condition }} isOpen={edited === index} onOpen={(control) => open(index, control)} onRemove={() => setFilter(model, filter.filter((_, other) => other !== index))} />}
               >
                 <FilterBuilder {...{ meta, model, filter, index, focusedControl }} onDone={close} />
               </Popover>
@@ -150,7 +150,7 @@ interface ConditionTokenProps {
   model: Model;
   condition: Condition;
   isOpen: boolean;
-  onOpen: (part: "field" | "op" | "value") => void;
+  onOpen: (control: "field" | "op" | "value") => void;
   onRemove: () => void;
 }
 

@@ -1,7 +1,7 @@
 // A grid with virtual scrolling: only visible rows are rendered; the keyboard reaches all (ARIA practices, grid).
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Field, Meta, Model, Row } from "../api";
-import { may, twoLineColumns } from "../models";
+import { mayRun, twoLineColumns } from "../models";
 import { isCoarse, isNarrow } from "../narrow";
 import { Cell } from "./cell";
 import { CellEditor } from "./cell_editor";
@@ -47,7 +47,7 @@ export function Grid({ meta, model, columns: allColumns, rows, order, selection,
   const rowCount = rows.extent;
   const row_px = isTwoLines ? TWO_LINES_PX : isCoarse ? COARSE_PX : layout.isRelaxed ? RELAXED_PX : ROW_PX;
   const sizes = { rows: rowCount, row_px, view_px };
-  const [first, last] = visibleRows(Math.min(top_px, maxTop(sizes)), sizes);
+  const [firstRow, lastRow] = visibleRows(Math.min(top_px, maxTop(sizes)), sizes);
 
   useLayoutEffect(() => {
     const grid = box.current;
@@ -58,13 +58,13 @@ export function Grid({ meta, model, columns: allColumns, rows, order, selection,
     observer.observe(grid);
     return () => observer.disconnect();
   }, []);
-  useLayoutEffect(() => rows.loadVisible(first, last), [rows, first, last, rows.version.value]);
+  useLayoutEffect(() => rows.loadVisible(firstRow, lastRow), [rows, firstRow, lastRow, rows.version.value]);
 
   const scrollTo = (to_px: number) => {
-    const next = Math.max(0, Math.min(maxTop(sizes), to_px));
-    setTop(next);
+    const newTop_px = Math.max(0, Math.min(maxTop(sizes), to_px));
+    setTop(newTop_px);
     if (box.current) {
-      box.current.scrollTop = next / scrollRatio(sizes);
+      box.current.scrollTop = newTop_px / scrollRatio(sizes);
       ownScrollTop.current = box.current.scrollTop;
     }
   };
@@ -79,7 +79,7 @@ export function Grid({ meta, model, columns: allColumns, rows, order, selection,
   useLayoutEffect(() => {
     // A different list starts at its first row. The focus stays on a heading that was used for sorting.
     scrollTo(0);
-    setFocused((previous) => ({ ...previous, row: Math.min(previous.row, 0) }));
+    setFocused((cell) => ({ ...cell, row: Math.min(cell.row, 0) }));
   }, [rows]);
   useLayoutEffect(() => {
     // The height of the rows has changed: keep the focused row visible.
@@ -98,39 +98,39 @@ export function Grid({ meta, model, columns: allColumns, rows, order, selection,
     return () => grid?.removeEventListener("wheel", handleWheel);
   });
 
-  const focusCell = (to: CellPosition) => {
-    setFocused(to);
-    if (to.row >= 0) {
-      scrollTo(topToShow(to.row, top_px, sizes));
+  const focusCell = (cell: CellPosition) => {
+    setFocused(cell);
+    if (cell.row >= 0) {
+      scrollTo(topToShow(cell.row, top_px, sizes));
     }
     const headers = box.current?.querySelectorAll<HTMLElement>('[role="columnheader"]');
-    const [column, firstHeader, grid] = [headers?.[to.column], headers?.[0], box.current];
-    if (column && firstHeader && grid && to.column > 0) {
+    const [column, firstHeader, grid] = [headers?.[cell.column], headers?.[0], box.current];
+    if (column && firstHeader && grid && cell.column > 0) {
       // Otherwise the sticky column would cover this one.
       const covered = getComputedStyle(firstHeader).position === "sticky" ? firstHeader.offsetWidth : 0;
-      const [left, right] = [column.offsetLeft - covered, column.offsetLeft + column.offsetWidth];
-      grid.scrollLeft = left < grid.scrollLeft ? left : Math.max(grid.scrollLeft, right - grid.clientWidth);
+      const [columnLeft, columnRight] = [column.offsetLeft - covered, column.offsetLeft + column.offsetWidth];
+      grid.scrollLeft = columnLeft < grid.scrollLeft ? columnLeft : Math.max(grid.scrollLeft, columnRight - grid.clientWidth);
     } else if (grid) {
       grid.scrollLeft = 0;
     }
   };
   const canEdit = (field: Field) =>
-    may(model, "update") && !field.readonly && !field.masked && !["longtext", "structure"].includes(field.kind);
-  const edit = (to: CellPosition) => {
-    const [row, field] = [rows.at(to.row), columns[to.column]];
+    mayRun(model, "update") && !field.readonly && !field.masked && !["longtext", "structure"].includes(field.kind);
+  const edit = (cell: CellPosition) => {
+    const [row, field] = [rows.at(cell.row), columns[cell.column]];
     if (row && field && canEdit(field)) {
       setEdited({ row, field });
     }
   };
   const resize = (field: Field, key: string): boolean => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
-    if (by !== undefined) {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (step !== undefined) {
       const head = box.current?.querySelector<HTMLElement>(`#cell--1-${focused.column}`);
       const rem_px = parseFloat(getComputedStyle(document.documentElement).fontSize);
-      const from = layout.widths.get(field.name) ?? (head ? head.offsetWidth / rem_px : width_rem(model, field, layout));
-      setColumnWidth(layout, field.name, from + by);
+      const startWidth_px = layout.widths.get(field.name) ?? (head ? head.offsetWidth / rem_px : width_rem(model, field, layout));
+      setColumnWidth(layout, field.name, startWidth_px + step);
     }
-    return by !== undefined;
+    return step !== undefined;
   };
   const handleSelectionKey = (event: KeyboardEvent, row: number): boolean => {
     if (!selection) {
@@ -157,9 +157,9 @@ export function Grid({ meta, model, columns: allColumns, rows, order, selection,
       event.preventDefault();
       return;
     }
-    const to = cellAfterKey(focused, event, { rows: rowCount, columns: columns.length, page: Math.max(1, Math.floor(view_px / row_px) - 1) });
-    if (to) {
-      focusCell(to);
+    const nextCell = cellAfterKey(focused, event, { rows: rowCount, columns: columns.length, page: Math.max(1, Math.floor(view_px / row_px) - 1) });
+    if (nextCell) {
+      focusCell(nextCell);
     } else if (event.key === "Enter" && focused.row < 0 && field) {
       onSort(field.name, event.shiftKey);
     } else if (event.key === "Enter" && row) {
@@ -175,7 +175,7 @@ export function Grid({ meta, model, columns: allColumns, rows, order, selection,
     setEdited(null);
     box.current?.focus();
   };
-  const rowIndexes = Array.from({ length: Math.max(0, last - first + 1) }, (_, offset) => first + offset);
+  const rowIndexes = Array.from({ length: Math.max(0, lastRow - firstRow + 1) }, (_, offset) => firstRow + offset);
   const { columns: widths, minWidth } = gridTemplate(model, columns, layout);
   const totalRows = rows.total.value ?? 0;
   const selectedCount = selection?.selectedRows.size ?? 0;

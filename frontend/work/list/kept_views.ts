@@ -4,7 +4,7 @@ import type { Meta } from "../api";
 /** Save each view with `create` and remove it from the browser. A view that cannot be saved stays for the next time. */
 export async function moveLocalViews(meta: Meta, model: string, create: (name: string, search: string) => Promise<void>): Promise<void> {
   const key = `views:${meta.caller.name}:${model}`;
-  const read = (): Record<string, string> => {
+  const readViews = (): Record<string, string> => {
     try {
       return JSON.parse(localStorage.getItem(key) ?? "{}") as Record<string, string>;
     } catch {
@@ -18,14 +18,14 @@ export async function moveLocalViews(meta: Meta, model: string, create: (name: s
       localStorage.setItem(key, JSON.stringify(localViews));
     }
   };
-  for (const [name, search] of Object.entries(read())) {
-    const { [name]: _, ...others } = read();
+  for (const [name, search] of Object.entries(readViews())) {
+    const { [name]: _, ...otherViews } = readViews();
     // Remove it first, so that another tab does not save it as well.
-    store(others);
+    store(otherViews);
     try {
       await create(name, search);
     } catch {
-      store({ ...read(), [name]: search });
+      store({ ...readViews(), [name]: search });
     }
   }
 }

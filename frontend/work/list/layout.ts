@@ -20,8 +20,8 @@ export interface Layout {
 }
 
 export function currentLayout(): Layout {
-  const widths = (query.value.get("widths") ?? "").split(",").flatMap((each): [string, number][] => {
-    const [name = "", text = ""] = each.split(":");
+  const widths = (query.value.get("widths") ?? "").split(",").flatMap((widthText): [string, number][] => {
+    const [name = "", text = ""] = widthText.split(":");
     const width = Number(text);
     return name && width >= MIN_WIDTH_REM && width <= MAX_WIDTH_REM ? [[name, width]] : [];
   });
@@ -50,13 +50,13 @@ export function gridTemplate(model: Model, columns: readonly Field[], layout: La
 
 /** Set the width of a column; null removes it. */
 export function setColumnWidth({ widths }: Layout, name: string, rem: number | null): void {
-  const next = new Map(widths);
+  const newWidths = new Map(widths);
   if (rem === null) {
-    next.delete(name);
+    newWidths.delete(name);
   } else {
-    next.set(name, Math.round(Math.max(MIN_WIDTH_REM, Math.min(MAX_WIDTH_REM, rem)) * 4) / 4);
+    newWidths.set(name, Math.round(Math.max(MIN_WIDTH_REM, Math.min(MAX_WIDTH_REM, rem)) * 4) / 4);
   }
-  setQuery({ widths: [...next].map(([each, width]) => `${each}:${width}`).join(",") });
+  setQuery({ widths: [...newWidths].map(([each, width]) => `${each}:${width}`).join(",") });
 }
 
 export function setRelaxed(isRelaxed: boolean): void {

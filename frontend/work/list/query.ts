@@ -28,11 +28,11 @@ export function listQuery(model: Model): ListQuery {
 
 function conditions(model: Model, text: string | null): Condition[] {
   try {
-    const parsed: unknown = text ? JSON.parse(text) : [];
-    const parsedConditions = Array.isArray(parsed) ? (parsed as Condition[]) : [];
-    return parsedConditions.filter((each) => {
-      const field = fieldOf(model, String(each?.field));
-      return field !== undefined && operators(field).includes(each.op);
+    const parsedFilter: unknown = text ? JSON.parse(text) : [];
+    const parsedConditions = Array.isArray(parsedFilter) ? (parsedFilter as Condition[]) : [];
+    return parsedConditions.filter((condition) => {
+      const field = fieldOf(model, String(condition?.field));
+      return field !== undefined && operators(field).includes(condition.op);
     });
   } catch {
     return [];
@@ -40,8 +40,8 @@ function conditions(model: Model, text: string | null): Condition[] {
 }
 
 function sortKeys(model: Model, text: string | null): SortKey[] {
-  const all = (text ?? "").split(",").filter(Boolean);
-  return all
+  const orderParts = (text ?? "").split(",").filter(Boolean);
+  return orderParts
     .map((each): SortKey => (each.startsWith("-") ? { field: each.slice(1), dir: "desc" } : { field: each, dir: "asc" }))
     .filter((each) => canOrder(fieldOf(model, each.field)))
     .slice(0, MAX_SORT_KEYS);
@@ -76,8 +76,8 @@ function orderText(order: readonly SortKey[]): string {
 }
 
 export function setOrder(model: Model, order: readonly SortKey[]): void {
-  const next = orderText(order);
-  setQuery({ order: next === orderText(defaultOrder(model)) ? "" : next, ...viewParameter(model) });
+  const newOrder = orderText(order);
+  setQuery({ order: newOrder === orderText(defaultOrder(model)) ? "" : newOrder, ...viewParameter(model) });
 }
 
 export function setColumns(fields: readonly Field[]): void {
@@ -86,16 +86,16 @@ export function setColumns(fields: readonly Field[]): void {
 
 /** Sort by this column: ascending, then descending, then as usual. With `adds`, the other sort keys stay. */
 export function toggleSort(model: Model, order: readonly SortKey[], field: string, keepsOthers: boolean): SortKey[] {
-  const current = order.find((each) => each.field === field);
-  const others = keepsOthers ? order.filter((each) => each.field !== field) : [];
-  if (current?.dir === "desc" && (others.length > 0 || defaultOrder(model)[0]?.field !== field)) {
-    return others;
+  const currentKey = order.find((each) => each.field === field);
+  const otherKeys = keepsOthers ? order.filter((each) => each.field !== field) : [];
+  if (currentKey?.dir === "desc" && (otherKeys.length > 0 || defaultOrder(model)[0]?.field !== field)) {
+    return otherKeys;
   }
-  if (current?.dir === "desc") {
+  if (currentKey?.dir === "desc") {
     return [{ field, dir: "asc" }];
   }
-  const next: SortKey = { field, dir: current ? "desc" : "asc" };
-  return keepsOthers && current ? order.map((each) => (each === current ? next : each)) : [...others, next].slice(-MAX_SORT_KEYS);
+  const newKey: SortKey = { field, dir: currentKey ? "desc" : "asc" };
+  return keepsOthers && currentKey ? order.map((each) => (each === currentKey ? newKey : each)) : [...otherKeys, newKey].slice(-MAX_SORT_KEYS);
 }
 
 /** The filter and order as input for the API. */

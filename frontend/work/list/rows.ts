@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { Problem } from "../../shared/problem";
 import { type Model, type Row, run } from "../api";
-import { may } from "../models";
+import { mayRun } from "../models";
 
 export const PAGE_SIZE = 100;
 const MAX_PAGES = 60;
@@ -39,17 +39,17 @@ export class Rows {
     return this.pages.get(Math.floor(index / PAGE_SIZE))?.[index % PAGE_SIZE];
   }
 
-  /** Load the rows from `first` to `last`, and abort requests for other rows. */
-  loadVisible(first: number, last: number): void {
-    const from = Math.floor(Math.max(0, first) / PAGE_SIZE);
-    const to = Math.floor(Math.max(0, last) / PAGE_SIZE);
+  /** Load the rows from `firstRow` to `lastRow`, and abort requests for other rows. */
+  loadVisible(firstRow: number, lastRow: number): void {
+    const firstPage = Math.floor(Math.max(0, firstRow) / PAGE_SIZE);
+    const lastPage = Math.floor(Math.max(0, lastRow) / PAGE_SIZE);
     for (const [page, controller] of this.requests) {
-      if (page < from - 1 || page > to + 1) {
+      if (page < firstPage - 1 || page > lastPage + 1) {
         controller.abort();
         this.requests.delete(page);
       }
     }
-    for (let page = from; page <= to; page++) {
+    for (let page = firstPage; page <= lastPage; page++) {
       if (!this.pages.has(page) && !this.requests.has(page) && (this.end === null || page * PAGE_SIZE < this.end)) {
         void this.fetch(page);
       }
@@ -79,9 +79,9 @@ export class Rows {
     if (rows.length < PAGE_SIZE && (rows.length > 0 || page === 0)) {
       this.end = page * PAGE_SIZE + rows.length;
     }
-    const oldest = this.pages.keys().next().value;
-    if (this.pages.size > MAX_PAGES && oldest !== undefined) {
-      this.pages.delete(oldest);
+    const oldestPage = this.pages.keys().next().value;
+    if (this.pages.size > MAX_PAGES && oldestPage !== undefined) {
+      this.pages.delete(oldestPage);
     }
     this.version.value++;
     if (isFirst && this.end !== null && page === 0) {
@@ -91,23 +91,23 @@ export class Rows {
     }
   }
 
-  /** Return the rows from `first` to `last`; rows that are missing are loaded.
+  /** Return the rows from `firstRow` to `lastRow`; rows that are missing are loaded.
    *  @throws Problem if they cannot be loaded. */
-  async load(first: number, last: number): Promise<Row[]> {
-    const knownRows = Array.from({ length: last - first + 1 }, (_, offset) => this.at(first + offset));
+  async load(firstRow: number, lastRow: number): Promise<Row[]> {
+    const knownRows = Array.from({ length: lastRow - firstRow + 1 }, (_, offset) => this.at(firstRow + offset));
     const loadedRows = knownRows.flatMap((each) => each ?? []);
-    return loadedRows.length === knownRows.length ? loadedRows : this.read({ ...this.input, limit: last - first + 1, offset: first });
+    return loadedRows.length === knownRows.length ? loadedRows : this.read({ ...this.input, limit: lastRow - firstRow + 1, offset: firstRow });
   }
 
   private async read(input: object, signal?: AbortSignal): Promise<Row[]> {
-    return may(this.model, "list")
+    return mayRun(this.model, "list")
       ? (await run<Row[]>(this.model.name, "list", input, signal)).value
       : (await run<{ rows: Row[] }>(this.model.name, "search", input, signal)).value.rows;
   }
 
   /** Count after the first page has arrived, because counting may take longer. */
   private async count(): Promise<void> {
-    if (!may(this.model, "search")) {
+    if (!mayRun(this.model, "search")) {
       return;
     }
     const signal = this.counting.signal;
@@ -116,7 +116,7 @@ export class Rows {
     if (response && response.value.total <= MAX_SUMMED_ROWS) {
       await this.loadSums(signal);
     }
-    if (response && response.value.total > LONG_LIST_ROWS && may(this.model, "list")) {
+    if (response && response.value.total > LONG_LIST_ROWS && mayRun(this.model, "list")) {
       // Read the last row, so that the API caches positions for later jumps.
       const lastRow = { ...this.input, limit: 1, offset: response.value.total - 1 };
       await run(this.model.name, "list", lastRow, signal).catch(() => null);

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { query } from "../../shared/router";
 import { attempt, inLanguage, type Meta, type Model, type Row, run } from "../api";
-import { may, modelOf } from "../models";
+import { mayRun, modelOf } from "../models";
 import { ownCondition } from "../ownership";
 import { moveLocalViews } from "./kept_views";
 import { canonicalSearch, searchOfView, viewFields } from "./view_fields";
@@ -47,7 +47,7 @@ export function addressOfAll(model: Model): string {
 /** The model `view`, if this person may use it. */
 export function viewModel(meta: Meta): Model | undefined {
   const model = modelOf(meta, VIEW);
-  return model && may(model, "list") ? model : undefined;
+  return model && mayRun(model, "list") ? model : undefined;
 }
 
 /** Load the person's own views and shared ones. The query names the owner, because administrators may read all views. */
@@ -56,17 +56,17 @@ export async function loadViews(meta: Meta, model: Model, signal: AbortSignal): 
     return;
   }
   const ownerCondition = (await ownCondition(meta, signal)) ?? { field: "shared", op: "eq", value: false };
-  const read = async (...conditions: object[]) => {
+  const readViews = async (...conditions: object[]) => {
     const filter = [{ field: "model", op: "eq", value: model.name }, ...conditions];
     return (await run<Row[]>(VIEW, "list", { filter, order: [{ field: "name", dir: "asc" }], limit: MAX_VIEWS }, signal)).value;
   };
-  const shared = await read({ field: "shared", op: "eq", value: true });
-  const own = await read(ownerCondition);
+  const sharedRows = await readViews({ field: "shared", op: "eq", value: true });
+  const ownRows = await readViews(ownerCondition);
   if (signal.aborted) {
     return;
   }
-  const sharedByOthers = shared.filter((each) => !own.some(({ id }) => id === each.id));
-  const ownViews = own.map((each) => toView(model, each, false));
+  const sharedByOthers = sharedRows.filter((each) => !ownRows.some(({ id }) => id === each.id));
+  const ownViews = ownRows.map((each) => toView(model, each, false));
   views.value = [...declaredViews(model), ...ownViews, ...sharedByOthers.map((each) => toView(model, each, true))];
   await moveLocalViews(meta, model.name, async (name, search) => {
     if (!ownViews.some((each) => each.name === name)) {
@@ -96,8 +96,8 @@ function storeView(view: View): View {
 /** Save the address as a view of this name. An own view of this name is replaced.
  *  @throws Problem if the service refuses it. */
 export async function saveView(model: Model, name: string, isShared: boolean): Promise<View | undefined> {
-  const existing = views.peek().find((each) => each.name === name && !each.isForeign);
-  return existing ? updateView(model, existing, isShared) : createView(model, name, currentSearch(), isShared);
+  const existingView = views.peek().find((each) => each.name === name && !each.isForeign);
+  return existingView ? updateView(model, existingView, isShared) : createView(model, name, currentSearch(), isShared);
 }
 
 /** Update the view to the current address.

@@ -27,12 +27,12 @@ export interface RowSelection {
 export function useRowSelection(rows: Rows): RowSelection {
   const [selectedRows, setSelectedRows] = useState<SelectedRows>(new Map());
   const anchor = useRef(0);
-  const selectRange = async (first: number, last: number) => {
+  const selectRange = async (firstRow: number, lastRow: number) => {
     try {
-      const loadedRows = await rows.load(first, last);
-      setSelectedRows((before) => {
-        const next = new Map([...before, ...loadedRows.map((each) => [each.id, each] as const)].slice(0, MAX_SELECTED));
-        return next;
+      const loadedRows = await rows.load(firstRow, lastRow);
+      setSelectedRows((selectedBefore) => {
+        const newSelection = new Map([...selectedBefore, ...loadedRows.map((each) => [each.id, each] as const)].slice(0, MAX_SELECTED));
+        return newSelection;
       });
     } catch (error) {
       showToast((Problem.from(error)).message);
@@ -41,14 +41,14 @@ export function useRowSelection(rows: Rows): RowSelection {
   const toggle = (index: number, extends_: boolean) => {
     const row = rows.at(index);
     if (extends_) {
-      const [first, last] = orderedRange(anchor.current, index);
-      void selectRange(Math.max(0, first), Math.min(last, Math.max(0, first) + MAX_SELECTED - 1));
+      const [firstRow, lastRow] = orderedRange(anchor.current, index);
+      void selectRange(Math.max(0, firstRow), Math.min(lastRow, Math.max(0, firstRow) + MAX_SELECTED - 1));
     } else if (row) {
-      const next = new Map(selectedRows);
-      if (!next.delete(row.id) && next.size < MAX_SELECTED) {
-        next.set(row.id, row);
+      const newSelection = new Map(selectedRows);
+      if (!newSelection.delete(row.id) && newSelection.size < MAX_SELECTED) {
+        newSelection.set(row.id, row);
       }
-      setSelectedRows(next);
+      setSelectedRows(newSelection);
     }
     anchor.current = index;
   };

@@ -5,7 +5,7 @@ import { Icon } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
 import { number, translator } from "../../shared/i18n";
 import { type Meta, type Model } from "../api";
-import { may, workflowField } from "../models";
+import { mayRun, workflowField } from "../models";
 import { bulkEditableFields, type BulkCommand, bulkCommands } from "./bulk";
 import { BulkDialog } from "./bulk_dialog";
 import { MAX_SELECTED, type RowSelection } from "./selection";
@@ -57,7 +57,7 @@ export function SelectionBar({ meta, model, rows, selection, onExport }: Props) 
         </Button>
       )}
       {edits.length > 0 && <Menu tight label={t("bulk.edit")} items={edits.map((each) => ({ label: each.field.label, does: () => setOpenCommand(each) }))} />}
-      {may(model, "export") && (
+      {mayRun(model, "export") && (
         <Button tight onClick={() => onExport([...selection.selectedRows.keys()])}>
           <Icon name="download" size="s" />
           {t("export")}

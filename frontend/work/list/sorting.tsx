@@ -10,10 +10,10 @@ const t = translator("list");
 export function Sorting({ model, order }: { model: Model; order: readonly SortKey[] }) {
   const fields = [...model.fields, ID].filter(canOrder);
   const sortKeys: (SortKey | null)[] = order.length < MAX_SORT_KEYS ? [...order, null] : [...order];
-  const put = (index: number, key: SortKey | null) => {
-    const next = [...order];
-    next.splice(index, 1, ...(key ? [key] : []));
-    setOrder(model, next);
+  const setKey = (index: number, key: SortKey | null) => {
+    const newOrder = [...order];
+    newOrder.splice(index, 1, ...(key ? [key] : []));
+    setOrder(model, newOrder);
   };
   return (
     <div class="stack tight">
@@ -24,11 +24,11 @@ export function Sorting({ model, order }: { model: Model; order: readonly SortKe
             name={`sort-${index}`}
             label={t(index ? "sort.then" : "sort.by")}
             value={key?.field ?? ""}
-            onChange={(field) => put(index, field ? { field, dir: key?.dir ?? "asc" } : null)}
+            onChange={(field) => setKey(index, field ? { field, dir: key?.dir ?? "asc" } : null)}
             options={[
               ["", t("sort.none")],
               ...fields
-                .filter((each) => each.name === key?.field || !order.some((other) => other.field === each.name))
+                .filter((each) => each.name === key?.field || !order.some((sortKey) => sortKey.field === each.name))
                 .map((each) => [each.name, each.label] as const),
             ]}
           />
@@ -37,7 +37,7 @@ export function Sorting({ model, order }: { model: Model; order: readonly SortKe
               name={`sort-${index}-dir`}
               label={t("sort.dir")}
               value={key.dir}
-              onChange={(dir) => put(index, { field: key.field, dir: dir === "desc" ? "desc" : "asc" })}
+              onChange={(dir) => setKey(index, { field: key.field, dir: dir === "desc" ? "desc" : "asc" })}
               options={[
                 ["asc", t("sort.asc")],
                 ["desc", t("sort.desc")],

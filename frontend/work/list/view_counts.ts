@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { send } from "../../shared/client";
 import type { Envelope, Model } from "../api";
-import { may } from "../models";
+import { mayRun } from "../models";
 import { recordCounts } from "../shell/record_counts";
 import type { View } from "./saved_views";
 
@@ -21,23 +21,23 @@ export function countKey(model: Model, view: View): string {
 
 /** Count until the returned function is called. It starts after a pause, so that the list's own requests come first. */
 export function loadViewCounts(model: Model, views: readonly View[]): () => void {
-  const ended = new AbortController();
-  const all = async () => {
+  const controller = new AbortController();
+  const countAll = async () => {
     if ((recordCounts.peek()[model.name] ?? 0) > MAX_COUNTED_RECORDS) {
       return;
     }
-    const counted: Record<string, number> = {};
+    const countByView: Record<string, number> = {};
     for (const view of views.filter((each) => Date.now() - (loadedAt_ms.get(countKey(model, each)) ?? 0) > KEPT_MS)) {
       const key = countKey(model, view);
-      counted[key] ??= await count(model, view, ended.signal);
+      countByView[key] ??= await count(model, view, controller.signal);
       loadedAt_ms.set(key, Date.now());
     }
     // All at once, so that the tabs move once.
-    viewCounts.value = { ...viewCounts.peek(), ...counted };
+    viewCounts.value = { ...viewCounts.peek(), ...countByView };
   };
   // Without a count a tab shows no number.
-  const timer = may(model, "search") ? setTimeout(() => void all().catch(() => undefined), PAUSE_MS) : 0;
-  return () => (ended.abort(), clearTimeout(timer));
+  const timer = mayRun(model, "search") ? setTimeout(() => void countAll().catch(() => undefined), PAUSE_MS) : 0;
+  return () => (controller.abort(), clearTimeout(timer));
 }
 
 async function count(model: Model, view: View, signal: AbortSignal): Promise<number> {

@@ -10,7 +10,7 @@ import { go } from "../../shared/router";
 import { showToast } from "../../shared/toast";
 import { number, translator } from "../../shared/i18n";
 import type { Meta, Model } from "../api";
-import { fieldOf, may } from "../models";
+import { fieldOf, mayRun } from "../models";
 import { isNarrow } from "../narrow";
 import { FavouriteButton } from "../shell/favourite_button";
 import { Popover } from "../popover";
@@ -63,7 +63,7 @@ export function ViewTabs({ meta, model, total, totalUnfiltered }: Props) {
       {inMenu.length > 0 && (
         <Menu label={t("views.more")} tight {...(isNarrow.value ? { opener: <Icon name="chevron-down" /> } : {})} items={inMenu.map((each) => ({ label: each.name, does: addressOfView(model.name, each) }))} />
       )}
-      {viewsModel && may(viewsModel, "create") && !isNarrow.value && (
+      {viewsModel && mayRun(viewsModel, "create") && !isNarrow.value && (
         <Popover
           isOpen={isSaving}
           onClose={() => setSaving(false)}
@@ -86,8 +86,8 @@ function useFittingTabs(viewCount: number): [RefObject<HTMLElement | null>, numb
   const nav = useRef<HTMLElement>(null);
   const [maxTabs, setMaxTabs] = useState(MAX_TABS);
   const isOverflowing = () => {
-    const [row, last] = [nav.current?.getBoundingClientRect(), nav.current?.lastElementChild?.getBoundingClientRect()];
-    return !isNarrow.peek() && row !== undefined && last !== undefined && last.right > row.right + 1;
+    const [row, lastTab] = [nav.current?.getBoundingClientRect(), nav.current?.lastElementChild?.getBoundingClientRect()];
+    return !isNarrow.peek() && row !== undefined && lastTab !== undefined && lastTab.right > row.right + 1;
   };
   useLayoutEffect(() => {
     if (maxTabs > 0 && isOverflowing()) {

@@ -31,13 +31,13 @@ export function maxTop({ rows, row_px, view_px }: Sizes): number {
 
 /** The first and last visible row, with some rows around them. */
 export function visibleRows(top_px: number, { rows, row_px, view_px }: Sizes, extraRows = 6): readonly [number, number] {
-  const first = Math.floor(top_px / row_px) - extraRows;
-  const last = Math.ceil((top_px + view_px) / row_px) + extraRows;
-  return [Math.max(0, first), Math.min(rows - 1, last)];
+  const firstRow = Math.floor(top_px / row_px) - extraRows;
+  const lastRow = Math.ceil((top_px + view_px) / row_px) + extraRows;
+  return [Math.max(0, firstRow), Math.min(rows - 1, lastRow)];
 }
 
 /** The scroll position, nearest to the present one, at which the whole row is visible. */
 export function topToShow(row: number, top_px: number, { row_px, view_px }: Sizes): number {
-  const from = row * row_px;
-  return from < top_px ? from : from + row_px > top_px + view_px ? from + row_px - view_px : top_px;
+  const rowTop_px = row * row_px;
+  return rowTop_px < top_px ? rowTop_px : rowTop_px + row_px > top_px + view_px ? rowTop_px + row_px - view_px : top_px;
 }

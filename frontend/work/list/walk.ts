@@ -2,7 +2,7 @@
 // the view, the filter and the order of the list, and the position.
 import { query } from "../../shared/router";
 import { type Model, type Row, run } from "../api";
-import { addressOf, may } from "../models";
+import { addressOf, mayRun } from "../models";
 import { listQuery, searchInput } from "./query";
 
 const LIST_PARAMETERS = ["view", "filter", "order"];
@@ -46,14 +46,14 @@ export function addressOfList(model: Model): string {
 /** The position that the address names, or null if the record was not opened from a list. */
 export function currentPosition(model: Model): ListPosition | null {
   const position = Number(query.value.get(POSITION));
-  return Number.isSafeInteger(position) && position > 0 && may(model, "list") ? { input: searchInput(listQuery(model)), index: position - 1 } : null;
+  return Number.isSafeInteger(position) && position > 0 && mayRun(model, "list") ? { input: searchInput(listQuery(model)), index: position - 1 } : null;
 }
 
 /** The number of records of the list, or null if this person may not count them. */
 export async function totalOf(model: Model, { input }: ListPosition, signal: AbortSignal): Promise<number | null> {
-  const known = totals.get(keyOf(model, input));
-  if (known !== undefined || !may(model, "search")) {
-    return known ?? null;
+  const knownTotal = totals.get(keyOf(model, input));
+  if (knownTotal !== undefined || !mayRun(model, "search")) {
+    return knownTotal ?? null;
   }
   const { total } = (await run<{ total: number }>(model.name, "search", { ...input, limit: 1 }, signal)).value;
   storeTotal(model, input, total);
@@ -62,8 +62,8 @@ export async function totalOf(model: Model, { input }: ListPosition, signal: Abo
 
 /** The address of the previous or next record; null at an end of the list. */
 export async function addressOfNeighbour(model: Model, { input, index }: ListPosition, step: 1 | -1): Promise<string | null> {
-  const next = index + step;
-  const response = next < 0 ? null : await run<Row[]>(model.name, "list", { ...input, limit: 1, offset: next }).catch(() => null);
+  const nextIndex = index + step;
+  const response = nextIndex < 0 ? null : await run<Row[]>(model.name, "list", { ...input, limit: 1, offset: nextIndex }).catch(() => null);
   const id = response?.value[0]?.id;
-  return id ? addressInList(model, id, next) : null;
+  return id ? addressInList(model, id, nextIndex) : null;
 }

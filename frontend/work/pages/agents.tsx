@@ -27,23 +27,23 @@ import "../agents/agents.css";
 
 const t = translator("agents");
 
-const MOST = 200;
+const MAX_TOKENS = 200;
 
 export function Agents({ meta }: { meta: Meta }) {
   const model = modelOf(meta, "agent_token");
-  return model ? <Known meta={meta} model={model} /> : <NotFound />;
+  return model ? <AgentsContent meta={meta} model={model} /> : <NotFound />;
 }
 
 async function load(meta: Meta, signal: AbortSignal) {
   const order = [{ field: "issued_at", dir: "desc" }];
-  const [found, known] = await Promise.all([run<AgentToken[]>("agent_token", "list", { order, limit: MOST }, signal), commands(signal)]);
-  const [lastUsed, me] = await Promise.all([loadLastUsed(meta, found.value, signal), ownUser(meta, found.value, signal)]);
-  const at = (each: AgentToken) => lastUsed.get(each.id) ?? each.issued_at;
-  const sorted = found.value.toSorted((a, b) => Number(isLive(b)) - Number(isLive(a)) || at(b).localeCompare(at(a)));
-  return { tokens: sorted, lastUsed, known, me };
+  const [tokenAnswer, knownCounts] = await Promise.all([run<AgentToken[]>("agent_token", "list", { order, limit: MAX_TOKENS }, signal), commands(signal)]);
+  const [lastUsed, me] = await Promise.all([loadLastUsed(meta, tokenAnswer.value, signal), ownUser(meta, tokenAnswer.value, signal)]);
+  const lastUseOf = (each: AgentToken) => lastUsed.get(each.id) ?? each.issued_at;
+  const sortedTokens = tokenAnswer.value.toSorted((a, b) => Number(isLive(b)) - Number(isLive(a)) || lastUseOf(b).localeCompare(lastUseOf(a)));
+  return { tokens: sortedTokens, lastUsed, known: knownCounts, me };
 }
 
-function Known({ meta, model }: { meta: Meta; model: Model }) {
+function AgentsContent({ meta, model }: { meta: Meta; model: Model }) {
   const [leaving, setLeaving] = useState<AgentToken | null>(null);
   const isMaking = query.value.get("new") === "1";
   const agentsRequest = useRequest((signal) => load(meta, signal), [], { keepsPrevious: true });
@@ -84,7 +84,7 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
       <RequestResult of={lastLoaded.current}>
         {({ tokens, lastUsed, known, me }) => {
           const chosenId = query.value.get("agent");
-          const chosen = tokens.find((each) => each.id === chosenId) ?? tokens[0];
+          const chosenToken = tokens.find((each) => each.id === chosenId) ?? tokens[0];
           const likeId = query.value.get("like");
           const like = tokens.find((each) => each.id === likeId && each.user === me);
           const isAlone = isMaking || isNarrow.value;
@@ -97,29 +97,29 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
           }
           return (
             <div class={tokens.length === 0 || isAlone ? "agents alone" : "agents"}>
-              {!isNarrow.value && tokens.length > 0 && <AgentList {...{ meta, tokens, lastUsed }} chosen={isMaking ? undefined : chosen?.id} />}
+              {!isNarrow.value && tokens.length > 0 && <AgentList {...{ meta, tokens, lastUsed }} chosen={isMaking ? undefined : chosenToken?.id} />}
               {isMaking ? (
                 <div class="agent-detail">
                   <p class="quiet">{t("lead")}</p>
                   <NewAgent key={likeId} {...{ meta, known, like }} onMade={agentsRequest.reload} onRevoke={setLeaving} onClose={() => setQuery({ new: "", like: "" })} />
                 </div>
               ) : (
-                chosen && (
+                chosenToken && (
                   <>
                     {isNarrow.value && tokens.length > 1 && (
-                      <details key={`all-${chosen.id}`} class="agents-all">
+                      <details key={`all-${chosenToken.id}`} class="agents-all">
                         <summary>
                           <AgentAvatar size="m" />
-                          <strong class="cut">{chosen.label}</strong>
+                          <strong class="cut">{chosenToken.label}</strong>
                           <span class="agent-switch">
                             {t("all.agents")} <span class="quiet num">{number(tokens.length)}</span>
                             <Icon name="chevron-down" size="s" />
                           </span>
                         </summary>
-                        <AgentList {...{ meta, tokens, lastUsed }} chosen={chosen.id} />
+                        <AgentList {...{ meta, tokens, lastUsed }} chosen={chosenToken.id} />
                       </details>
                     )}
-                    <AgentDetail key={chosen.id} {...{ meta, model, known }} token={chosen} lastUsed={lastUsed.get(chosen.id)} isOwn={chosen.user === me} onRevoke={setLeaving} />
+                    <AgentDetail key={chosenToken.id} {...{ meta, model, known }} token={chosenToken} lastUsed={lastUsed.get(chosenToken.id)} isOwn={chosenToken.user === me} onRevoke={setLeaving} />
                   </>
                 )
               )}

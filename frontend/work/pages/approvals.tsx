@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
 import { Heading, siteState } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
-import { Empty, Failed, Loading } from "../../shared/components/states";
+import { Empty, FailureNotice, Loading } from "../../shared/components/states";
 import { setQuery, go, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
 import { number, translator } from "../../shared/i18n";
@@ -45,11 +45,11 @@ function Inbox({ meta }: { meta: Meta }) {
     const timer = setInterval(() => setNow(Date.now()), TICK_MS);
     return () => (clearInterval(timer), end());
   }, []);
-  const all = plans.value;
-  const waiting = all?.filter((plan) => plan.state === "pending" && !isExpired(plan, now_ms)).length;
+  const allPlans = plans.value;
+  const waitingCount = allPlans?.filter((plan) => plan.state === "pending" && !isExpired(plan, now_ms)).length;
   useEffect(() => {
-    siteState.waiting.value = waiting ?? siteState.waiting.peek();
-  }, [waiting]);
+    siteState.waiting.value = waitingCount ?? siteState.waiting.peek();
+  }, [waitingCount]);
   const shows = TABS.find((each) => each === query.value.get("state")) ?? "pending";
   const tab = (state: Tab, count?: number) => (
     <a href={state === "pending" ? "/approvals" : `/approvals?state=${state}`} class={`${state}-tab`} aria-current={shows === state ? "page" : undefined}>
@@ -65,28 +65,28 @@ function Inbox({ meta }: { meta: Meta }) {
         </span>
         <div class="head-end">
           <nav class="views" aria-label={t("view")}>
-            {tab("pending", waiting)}
+            {tab("pending", waitingCount)}
             {tab("decided")}
             {tab("own")}
           </nav>
-          {all !== null && <PlanFilter {...{ meta, plans: all }} />}
+          {allPlans !== null && <PlanFilter {...{ meta, plans: allPlans }} />}
         </div>
       </Heading>
-      {problem.value && <Failed problem={problem.value} />}
-      {all === null && !problem.value && <Loading />}
-      {all !== null && <Sorted key={shows} {...{ meta, all, now_ms, shows }} />}
+      {problem.value && <FailureNotice problem={problem.value} />}
+      {allPlans === null && !problem.value && <Loading />}
+      {allPlans !== null && <PlanTabs key={shows} {...{ meta, plans: allPlans, now_ms, shows }} />}
     </div>
   );
 }
 
 interface SortedProps {
   meta: Meta;
-  all: readonly Plan[];
+  plans: readonly Plan[];
   now_ms: number;
   shows: Tab;
 }
 
-function Sorted({ meta, all, now_ms, shows }: SortedProps) {
+function PlanTabs({ meta, plans, now_ms, shows }: SortedProps) {
   const agent = query.value.get("agent") ?? "";
   const modelName = query.value.get("model") ?? "";
   const age = query.value.get("age") ?? "";
@@ -95,7 +95,7 @@ function Sorted({ meta, all, now_ms, shows }: SortedProps) {
   const isOpen = (plan: Plan) => plan.state === "pending" && !isExpired(plan, now_ms);
   const isOwn = (plan: Plan) => plan.agent !== null && plan.proposed_by?.person === meta.caller.name;
   const isInTab = (plan: Plan) => (shows === "own" ? isOwn(plan) : isOpen(plan) === (shows === "pending"));
-  const shownPlans = all.filter(
+  const shownPlans = plans.filter(
     (plan) =>
       (plan.id === planId || isInTab(plan)) &&
       (!agent || plan.agent === agent) &&
@@ -104,7 +104,7 @@ function Sorted({ meta, all, now_ms, shows }: SortedProps) {
   );
   const [openPlanIds, setOpenPlanIds] = useState<ReadonlySet<string>>(new Set());
   // Sort by risk, as the list does.
-  const groups = groupSimilar(shownPlans, openPlanIds).sort((one, other) => rank(meta, one) - rank(meta, other));
+  const groups = groupSimilar(shownPlans, openPlanIds).sort((group, otherGroup) => rank(meta, group) - rank(meta, otherGroup));
   const group = groups.find((each) => each.some((plan) => plan.id === planId)) ?? groups[0];
   useEffect(() => {
     // From now on this group does not change when new plans arrive.
@@ -114,7 +114,7 @@ function Sorted({ meta, all, now_ms, shows }: SortedProps) {
     }
   }, [planId, group === undefined]);
   return group ? (
-    <Split {...{ meta, groups, group, now_ms }} />
+    <PlansAndDetails {...{ meta, groups, group, now_ms }} />
   ) : (
     <Empty title={t(shows === "pending" ? "none" : `empty.${shows}`)} icon={shows === "pending" ? "circle-check" : "inbox"}>
       {shows === "pending" && <p>{t("none.text")}</p>}
@@ -133,7 +133,7 @@ interface SplitProps {
   now_ms: number;
 }
 
-function Split({ meta, groups, group, now_ms }: SplitProps) {
+function PlansAndDetails({ meta, groups, group, now_ms }: SplitProps) {
   const [isRejecting, setRejecting] = useState(false);
   const [isRedoing, setRedoing] = useState(false);
   const [isUnsent, setUnsent] = useState(false);
@@ -141,10 +141,10 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   // On a phone the list covers the proposal.
   const [isListed, setListed] = useState(false);
   const [isBusy, setBusy] = useState(false);
-  const first = group[0];
-  const canDecide = first !== undefined && first.state === "pending" && !isExpired(first, now_ms);
-  const canSign = canDecide && !isStale(first);
-  const at = groups.findIndex((each) => each[0]?.id === first?.id);
+  const firstPlan = group[0];
+  const canDecide = firstPlan !== undefined && firstPlan.state === "pending" && !isExpired(firstPlan, now_ms);
+  const canSign = canDecide && !isStale(firstPlan);
+  const groupIndex = groups.findIndex((each) => each[0]?.id === firstPlan?.id);
   // Whether a key selected the plan: the focus then moves to it.
   const isSelectedByKey = useRef(false);
   useEffect(() => {
@@ -152,7 +152,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       isSelectedByKey.current = false;
       document.querySelector<HTMLElement>('.plan[aria-current="true"]')?.focus();
     }
-  }, [first?.id]);
+  }, [firstPlan?.id]);
   const choose = (plan: Plan | undefined, leads = false) => {
     if (plan) {
       isSelectedByKey.current = leads;
@@ -160,16 +160,16 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
     }
   };
   const open = ({ target }: Plan) => target?.model && target.id && go(addressOf(target.model, target.id));
-  const seconds = useSecondsOnScreen(first?.id);
-  const editPage = first && canSign && group.length === 1 ? editPageOf(meta, first) : null;
+  const seconds = useSecondsOnScreen(firstPlan?.id);
+  const editPage = firstPlan && canSign && group.length === 1 ? editPageOf(meta, firstPlan) : null;
   const decideAndMoveOn = async (decide: () => Promise<boolean>): Promise<boolean> => {
-    const next = groups[at + 1]?.[0] ?? groups[at - 1]?.[0];
+    const nextPlan = groups[groupIndex + 1]?.[0] ?? groups[groupIndex - 1]?.[0];
     setBusy(true);
     const isDone = await decide();
     setBusy(false);
     // Plans that could not be decided stay visible with their state.
     const isUndecided = ({ id, state: now }: Plan) => !["executed", "rejected"].includes(now) && group.some((each) => each.id === id);
-    setQuery({ plan: (isDone ? next : (plans.peek()?.find(isUndecided) ?? next))?.id });
+    setQuery({ plan: (isDone ? nextPlan : (plans.peek()?.find(isUndecided) ?? nextPlan))?.id });
     return isDone;
   };
   const signNow = () => {
@@ -178,9 +178,9 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
     void decideAndMoveOn(() => approve(group));
   };
   const sign = () => {
-    if (first && canSign && !isBusy) {
+    if (firstPlan && canSign && !isBusy) {
       const isHasty = needsConfirmation(seconds);
-      const isRisky = riskOf(meta, first) === "high";
+      const isRisky = riskOf(meta, firstPlan) === "high";
       return isHasty ? setConfirmReason("haste") : isRisky ? setConfirmReason("risk") : signNow();
     }
   };
@@ -188,30 +188,30 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
     setUnsent(false);
     const isDone = await decideAndMoveOn(() => reject(group, reason));
     // What did not reach the service stays in its dialog.
-    if (!isDone && plans.peek()?.some(({ id, state }) => id === first?.id && state === "pending")) {
+    if (!isDone && plans.peek()?.some(({ id, state }) => id === firstPlan?.id && state === "pending")) {
       setUnsent(true);
       return;
     }
     setRejecting(false);
     setRedoing(false);
-    dropReason(first?.id ?? "");
-    if (isRedoing && isDone && first && editPage) {
+    dropReason(firstPlan?.id ?? "");
+    if (isRedoing && isDone && firstPlan && editPage) {
       if (editPage.draftKey) {
-        saveProposalAsDraft(meta, first, editPage.draftKey);
+        saveProposalAsDraft(meta, firstPlan, editPage.draftKey);
       }
       go(editPage.address);
     }
   };
   useEffect(() => {
-    if (first) {
-      void reloadPlans(first.id);
+    if (firstPlan) {
+      void reloadPlans(firstPlan.id);
     }
-  }, [first?.id]);
+  }, [firstPlan?.id]);
   // Use a layout effect, so that a second key press already acts on the next plan.
   useLayoutEffect(() => {
     const unregister = [
-      registerShortcut({ key: "j", does: t("key.j"), run: () => choose(groups[at + 1]?.[0], true) }),
-      registerShortcut({ key: "k", does: t("key.k"), run: () => choose(groups[at - 1]?.[0], true) }),
+      registerShortcut({ key: "j", does: t("key.j"), run: () => choose(groups[groupIndex + 1]?.[0], true) }),
+      registerShortcut({ key: "k", does: t("key.k"), run: () => choose(groups[groupIndex - 1]?.[0], true) }),
       registerShortcut({ key: "a", does: t("key.a"), run: sign }),
       registerShortcut({ key: "r", does: t("key.r"), run: () => canDecide && setRejecting(true) }),
       registerShortcut({ key: "e", does: t("key.e"), run: () => editPage && setRedoing(true) }),
@@ -221,8 +221,8 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   });
   return (
     <div class={isListed ? "inbox listed" : "inbox"}>
-      <PlanList {...{ meta, groups, now_ms }} current={first?.id} onChoose={(plan) => (choose(plan), setListed(false))} onOpen={open} />
-      {first && (
+      <PlanList {...{ meta, groups, now_ms }} current={firstPlan?.id} onChoose={(plan) => (choose(plan), setListed(false))} onOpen={open} />
+      {firstPlan && (
         <section class="plan-page" aria-labelledby="plan-title" data-seconds={seconds}>
           <div class="plan-scroll" tabIndex={-1}>
             <div class="list-button">
@@ -231,14 +231,14 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
                 {t("show.list")} {number(groups.length)}
               </Button>
             </div>
-            <PlanHead {...{ meta, plan: first, now_ms }} count={group.length} />
-            {group.map((plan, place) =>
-              place === 0 ? (
+            <PlanHead {...{ meta, plan: firstPlan, now_ms }} count={group.length} />
+            {group.map((plan, index) =>
+              index === 0 ? (
                 <PlanDetails key={plan.id} {...{ meta, plan }} count={group.length} />
               ) : (
                 <details key={plan.id} class="alike">
                   <summary>
-                    {t("chosen")} {number(place + 1)}: <PlanSummary {...{ meta, plan }} />
+                    {t("chosen")} {number(index + 1)}: <PlanSummary {...{ meta, plan }} />
                   </summary>
                   <PlanDetails {...{ meta, plan }} />
                 </details>
@@ -250,9 +250,9 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
           )}
         </section>
       )}
-      {first && <PlanContext key={first.id} {...{ meta, plan: first, now_ms }} />}
+      {firstPlan && <PlanContext key={firstPlan.id} {...{ meta, plan: firstPlan, now_ms }} />}
       <RejectDialog
-        plan={first?.id ?? ""}
+        plan={firstPlan?.id ?? ""}
         count={group.length}
         reason={isRedoing ? t("redo.reason") : ""}
         isOpen={isRejecting || isRedoing}

@@ -11,13 +11,13 @@ import { conditions, type Entry, filterNames } from "../audit/filter";
 import { EntryRows } from "../audit/entry_rows";
 import { useIntegrityCheck } from "../audit/integrity_check";
 import { type Meta, type Model, run } from "../api";
-import { canList, may, modelOf } from "../models";
+import { canList, mayRun, modelOf } from "../models";
 import "../widgets/widgets.css";
 import "../audit/audit.css";
 
 const t = translator("audit");
 
-const SHOWN = 50;
+const PAGE_SIZE = 50;
 const DATES = ["since", "until"];
 
 export function Audit({ meta }: { meta: Meta }) {
@@ -31,12 +31,12 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
   const order = [{ field: "at", dir: "desc" }];
   const about = JSON.stringify(filter);
   const entriesRequest = useRequest(
-    (signal) => run<Entry[]>("audit_entry", "list", { filter, order, limit: SHOWN + 1, offset }, signal),
+    (signal) => run<Entry[]>("audit_entry", "list", { filter, order, limit: PAGE_SIZE + 1, offset }, signal),
     [about, offset],
     { keepsPrevious: true },
   );
   const check = useIntegrityCheck();
-  const hasCheck = may(model, "verify");
+  const hasCheck = mayRun(model, "verify");
   const download = async () => {
     const { exportRawCsv: exportedRaw } = await import("../list/export");
     await exportedRaw(model, { filter, order });
@@ -46,14 +46,14 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
       <Heading title={t("title")}>
         {hasCheck && check.chip}
         <span class="right" />
-        {may(model, "export") && (
+        {mayRun(model, "export") && (
           <Button tight onClick={() => void download()}>
             <Icon name="download" />
             {t("export")}
           </Button>
         )}
       </Heading>
-      <Asking key={query.value.toString()} {...{ meta, model }} />
+      <FilterForm key={query.value.toString()} {...{ meta, model }} />
       {check.details}
       <RequestResult of={entriesRequest}>
         {({ value }) =>
@@ -63,14 +63,14 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
             </Empty>
           ) : (
             <>
-              <EntryRows {...{ meta, entries: value.slice(0, SHOWN) }} />
+              <EntryRows {...{ meta, entries: value.slice(0, PAGE_SIZE) }} />
               <nav class="foot-bar" aria-label={t("pages")}>
                 <span>{t("lead")}</span>
                 <span class="right" />
-                <Button tight look="plain" disabled={offset === 0} onClick={() => setQuery({ offset: String(Math.max(0, offset - SHOWN) || "") })}>
+                <Button tight look="plain" disabled={offset === 0} onClick={() => setQuery({ offset: String(Math.max(0, offset - PAGE_SIZE) || "") })}>
                   {t("newer")}
                 </Button>
-                <Button tight look="plain" disabled={value.length <= SHOWN} onClick={() => setQuery({ offset: String(offset + SHOWN) })}>
+                <Button tight look="plain" disabled={value.length <= PAGE_SIZE} onClick={() => setQuery({ offset: String(offset + PAGE_SIZE) })}>
                   {t("older")}
                 </Button>
               </nav>
@@ -83,9 +83,9 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
 }
 
 /** The filters that are always shown; the others are ids. */
-const USUAL = ["since", "until", "model", "command", "agent"];
+const ALWAYS_SHOWN = ["since", "until", "model", "command", "agent"];
 
-function Asking({ meta, model }: { meta: Meta; model: Model }) {
+function FilterForm({ meta, model }: { meta: Meta; model: Model }) {
   const names = filterNames(model);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -95,7 +95,7 @@ function Asking({ meta, model }: { meta: Meta; model: Model }) {
   };
   const now = (name: string) => query.value.get(name) ?? "";
   const models = [["", t("any")], ...meta.models.map((each) => [each.name, each.plural] as const)] as const;
-  const more = names.filter((name) => !USUAL.includes(name));
+  const hiddenNames = names.filter((name) => !ALWAYS_SHOWN.includes(name));
   const control = (name: string) => (
     <label key={name} class="audit-filter">
       <span>{t(name as "command")}</span>
@@ -114,10 +114,10 @@ function Asking({ meta, model }: { meta: Meta; model: Model }) {
   );
   return (
     <form class="tool-bar audit-bar" onSubmit={submit} aria-label={t("filter")}>
-      {names.filter((name) => USUAL.includes(name)).map(control)}
-      <details class="audit-more" open={more.some((name) => now(name))}>
+      {names.filter((name) => ALWAYS_SHOWN.includes(name)).map(control)}
+      <details class="audit-more" open={hiddenNames.some((name) => now(name))}>
         <summary>{t("more")}</summary>
-        <div>{more.map(control)}</div>
+        <div>{hiddenNames.map(control)}</div>
       </details>
       <Button type="submit" tight>
         {t("filter")}

@@ -9,17 +9,17 @@ import { dateTime, number, translator } from "../../shared/i18n";
 import { type Entry, linkTo } from "../audit/filter";
 import { Actor } from "../audit/actor";
 import { type Meta, run } from "../api";
-import { addressOf, fieldOf, may, modelOf } from "../models";
+import { addressOf, fieldOf, mayRun, modelOf } from "../models";
 import { Changes } from "../record/changes";
 
 const t = translator("audit");
 
 export function AuditEntry({ meta, id }: { meta: Meta; id: string }) {
   const model = modelOf(meta, "audit_entry");
-  return model && may(model, "get") ? <Known meta={meta} id={id} /> : <NotFound />;
+  return model && mayRun(model, "get") ? <LoadedEntry meta={meta} id={id} /> : <NotFound />;
 }
 
-function Known({ meta, id }: { meta: Meta; id: string }) {
+function LoadedEntry({ meta, id }: { meta: Meta; id: string }) {
   const entryRequest = useRequest(async (signal) => (await run<Entry>("audit_entry", "get", { id }, signal)).value, [id]);
   return (
     <div class="stack record">
@@ -27,16 +27,16 @@ function Known({ meta, id }: { meta: Meta; id: string }) {
         <a href="/audit">← {t("all")}</a>
       </nav>
       {entryRequest.state === "failed" && <Heading title={t("entry")} />}
-      <RequestResult of={entryRequest}>{(entry) => <Shown meta={meta} entry={entry} />}</RequestResult>
+      <RequestResult of={entryRequest}>{(entry) => <EntryDetails meta={meta} entry={entry} />}</RequestResult>
     </div>
   );
 }
 
-function Shown({ meta, entry }: { meta: Meta; entry: Entry }) {
+function EntryDetails({ meta, entry }: { meta: Meta; entry: Entry }) {
   const model = modelOf(meta, entry.model ?? "");
   const record = entry.record_id ?? "";
   const changes = Object.entries(entry.changes ?? {});
-  const to = (part: string, value: string) => `/audit?${part}=${encodeURIComponent(value)}`;
+  const auditAddress = (filterName: string, value: string) => `/audit?${filterName}=${encodeURIComponent(value)}`;
   return (
     <>
       <Heading title={entry.command ?? t("entry")}>
@@ -51,15 +51,15 @@ function Shown({ meta, entry }: { meta: Meta; entry: Entry }) {
         <Fact label={t("record")}>
           {record && (
             <>
-              {model && may(model, "get") ? <a href={addressOf(model.name, record)}>{t("to.record")}</a> : record} ·{" "}
-              <a href={to("record", record)}>{t("to.others")}</a>
+              {model && mayRun(model, "get") ? <a href={addressOf(model.name, record)}>{t("to.record")}</a> : record} ·{" "}
+              <a href={auditAddress("record", record)}>{t("to.others")}</a>
             </>
           )}
         </Fact>
         <Fact label={t("plan")}>
           {entry.plan_id && <a href={`/approvals?state=decided&plan=${encodeURIComponent(entry.plan_id)}`}>{t("to.plan")}</a>}
         </Fact>
-        <Fact label={t("request")}>{entry.request_id && <a href={to("request", entry.request_id)}>{t("to.request")}</a>}</Fact>
+        <Fact label={t("request")}>{entry.request_id && <a href={auditAddress("request", entry.request_id)}>{t("to.request")}</a>}</Fact>
         <Fact label={t("lane")}>{entry.lane !== undefined && number(entry.lane)}</Fact>
         <Fact label={t("number")}>{entry.number !== undefined && number(entry.number)}</Fact>
         <Fact label={t("entry")}>

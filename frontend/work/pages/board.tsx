@@ -12,7 +12,7 @@ import { registerShortcut } from "../../shared/shortcuts";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { BoardCard } from "../board/board_card";
 import { Lane } from "../board/lane";
-import { actionsOf, addressOf, workflowField, may, modelOf, nounOf } from "../models";
+import { actionsOf, addressOf, workflowField, mayRun, modelOf, nounOf } from "../models";
 import { ViewSwitch } from "../list/view_switch";
 import { formatMoney } from "../values/money";
 import { optionLabel } from "../values/options";
@@ -23,14 +23,14 @@ import "../board/board.css";
 
 const t = translator("board");
 
-const SHOWN = 20;
+const MAX_CARDS = 20;
 
 export function Board({ meta, name }: { meta: Meta; name: string }) {
   const model = modelOf(meta, name);
   const fields = model?.fields.filter((each) => each.kind === "select" && !each.masked) ?? [];
-  const chosen = fields.find((each) => each.name === query.value.get("by"));
-  const field = chosen ?? (model && workflowField(model)) ?? fields[0];
-  return model && field && may(model, "search") ? <Lanes {...{ meta, model, field, fields }} /> : <NotFound />;
+  const chosenField = fields.find((each) => each.name === query.value.get("by"));
+  const field = chosenField ?? (model && workflowField(model)) ?? fields[0];
+  return model && field && mayRun(model, "search") ? <Lanes {...{ meta, model, field, fields }} /> : <NotFound />;
 }
 
 interface Props {
@@ -55,7 +55,7 @@ function Lanes({ meta, model, field, fields }: Props) {
       Promise.all(
         options.map(async (state) => {
           const filter = [{ field: field.name, op: "eq", value: state }];
-          const searchInput = { filter, limit: SHOWN, ...(amount && model.command_details ? { sums: [amount.name] } : {}) };
+          const searchInput = { filter, limit: MAX_CARDS, ...(amount && model.command_details ? { sums: [amount.name] } : {}) };
           return (await run<LaneRows>(model.name, "search", searchInput, signal)).value;
         }),
       ),
@@ -68,7 +68,7 @@ function Lanes({ meta, model, field, fields }: Props) {
     if (isGoverned) {
       return [...new Set(actionsOf(model, row).flatMap((each) => (each.to && each.to !== now ? [each.to] : [])))];
     }
-    return may(model, "update") && !field.readonly ? options.filter((each) => each !== now) : [];
+    return mayRun(model, "update") && !field.readonly ? options.filter((each) => each !== now) : [];
   };
   const move = async (row: Row, state: string) => {
     const action = isGoverned ? actionsOf(model, row).find((each) => each.to === state) : undefined;
@@ -78,13 +78,13 @@ function Lanes({ meta, model, field, fields }: Props) {
       return;
     }
     const command = action ? action.id.slice(model.name.length + 1) : "update";
-    const done = await save(model, row, action ? {} : { [field.name]: state }, command);
-    if (done.state === "refused") {
-      showToast(done.problem.message);
-    } else if (done.state === "saved") {
+    const outcome = await save(model, row, action ? {} : { [field.name]: state }, command);
+    if (outcome.state === "refused") {
+      showToast(outcome.problem.message);
+    } else if (outcome.state === "saved") {
       showToast(t("moved", { state: optionLabel(field, state) }));
     }
-    setRound((last) => last + 1);
+    setRound((round) => round + 1);
   };
   const [dragged, setDragged] = useState<readonly string[] | null>(null);
   useEffect(() => registerShortcut({ key: "M", does: t("move") }), []);
@@ -96,9 +96,9 @@ function Lanes({ meta, model, field, fields }: Props) {
             <label class="row small">
               <span class="head-words quiet">{t("by")}</span>
               <select class="input" id="by" aria-label={t("by")} value={field.name} onChange={(event) => setQuery({ by: event.currentTarget.value })}>
-                {fields.map((each) => (
-                  <option key={each.name} value={each.name} selected={each === field}>
-                    {each.label}
+                {fields.map((stateField) => (
+                  <option key={stateField.name} value={stateField.name} selected={stateField === field}>
+                    {stateField.label}
                   </option>
                 ))}
               </select>
@@ -106,7 +106,7 @@ function Lanes({ meta, model, field, fields }: Props) {
           )}
           <FavouriteButton path={`/models/${model.name}/board`} name={t("board", { model: model.plural })} />
           <ViewSwitch model={model} current="board" />
-          {may(model, "create") && (
+          {mayRun(model, "create") && (
             <LinkButton tight look="strong" href={`/models/${model.name}/new`}>
               <Icon name="plus" size="s" />
               {t("new", { model: nounOf(model.label) })}
@@ -117,7 +117,7 @@ function Lanes({ meta, model, field, fields }: Props) {
       <RequestResult of={columnsRequest}>
         {(lanes) => {
           const rows = lanes.flatMap((each) => each.rows);
-          const dropped = (id: string, state: string) => {
+          const handleDrop = (id: string, state: string) => {
             const row = rows.find((each) => each.id === id);
             if (row && states(row).includes(state)) {
               void move(row, state);
@@ -125,8 +125,8 @@ function Lanes({ meta, model, field, fields }: Props) {
           };
           return (
             <div class="board" tabIndex={0} role="region" aria-label={t("board", { model: model.plural })}>
-              {options.map((state, place) => {
-                const lane = lanes[place];
+              {options.map((state, index) => {
+                const lane = lanes[index];
                 const sum = amount && lane?.sums?.[amount.name];
                 return (
                   <Lane
@@ -134,13 +134,13 @@ function Lanes({ meta, model, field, fields }: Props) {
                     {...{ field, state }}
                     total={lane?.total ?? 0}
                     sum={sum && sum.sum !== null && sum.count > 0 ? formatMoney(sum.sum) : null}
-                    isWhole={(lane?.total ?? 0) <= SHOWN}
+                    isWhole={(lane?.total ?? 0) <= MAX_CARDS}
                     isClosed={dragged !== null && !dragged.includes(state)}
                     address={`/models/${model.name}?filter=${encodeURIComponent(JSON.stringify([{ field: field.name, op: "eq", value: state }]))}`}
-                    onDrop={(id) => dropped(id, state)}
+                    onDrop={(id) => handleDrop(id, state)}
                   >
                     {lane?.rows.map((row) => (
-                      <BoardCard key={row.id} {...{ meta, model, field, row }} states={states(row)} onMove={(next) => void move(row, next)} onDrag={setDragged} />
+                      <BoardCard key={row.id} {...{ meta, model, field, row }} states={states(row)} onMove={(newState) => void move(row, newState)} onDrag={setDragged} />
                     ))}
                   </Lane>
                 );

@@ -18,10 +18,10 @@ const t = translator("connect");
 
 export function Connect({ meta }: { meta: Meta }) {
   const model = modelOf(meta, "agent_token");
-  return model && canList(model) ? <Known meta={meta} /> : <NotFound />;
+  return model && canList(model) ? <ConnectContent meta={meta} /> : <NotFound />;
 }
 
-function Known({ meta }: { meta: Meta }) {
+function ConnectContent({ meta }: { meta: Meta }) {
   const url = `${location.origin}/mcp`;
   return (
     <div class="stack">
@@ -39,12 +39,12 @@ function Known({ meta }: { meta: Meta }) {
         <ClientSetup />
       </section>
       <ToolList />
-      <Looking meta={meta} />
+      <ConnectedAgents meta={meta} />
     </div>
   );
 }
 
-function Looking({ meta }: { meta: Meta }) {
+function ConnectedAgents({ meta }: { meta: Meta }) {
   const order = [{ field: "issued_at", dir: "desc" }];
   const tokenRequest = useRequest((signal) => run<Row[]>("agent_token", "list", { order, limit: 200 }, signal), []);
   return (

@@ -1,4 +1,4 @@
-// Dashboards: one for each group of models, and those that people have arranged, over a chosen period.
+// The dashboards of the model groups, and the dashboards that people have saved. Each covers a chosen period.
 import { useMemo, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
@@ -17,7 +17,7 @@ import { createDashboard, type DashboardChange, dashboardModel, loadDashboards, 
 import { measuresOf } from "../dashboard/series";
 import { countedFields, defaultTiles, type Tile } from "../dashboard/tile";
 import { TileGrid } from "../dashboard/tile_grid";
-import { businessModels, may } from "../models";
+import { businessModels, mayRun } from "../models";
 import { moduleGroups } from "../shell/navigation";
 import type { Condition } from "../values/operators";
 import "../dashboard/dashboard.css";
@@ -25,7 +25,7 @@ import "../dashboard/dashboard.css";
 const t = translator("dashboard");
 
 function boardsOf(meta: Meta): Board[] {
-  const countedModels = businessModels(meta).filter((each) => may(each, "count_by") && countedFields(each).length > 0);
+  const countedModels = businessModels(meta).filter((each) => mayRun(each, "count_by") && countedFields(each).length > 0);
   const inGroup = (name: string) => countedModels.filter((each) => (each.group ?? each.module) === name);
   return moduleGroups(meta)
     .map(({ name, label }) => ({ name, label, models: inGroup(name) }))
@@ -33,7 +33,7 @@ function boardsOf(meta: Meta): Board[] {
     .toSorted((a, b) => weightOf(b) - weightOf(a));
 }
 
-/** The largest number of measures that one of its models has. Dashboards with a higher weight come first. */
+/** The largest number of measures of any of the models. Dashboards with a higher weight come first. */
 function weightOf({ models }: Board): number {
   return Math.max(...models.map((each) => measuresOf(each).length));
 }
@@ -49,8 +49,8 @@ export function Dashboard({ meta }: { meta: Meta }) {
   const period = periodOf(name, query.value.get("from"), query.value.get("to"));
   const isEdited = savedDashboard?.isOwn === true && query.value.get("edit") === "1";
   const models = savedDashboard ? modelsOf(meta, savedDashboard) : (board?.models ?? []);
-  const tab = (label: string, to: { board?: string; dashboard?: string }, isCurrent: boolean, isShared = false) => (
-    <a key={label + Object.values(to)[0]} class="board-tab" href={addressWith(to)} aria-current={isCurrent ? "page" : undefined}>
+  const tab = (label: string, parameters: { board?: string; dashboard?: string }, isCurrent: boolean, isShared = false) => (
+    <a key={label + Object.values(parameters)[0]} class="board-tab" href={addressWith(parameters)} aria-current={isCurrent ? "page" : undefined}>
       {isShared && <Icon name="users" size="s" />}
       {label}
     </a>
@@ -62,7 +62,7 @@ export function Dashboard({ meta }: { meta: Meta }) {
           {boards.map((each) => tab(each.label, { board: each.name }, !savedDashboard && each === board))}
           {savedDashboards.map((each) => tab(each.name, { dashboard: each.id }, each === savedDashboard, each.isShared))}
         </nav>
-        {board && <BoardSelect {...{ boards, saved: savedDashboards }} current={savedDashboard ? `dashboard=${savedDashboard.id}` : `board=${board.name}`} />}
+        {board && <BoardSelect {...{ boards, savedDashboards: savedDashboards }} currentBoard={savedDashboard ? `dashboard=${savedDashboard.id}` : `board=${board.name}`} />}
         <span class="right" />
         <Choices {...{ meta, models, name, period }}>
           {!isEdited && (savedDashboard || board) && <EditButton {...{ meta, own: savedDashboard }} name={savedDashboard?.name ?? board?.label ?? ""} tiles={() => savedDashboard?.tiles ?? defaultTiles(board?.models ?? [])} onMade={dashboardsRequest.reload} />}
@@ -73,7 +73,7 @@ export function Dashboard({ meta }: { meta: Meta }) {
       ) : savedDashboard && isEdited ? (
         <Edited key={savedDashboard.id} {...{ meta, period }} board={savedDashboard} onChanged={dashboardsRequest.reload} />
       ) : savedDashboard ? (
-        <Shown key={savedDashboard.id + savedDashboard.revision} {...{ meta, period }} tiles={savedDashboard.tiles} />
+        <DashboardTiles key={savedDashboard.id + savedDashboard.revision} {...{ meta, period }} tiles={savedDashboard.tiles} />
       ) : board ? (
         <Standard key={board.name} {...{ meta, board, period }} />
       ) : (
@@ -101,7 +101,7 @@ function EditButton({ meta, own, name, tiles, onMade }: EditButtonProps) {
   const [isBusy, setBusy] = useState(false);
   const model = dashboardModel(meta);
   const isOwn = own?.isOwn === true;
-  if (!model || !may(model, isOwn ? "update" : "create")) {
+  if (!model || !mayRun(model, isOwn ? "update" : "create")) {
     return null;
   }
   const edit = async () => {
@@ -127,7 +127,7 @@ function EditButton({ meta, own, name, tiles, onMade }: EditButtonProps) {
   );
 }
 
-/** Run it; what the service refuses is shown as a toast. */
+/** Run the action. If it fails, show the problem as a toast and return false. */
 async function runOrShowProblem(action: () => Promise<void>): Promise<boolean> {
   try {
     await action();
@@ -140,7 +140,7 @@ async function runOrShowProblem(action: () => Promise<void>): Promise<boolean> {
 
 function Standard({ meta, board, period }: { meta: Meta; board: Board; period: Period }) {
   const tiles = useMemo(() => defaultTiles(board.models), [board.name]);
-  return <Shown {...{ meta, tiles, period }} />;
+  return <DashboardTiles {...{ meta, tiles, period }} />;
 }
 
 interface ShownProps {
@@ -150,7 +150,7 @@ interface ShownProps {
   onChange?: (tiles: Tile[]) => void;
 }
 
-function Shown({ meta, tiles, period, onChange }: ShownProps) {
+function DashboardTiles({ meta, tiles, period, onChange }: ShownProps) {
   const owner = query.value.get("owner") ?? "";
   const filterOf = (model: Model): Condition[] => {
     const field = ownerOf(meta, model);
@@ -184,7 +184,7 @@ function Edited({ meta, board, period, onChanged }: { meta: Meta; board: SavedDa
   return (
     <>
       <EditBar {...{ meta, board, draft, isBusy }} onChange={setDraft} onSave={() => void save()} onCancel={() => setQuery({ edit: "" })} onRemove={() => void remove()} />
-      <Shown {...{ meta, period }} tiles={draft.tiles} onChange={(tiles) => setDraft((last) => ({ ...last, tiles }))} />
+      <DashboardTiles {...{ meta, period }} tiles={draft.tiles} onChange={(tiles) => setDraft((lastDraft) => ({ ...lastDraft, tiles }))} />
     </>
   );
 }

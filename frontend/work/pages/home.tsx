@@ -17,14 +17,14 @@ import { Activity, ACTIVITY_ROWS, type Event, type FeedEntry, loadActivity, ofFe
 import { amountOf, daysUntil, dueCounts, loadOwnRecords, nextRows, ownedModels, type OwnRecords, soonCount, today } from "../home/own_records";
 import { recentVisits, type Visit } from "../home/recent";
 import { Start } from "../home/start";
-import { addressOf, businessModels, may, modelOf, nounOf, titleOf } from "../models";
+import { addressOf, businessModels, mayRun, modelOf, nounOf, titleOf } from "../models";
 import { ownId } from "../ownership";
 import { shortPast } from "../relative_time";
 import { modelIcon } from "../shell/model_icons";
 import { AgentAvatar } from "../values/avatar";
 import { optionLabel, optionTone } from "../values/options";
 import { formatShortAmount, formatWholeAmount } from "../values/money";
-import { Figure, Widget } from "../widgets/widget";
+import { KeyFigure, Widget } from "../widgets/widget";
 import "../head_action.css";
 import "../home/home.css";
 
@@ -36,7 +36,7 @@ const PLAN_ROWS = 5;
 
 interface Work {
   plans: { rows: Plan[]; total: number };
-  own: OwnRecords[];
+  ownRecords: OwnRecords[];
   events: Event[];
   /** The records opened last, as the service recorded them; null if it does not. */
   visits: Visit[] | null;
@@ -54,26 +54,26 @@ async function loadWork(meta: Meta, signal: AbortSignal): Promise<Work> {
     { field: "expires_at", op: "gt", value: new Date().toISOString() },
   ];
   const order = [{ field: "proposed_at", dir: "desc" }];
-  const none = { rows: [], total: 0 };
+  const noPlans = { rows: [], total: 0 };
   const plan = modelOf(meta, "plan");
-  const own = async () => {
+  const loadOwn = async () => {
     const me = await ownId(meta, signal);
     return me ? Promise.all(ownedModels(meta).map((each) => loadOwnRecords(each, me, signal))) : [];
   };
   const user = modelOf(meta, "user");
-  const around = async () => {
-    if (user && may(user, "home")) {
+  const loadEvents = async () => {
+    if (user && mayRun(user, "home")) {
       const { feed, recent } = (await run<FirstPage>("user", "home", {}, signal)).value;
       return { events: feed.slice(0, ACTIVITY_ROWS).map(ofFeed), visits: recent.map((each) => each.record) };
     }
     return { events: plan ? await loadActivity(meta, signal) : [], visits: null };
   };
   const [plans, records, { events, visits }] = await Promise.all([
-    plan && may(plan, "search") ? run<Work["plans"]>("plan", "search", { filter, order, limit: MOST_PLANS }, signal).then((found) => found.value) : none,
-    own(),
-    around(),
+    plan && mayRun(plan, "search") ? run<Work["plans"]>("plan", "search", { filter, order, limit: MOST_PLANS }, signal).then((answer) => answer.value) : noPlans,
+    loadOwn(),
+    loadEvents(),
   ]);
-  return { plans, own: records, events, visits };
+  return { plans, ownRecords: records, events, visits };
 }
 
 export function Home({ meta }: { meta: Meta }) {
@@ -93,7 +93,7 @@ export function Home({ meta }: { meta: Meta }) {
 }
 
 function NewRecord({ meta }: { meta: Meta }) {
-  const models = businessModels(meta).filter((each) => may(each, "create"));
+  const models = businessModels(meta).filter((each) => mayRun(each, "create"));
   useLayoutEffect(
     () => registerShortcut({ key: "c", does: t("new"), run: () => document.querySelector<HTMLElement>(".home-new button")?.click() }),
     [],
@@ -107,12 +107,12 @@ function NewRecord({ meta }: { meta: Meta }) {
 
 function Greeting({ meta, plans }: { meta: Meta; plans: Work["plans"] | null }) {
   const now = new Date();
-  const part = now.getHours() < 5 ? "day" : now.getHours() < 12 ? "morning" : now.getHours() < 18 ? "day" : "evening";
+  const partOfDay = now.getHours() < 5 ? "day" : now.getHours() < 12 ? "morning" : now.getHours() < 18 ? "day" : "evening";
   const name = meta.caller.name.charAt(0).toUpperCase() + meta.caller.name.slice(1);
   const irreversible = plans?.rows.filter((each) => !isReversible(meta, each)).length ?? 0;
   return (
     <div class="full">
-      <h2 class="greeting">{t(`greeting.${part}`, { name })}</h2>
+      <h2 class="greeting">{t(`greeting.${partOfDay}`, { name })}</h2>
       <p>
         {longDay(now)}
         {plans && plans.total > 0 && ` · ${plural(plans.total, t("waiting.one"), t("waiting.n"))}`}
@@ -139,24 +139,24 @@ function Bones() {
   );
 }
 
-function Panels({ meta, work: { plans, own, events, visits: noted } }: { meta: Meta; work: Work }) {
+function Panels({ meta, work: { plans, ownRecords, events, visits: noted } }: { meta: Meta; work: Work }) {
   const [now_ms, setNow] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 30_000);
     return () => clearInterval(timer);
   }, []);
   const day = today(new Date(now_ms));
-  const filledPanels = own.filter((each) => each.rows.length > 0);
+  const filledPanels = ownRecords.filter((each) => each.rows.length > 0);
   const visits = (noted ?? recentVisits.value).filter((each) => modelOf(meta, each.model));
   const isEmpty = plans.total === 0 && filledPanels.length === 0 && events.length === 0;
   return (
     <>
-      {!isEmpty && <Tiles {...{ plans, own, day, now_ms }} />}
+      {!isEmpty && <Tiles {...{ plans, ownRecords, day, now_ms }} />}
       {isEmpty && <Start meta={meta} />}
       <div class="home-part">
         {plans.rows.length > 0 && <Decisions {...{ meta, plans, now_ms }} />}
-        {filledPanels.map((each) => (
-          <OwnList key={each.model.name} own={each} day={day} />
+        {filledPanels.map((panel) => (
+          <OwnList key={panel.model.name} ownRecords={panel} day={day} />
         ))}
       </div>
       <div class="home-part">
@@ -167,42 +167,42 @@ function Panels({ meta, work: { plans, own, events, visits: noted } }: { meta: M
   );
 }
 
-function addressOfList({ model, filter, due }: OwnRecords): string {
-  const order = due ? `&order=${due.name}` : "";
+function addressOfList({ model, filter, dueDateField }: OwnRecords): string {
+  const order = dueDateField ? `&order=${dueDateField.name}` : "";
   return `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}${order}`;
 }
 
-function Tiles({ plans, own, day, now_ms }: { plans: Work["plans"]; own: readonly OwnRecords[]; day: string; now_ms: number }) {
-  const oldest = plans.rows.at(-1);
-  const [first, ...others] = own;
-  const { week, overdue } = dueCounts(own, day);
-  const note = (each: OwnRecords) => {
-    const amount = amountOf(each);
-    return amount !== undefined ? t("expected", { amount: formatShortAmount(amount, each.money?.currency) }) : lateNote(dueCounts([each], day).overdue);
+function Tiles({ plans, ownRecords, day, now_ms }: { plans: Work["plans"]; ownRecords: readonly OwnRecords[]; day: string; now_ms: number }) {
+  const oldestPlan = plans.rows.at(-1);
+  const [firstRecords, ...otherRecords] = ownRecords;
+  const { week, overdue } = dueCounts(ownRecords, day);
+  const note = (ownRecords: OwnRecords) => {
+    const amount = amountOf(ownRecords);
+    return amount !== undefined ? t("expected", { amount: formatShortAmount(amount, ownRecords.money?.currency) }) : lateNote(dueCounts([ownRecords], day).overdue);
   };
-  const tile = (each: OwnRecords) => (
-    <Figure
-      key={each.model.name}
-      icon={modelIcon(each.model)}
-      label={t(each === first ? "mine.open" : "mine", { models: nounOf(each.model.plural) })}
-      value={number(each.total)}
-      note={note(each)}
-      href={addressOfList(each)}
+  const tile = (ownRecords: OwnRecords) => (
+    <KeyFigure
+      key={ownRecords.model.name}
+      icon={modelIcon(ownRecords.model)}
+      label={t(ownRecords === firstRecords ? "mine.open" : "mine", { models: nounOf(ownRecords.model.plural) })}
+      value={number(ownRecords.total)}
+      note={note(ownRecords)}
+      href={addressOfList(ownRecords)}
     />
   );
   return (
     <div class="full tiles">
-      <Figure
+      <KeyFigure
         isDue={plans.total > 0}
         icon="inbox"
         label={t("waiting")}
         value={number(plans.total)}
-        note={oldest && plans.rows.length === plans.total ? t("oldest", { when: relativePast(oldest.proposed_at, now_ms) }) : plans.total === 0 && t("waiting.none")}
+        note={oldestPlan && plans.rows.length === plans.total ? t("oldest", { when: relativePast(oldestPlan.proposed_at, now_ms) }) : plans.total === 0 && t("waiting.none")}
         href="/approvals"
       />
-      {first && tile(first)}
-      {own.some((each) => each.due) && <Figure icon="calendar" label={t("due")} value={number(week)} note={lateNote(overdue)} />}
-      {others.slice(0, 1).map(tile)}
+      {firstRecords && tile(firstRecords)}
+      {ownRecords.some((each) => each.dueDateField) && <KeyFigure icon="calendar" label={t("due")} value={number(week)} note={lateNote(overdue)} />}
+      {otherRecords.slice(0, 1).map(tile)}
     </div>
   );
 }
@@ -213,11 +213,11 @@ function lateNote(overdue: number) {
 
 function Decisions({ meta, plans, now_ms }: { meta: Meta; plans: Work["plans"]; now_ms: number }) {
   const rated = plans.rows.map((plan) => ({ plan, risk: riskOf(meta, plan) }));
-  const sorted = rated.toSorted((a, b) => RISKS.indexOf(a.risk) - RISKS.indexOf(b.risk));
+  const sortedPlans = rated.toSorted((a, b) => RISKS.indexOf(a.risk) - RISKS.indexOf(b.risk));
   return (
     <Widget title={t("decisions")} waiting={plans.total} link={{ href: "/approvals", label: t("decisions.all") }}>
       <ul>
-        {sorted.slice(0, PLAN_ROWS).map(({ plan, risk }) => (
+        {sortedPlans.slice(0, PLAN_ROWS).map(({ plan, risk }) => (
           <li key={plan.id} class="widget-row">
             <span class={`risk-bar ${risk}`} />
             <AgentAvatar />
@@ -239,21 +239,21 @@ function Decisions({ meta, plans, now_ms }: { meta: Meta; plans: Work["plans"]; 
   );
 }
 
-function OwnList({ own, day }: { own: OwnRecords; day: string }) {
-  const { model, state, due, money, total } = own;
+function OwnList({ ownRecords, day }: { ownRecords: OwnRecords; day: string }) {
+  const { model, state, dueDateField, money, total } = ownRecords;
   const models = nounOf(model.plural);
-  const isClosing = due !== undefined && money !== undefined;
+  const isClosing = dueDateField !== undefined && money !== undefined;
   return (
-    <Widget title={t(isClosing ? "closing" : "mine", { models, name: model.plural })} count={isClosing ? soonCount(own, day) : total} link={{ href: addressOfList(own), label: t("mine", { models }) }}>
+    <Widget title={t(isClosing ? "closing" : "mine", { models, name: model.plural })} count={isClosing ? soonCount(ownRecords, day) : total} link={{ href: addressOfList(ownRecords), label: t("mine", { models }) }}>
       <ul>
-        {nextRows(own, day, ROWS).map((row) => {
+        {nextRows(ownRecords, day, ROWS).map((row) => {
           const value = state && row[state.name];
           return (
             <li key={row.id} class="widget-row">
-              <span class="grow cut">{may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row)}</span>
+              <span class="grow cut">{mayRun(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row)}</span>
               {state && value ? <Chip tone={optionTone(state, String(value))}>{optionLabel(state, String(value))}</Chip> : null}
               {money && <span class="amount">{typeof row[money.name] === "number" && formatWholeAmount(Number(row[money.name]), money.currency)}</span>}
-              {due && <Due day={row[due.name]} today={day} />}
+              {dueDateField && <DueDay day={row[dueDateField.name]} today={day} />}
             </li>
           );
         })}
@@ -262,15 +262,15 @@ function OwnList({ own, day }: { own: OwnRecords; day: string }) {
   );
 }
 
-function Due({ day, today: now }: { day: unknown; today: string }) {
+function DueDay({ day, today: now }: { day: unknown; today: string }) {
   if (typeof day !== "string") {
     return <span class="when" />;
   }
   const daysLeft = daysUntil(day, now);
-  const words = daysLeft < 0 ? plural(-daysLeft, t("late.one"), t("late.n")) : daysLeft === 0 ? t("today") : daysLeft === 1 ? t("tomorrow") : shortDate(day);
+  const dueText = daysLeft < 0 ? plural(-daysLeft, t("late.one"), t("late.n")) : daysLeft === 0 ? t("today") : daysLeft === 1 ? t("tomorrow") : shortDate(day);
   return (
     <time class={daysLeft <= 0 ? "when bad" : daysLeft <= 2 ? "when warn" : "when"} dateTime={day} title={shortDate(day)}>
-      {daysLeft < 0 ? <span class="late">{words}</span> : words}
+      {daysLeft < 0 ? <span class="late">{dueText}</span> : dueText}
     </time>
   );
 }

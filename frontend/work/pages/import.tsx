@@ -8,7 +8,7 @@ import { Problem } from "../../shared/problem";
 import { plural, number, translator } from "../../shared/i18n";
 import { attempt, type Meta, type Model } from "../api";
 import { fieldOptions, inPlainWords, textOf } from "../import/mapping";
-import { workflowField, may, modelOf } from "../models";
+import { workflowField, mayRun, modelOf } from "../models";
 import { ProposedNotice } from "../record/proposed_notice";
 import { type DateOrder, type Decimal, notation } from "../values/csv_notation";
 import { CrumbHeading } from "../shell/crumb_heading";
@@ -16,7 +16,7 @@ import { CrumbHeading } from "../shell/crumb_heading";
 const t = translator("import");
 const tRecord = translator("record");
 
-interface Imported {
+interface ImportReport {
   rows: number;
   created: number;
   unchanged: number;
@@ -33,11 +33,11 @@ export function Import({ meta, name }: { meta: Meta; name: string }) {
   const model = modelOf(meta, name);
   const settings = modelOf(meta, "setting");
   // A person who may import settings counts as an administrator.
-  const canRestore = settings !== undefined && may(settings, "import");
-  return model && may(model, "import") ? <Asking {...{ model, canRestore }} /> : <NotFound />;
+  const canRestore = settings !== undefined && mayRun(settings, "import");
+  return model && mayRun(model, "import") ? <ImportForm {...{ model, canRestore }} /> : <NotFound />;
 }
 
-function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
+function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }) {
   const [text, setText] = useState("");
   const [heads, setHeads] = useState<string[]>([]);
   const [count, setCount] = useState(0);
@@ -45,19 +45,19 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
   const [decimal, setDecimal] = useState<Decimal>(notation.decimal);
   const [order, setOrder] = useState<DateOrder>(notation.date_order);
   const [restores, setRestores] = useState(false);
-  const [told, setTold] = useState<Imported | null>(null);
+  const [report, setReport] = useState<ImportReport | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [planId, setPlanId] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
   /** Call the API. Return null if it refuses, which is shown, or if the import became a plan. */
-  const send = async (more: object): Promise<Imported | null> => {
+  const send = async (extraInput: object): Promise<ImportReport | null> => {
     setBusy(true);
     setProblem(null);
-    setTold(null);
+    setReport(null);
     try {
-      const done = await attempt<Imported>(model.name, "import", { decimal, date_order: order, ...more });
-      setPlanId(done.isDone ? null : done.planId);
-      return done.isDone ? done.value : null;
+      const outcome = await attempt<ImportReport>(model.name, "import", { decimal, date_order: order, ...extraInput });
+      setPlanId(outcome.isDone ? null : outcome.planId);
+      return outcome.isDone ? outcome.value : null;
     } catch (error) {
       setProblem(error instanceof Problem ? error : new Problem(0, { detail: (error as Error).message }));
       return null;
@@ -81,15 +81,15 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
   const run = async (isTrial: boolean) => {
     const columns = mapping.map((each) => each || null);
     const restore = restores ? { restore: true } : {};
-    setTold(await send({ csv: text, dry_run: isTrial, columns, ...restore }));
+    setReport(await send({ csv: text, dry_run: isTrial, columns, ...restore }));
   };
-  const restoring = (next: boolean) => {
-    setRestores(next);
-    setTold(null);
-    const fieldNames = fieldOptions(model, next).map(([value]) => value);
-    setMapping(mapping.map((each, place) => each || (next && fieldNames.includes(heads[place] ?? "") ? (heads[place] ?? "") : "")));
+  const restoring = (isRestoring: boolean) => {
+    setRestores(isRestoring);
+    setReport(null);
+    const fieldNames = fieldOptions(model, isRestoring).map(([value]) => value);
+    setMapping(mapping.map((each, index) => each || (isRestoring && fieldNames.includes(heads[index] ?? "") ? (heads[index] ?? "") : "")));
   };
-  const isTried = told !== null && told.dry_run && told.errors.length === 0;
+  const isTried = report !== null && report.dry_run && report.errors.length === 0;
   return (
     <div class="stack">
       <CrumbHeading href={`/models/${model.name}`} label={tRecord("back", { model: model.plural })} title={t("title", { model: model.plural })} />
@@ -98,8 +98,8 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
       <Faults problem={problem} />
       {planId && <ProposedNotice planId={planId} />}
       <Field name="file" label={t("file")}>
-        {(given) => (
-          <input {...given} type="file" accept=".csv,.tsv,.txt,text/csv,text/plain,text/tab-separated-values" onChange={(event) => void choose(event.currentTarget.files?.[0])} />
+        {(controlAttributes) => (
+          <input {...controlAttributes} type="file" accept=".csv,.tsv,.txt,text/csv,text/plain,text/tab-separated-values" onChange={(event) => void choose(event.currentTarget.files?.[0])} />
         )}
       </Field>
       {heads.length > 0 && (
@@ -111,20 +111,20 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
             <pre class="small">{text.slice(0, BEGINNING).split(/\r\n|\r|\n/).slice(0, 3).join("\n")}</pre>
           </figure>
           <div class="form">
-            <SelectField name="decimal" label={t("decimal")} value={decimal} options={DECIMALS} onChange={(next) => (setDecimal(next as Decimal), setTold(null))} />
-            <SelectField name="dates" label={t("dates")} value={order} options={ORDERS.map((each) => [each, t(each)] as const)} onChange={(next) => (setOrder(next as DateOrder), setTold(null))} />
+            <SelectField name="decimal" label={t("decimal")} value={decimal} options={DECIMALS} onChange={(newDecimal) => (setDecimal(newDecimal as Decimal), setReport(null))} />
+            <SelectField name="dates" label={t("dates")} value={order} options={ORDERS.map((each) => [each, t(each)] as const)} onChange={(newOrder) => (setOrder(newOrder as DateOrder), setReport(null))} />
             {canRestore && (
               <Field name="restore" label={t("restore")} help={t("restore.help")}>
-                {(given) => <input {...given} class="" type="checkbox" checked={restores} onChange={(event) => restoring(event.currentTarget.checked)} />}
+                {(controlAttributes) => <input {...controlAttributes} class="" type="checkbox" checked={restores} onChange={(event) => restoring(event.currentTarget.checked)} />}
               </Field>
             )}
-            {heads.map((column, place) => (
+            {heads.map((column, index) => (
               <SelectField
-                key={place}
-                name={`column-${place}`}
-                label={column || `#${place + 1}`}
-                value={mapping[place] ?? ""}
-                onChange={(next) => (setMapping(mapping.with(place, next)), setTold(null))}
+                key={index}
+                name={`column-${index}`}
+                label={column || `#${index + 1}`}
+                value={mapping[index] ?? ""}
+                onChange={(fieldName) => (setMapping(mapping.with(index, fieldName)), setReport(null))}
                 options={[["", t("ignore")], ...fieldOptions(model, restores)]}
               />
             ))}
@@ -139,12 +139,12 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
           </div>
         </>
       )}
-      {told && <Told model={model} told={told} />}
+      {report && <ReportView model={model} told={report} />}
     </div>
   );
 }
 
-function Told({ model, told }: { model: Model; told: Imported }) {
+function ReportView({ model, told }: { model: Model; told: ImportReport }) {
   if (told.errors.length) {
     const title = plural(told.errors.length, t("errors.one"), t("errors"));
     return (

@@ -5,14 +5,14 @@ import { Icon } from "../../shared/components/icon";
 import { Heading } from "../../shared/components/heading";
 import { Menu } from "../../shared/components/menu";
 import { NotFound } from "../../shared/components/shell";
-import { Empty, Failed } from "../../shared/components/states";
+import { Empty, FailureNotice } from "../../shared/components/states";
 import { showToast } from "../../shared/toast";
 import { go, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
 import { translator } from "../../shared/i18n";
 import "../list/list.css";
 import type { Field, Meta, Model, Row } from "../api";
-import { canList, workflowField, may, modelOf, nounOf } from "../models";
+import { canList, workflowField, mayRun, modelOf, nounOf } from "../models";
 import { recordCounts, setRecordCount } from "../shell/record_counts";
 import { Columns } from "../list/columns";
 import { FilterBar } from "../list/filters";
@@ -37,12 +37,12 @@ const t = translator("list");
 
 export function List({ meta, name }: { meta: Meta; name: string }) {
   const model = modelOf(meta, name);
-  return model && canList(model) ? <Entered meta={meta} model={model} /> : <NotFound />;
+  return model && canList(model) ? <ListEntry meta={meta} model={model} /> : <NotFound />;
 }
 
 /** The list. An address without a query leads to the first view that the model declares, and one with nothing but a
  *  declared view to the query of that view. */
-function Entered({ meta, model }: { meta: Meta; model: Model }) {
+function ListEntry({ meta, model }: { meta: Meta; model: Model }) {
   const isBare = query.value.size === 0;
   const isOnlyView = query.value.size === 1 && query.value.has(VIEW);
   const view = isBare || isOnlyView ? declaredViews(model).find((each) => isBare || each.id === query.value.get(VIEW)) : undefined;
@@ -92,65 +92,65 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   const [panel, setPanel] = useState<(typeof PANELS)[number][0] | null>(null);
   const [edited, setEdited] = useState<number | "new" | null>(null);
   // The focused element before the key opened the filter; the focus returns to it.
-  const before = useRef<Element | null>(null);
-  const editFilter = (next: number | "new" | null) => {
-    setEdited(next);
-    const last = next === null ? before.current : null;
-    before.current = null;
-    if (last instanceof HTMLElement && last.isConnected && last !== document.body) {
-      setTimeout(() => last.focus(), 0);
+  const focusBefore = useRef<Element | null>(null);
+  const editFilter = (editedIndex: number | "new" | null) => {
+    setEdited(editedIndex);
+    const focusTarget = editedIndex === null ? focusBefore.current : null;
+    focusBefore.current = null;
+    if (focusTarget instanceof HTMLElement && focusTarget.isConnected && focusTarget !== document.body) {
+      setTimeout(() => focusTarget.focus(), 0);
     }
   };
   const [conflict, setConflict] = useState<(EditConflict & { field: Field }) | null>(null);
   const callFilter = () => {
-    before.current = document.activeElement;
+    focusBefore.current = document.activeElement;
     setEdited("new");
   };
   useLayoutEffect(() => {
     const unregister = [
-      ...KEYS.map(([key, does]) => registerShortcut({ key, does: t(does) })),
+      ...KEYS.map(([key, label]) => registerShortcut({ key, does: t(label) })),
       registerShortcut({ key: "f", does: t("key.filter"), run: callFilter }),
-      ...(canPick ? PICKING_KEYS.map(([key, does]) => registerShortcut({ key, does: t(does) })) : []),
-      ...(may(model, "create") ? [registerShortcut({ key: "c", does: t("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
+      ...(canPick ? PICKING_KEYS.map(([key, label]) => registerShortcut({ key, does: t(label) })) : []),
+      ...(mayRun(model, "create") ? [registerShortcut({ key: "c", does: t("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
     ];
     return () => unregister.forEach((each) => each());
   }, [model.name]);
 
-  const put = async (row: Row, field: Field, value: unknown): Promise<boolean> => {
-    const done = await save(model, row, { [field.name]: value });
-    switch (done.state) {
+  const saveValue = async (row: Row, field: Field, value: unknown): Promise<boolean> => {
+    const outcome = await save(model, row, { [field.name]: value });
+    switch (outcome.state) {
       case "saved":
-        rows.put(done.row);
-        showToast(t("saved"), { label: t("undo"), run: () => void undo(done.row, field, row[field.name]) });
+        rows.put(outcome.row);
+        showToast(t("saved"), { label: t("undo"), run: () => void undo(outcome.row, field, row[field.name]) });
         return true;
       case "proposed":
         showToast(t("proposed"));
         return true;
       case "conflict":
-        setConflict({ base: row, theirs: done.theirs, mine: { [field.name]: value }, field });
+        setConflict({ base: row, serverRecord: outcome.serverRecord, ownChanges: { [field.name]: value }, field });
         return true;
       default:
-        showToast(done.problem.message);
+        showToast(outcome.problem.message);
         return false;
     }
   };
-  const undo = async (row: Row, field: Field, before: unknown) => {
-    const done = await save(model, row, { [field.name]: before });
-    if (done.state === "saved") {
-      rows.put(done.row);
+  const undo = async (row: Row, field: Field, valueBefore: unknown) => {
+    const outcome = await save(model, row, { [field.name]: valueBefore });
+    if (outcome.state === "saved") {
+      rows.put(outcome.row);
       showToast(t("undone"));
-    } else if (done.state === "conflict") {
-      setConflict({ base: row, theirs: done.theirs, mine: { [field.name]: before }, field });
-    } else if (done.state === "refused") {
-      showToast(done.problem.message);
+    } else if (outcome.state === "conflict") {
+      setConflict({ base: row, serverRecord: outcome.serverRecord, ownChanges: { [field.name]: valueBefore }, field });
+    } else if (outcome.state === "refused") {
+      showToast(outcome.problem.message);
     }
   };
   const decide = (changes: Record<string, unknown>) => {
     if (conflict) {
-      rows.put(conflict.theirs);
+      rows.put(conflict.serverRecord);
       setConflict(null);
       if (conflict.field.name in changes) {
-        void put(conflict.theirs, conflict.field, changes[conflict.field.name]);
+        void saveValue(conflict.serverRecord, conflict.field, changes[conflict.field.name]);
       }
     }
   };
@@ -164,8 +164,8 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       setRecordCount(model.name, rows.total.value);
     }
   }, [about, rows.total.value]);
-  const board = workflowField(model) && may(model, "search");
-  const newRecord = may(model, "create") && (
+  const board = workflowField(model) && mayRun(model, "search");
+  const newRecord = mayRun(model, "create") && (
     <LinkButton tight look="strong" href={`/models/${model.name}/new`}>
       <Icon name="plus" size="s" />
       {t("new.one", { model: nounOf(model.label) })}
@@ -179,7 +179,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
         <div class="head-end">
           <ListFavourite model={model} />
           {board && <ViewSwitch model={model} current="table" />}
-          {may(model, "import") && (
+          {mayRun(model, "import") && (
             <LinkButton tight href={`/models/${model.name}/import`}>
               <Icon name="upload" size="s" />
               <span class="head-words">{t("import")}</span>
@@ -218,7 +218,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
               </>
             }
             items={[
-              ...(may(model, "export")
+              ...(mayRun(model, "export")
                 ? [
                     { label: t("export.shown"), does: () => void download(model, about, columns) },
                     { label: t("export.raw"), does: () => void download(model, about, null) },
@@ -229,7 +229,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
           />
         </div>
       </div>
-      {rows.problem.value && <Failed problem={rows.problem.value} onRetry={() => rows.reload()} />}
+      {rows.problem.value && <FailureNotice problem={rows.problem.value} onRetry={() => rows.reload()} />}
       {/* Without any row there is nothing but what went wrong. */}
       {rows.problem.value && rows.total.value === null ? null : isEmpty ? (
         <Empty title={t("none")}>
@@ -241,8 +241,8 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
           {...{ meta, model, columns, rows, order }}
           selection={canPick ? picking : null}
           onSort={(field, adds) => setOrder(model, toggleSort(model, order, field, adds))}
-          onOpen={(row, index) => may(model, "get") && go(addressInList(model, row.id, index))}
-          onSave={put}
+          onOpen={(row, index) => mayRun(model, "get") && go(addressInList(model, row.id, index))}
+          onSave={saveValue}
         />
       )}
       {canPick && <SelectionBar {...{ meta, model, rows, selection: picking }} onExport={(ids) => void download(model, JSON.stringify({ filter: [{ field: "id", op: "in", value: ids }] }), columns)} />}

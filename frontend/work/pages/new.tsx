@@ -4,7 +4,7 @@ import { NotFound } from "../../shared/components/shell";
 import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import type { Meta } from "../api";
-import { addressOf, may, modelOf } from "../models";
+import { addressOf, mayRun, modelOf } from "../models";
 import { EditForm } from "../record/edit_form";
 import { CrumbHeading } from "../shell/crumb_heading";
 import { ProposedNotice } from "../record/proposed_notice";
@@ -12,14 +12,14 @@ import { translator } from "../../shared/i18n";
 
 const t = translator("record");
 
-export function New({ meta, name }: { meta: Meta; name: string }) {
+export function NewRecord({ meta, name }: { meta: Meta; name: string }) {
   const [planId, setPlanId] = useState<string | null>(null);
   const model = modelOf(meta, name);
   useEffect(() => {
     // Focus the first field.
     document.querySelector<HTMLElement>(".record form :is(input, select, textarea)")?.focus();
   }, []);
-  if (!model || !may(model, "create")) {
+  if (!model || !mayRun(model, "create")) {
     return <NotFound />;
   }
   return (

@@ -9,7 +9,7 @@ import { type Tab, Tabs } from "../../shared/components/tabs";
 import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import { type Envelope, type Meta, type Model, type Row, run } from "../api";
-import { actionsOf, may, modelOf, titleOf } from "../models";
+import { actionsOf, mayRun, modelOf, titleOf } from "../models";
 import { setPageEntries } from "../palette/entries";
 import { Actions, requestedAction, UnavailableActions } from "../record/actions";
 import { commentModel } from "../record/comments";
@@ -36,27 +36,27 @@ const REFERRED = "another record refers to this one";
 
 export function Record({ meta, name, id }: { meta: Meta; name: string; id: string }) {
   const model = modelOf(meta, name);
-  return model && may(model, "get") ? <Known {...{ meta, model, id }} /> : <NotFound />;
+  return model && mayRun(model, "get") ? <LoadedRecord {...{ meta, model, id }} /> : <NotFound />;
 }
 
-function Known({ meta, model, id }: { meta: Meta; model: Model; id: string }) {
+function LoadedRecord({ meta, model, id }: { meta: Meta; model: Model; id: string }) {
   const recordRequest = useRequest((signal) => run<Row>(model.name, "get", { id }, signal), [model.name, id]);
   return (
     <>
       {/* The heading comes with the record: it has the keyboard, which a first one would take with it. */}
       {recordRequest.state === "loading" && <h1 class="hidden-text">{model.label}</h1>}
       {recordRequest.state === "failed" && <Heading title={model.label} />}
-      <RequestResult of={recordRequest}>{(answer) => <Shown key={id} {...{ meta, model, answer }} onAgain={recordRequest.reload} />}</RequestResult>
+      <RequestResult of={recordRequest}>{(answer) => <RecordContent key={id} {...{ meta, model, answer }} onAgain={recordRequest.reload} />}</RequestResult>
     </>
   );
 }
 
 /** When the record was created and last changed, as its history says. */
 function lifeOf(model: Model, history: readonly HistoryEntry[]): string[] {
-  const [first, last] = [history.at(-1), history[0]];
-  const isCreated = first?.command === `${model.name}.create`;
-  const created = isCreated && first ? [first.by ? t("life.created.by", { on: date(first.at), name: first.by }) : t("life.created", { on: date(first.at) })] : [];
-  return last && (last !== first || !isCreated) ? [...created, t("life.updated", { ago: eventTime(last.at) })] : created;
+  const [firstEntry, lastEntry] = [history.at(-1), history[0]];
+  const isCreated = firstEntry?.command === `${model.name}.create`;
+  const created = isCreated && firstEntry ? [firstEntry.by ? t("life.created.by", { on: date(firstEntry.at), name: firstEntry.by }) : t("life.created", { on: date(firstEntry.at) })] : [];
+  return lastEntry && (lastEntry !== firstEntry || !isCreated) ? [...created, t("life.updated", { ago: eventTime(lastEntry.at) })] : created;
 }
 
 interface Props {
@@ -66,49 +66,49 @@ interface Props {
   onAgain: () => void;
 }
 
-function Shown({ meta, model, answer, onAgain }: Props) {
+function RecordContent({ meta, model, answer, onAgain }: Props) {
   const [record, setRecord] = useState(answer.value);
   const [planId, setPlanId] = useState<string | null>(null);
   const [conflict, setConflict] = useState<EditConflict | null>(null);
   const [tab, setTab] = useState("timeline");
-  const [loaded, setLoaded] = useState<LoadedTimeline>({ entries: [], comments: [] });
+  const [loadedTimeline, setLoadedTimeline] = useState<LoadedTimeline>({ entries: [], comments: [] });
   const [deleting, setDeleting] = useState<"asked" | "refused" | null>(null);
   useEffect(() => rememberVisit(model.name, record.id), []);
   const remove = async (cascade: boolean) => {
-    const done = await save(model, record, cascade ? { cascade } : {}, "delete");
-    if (done.state === "refused" && done.problem.message.includes(REFERRED) && !cascade) {
+    const outcome = await save(model, record, cascade ? { cascade } : {}, "delete");
+    if (outcome.state === "refused" && outcome.problem.message.includes(REFERRED) && !cascade) {
       setDeleting("refused");
       return;
     }
     setDeleting(null);
-    if (done.state === "saved") {
+    if (outcome.state === "saved") {
       showToast(t("deleted"));
       go(`/models/${model.name}`);
-    } else if (done.state === "proposed") {
-      setPlanId(done.planId);
-    } else if (done.state === "conflict") {
-      setRecord(done.theirs);
+    } else if (outcome.state === "proposed") {
+      setPlanId(outcome.planId);
+    } else if (outcome.state === "conflict") {
+      setRecord(outcome.serverRecord);
       showToast(t("conflict.title"));
     } else {
-      showToast(done.problem.message);
+      showToast(outcome.problem.message);
     }
   };
   const decide = async (changes: Record<string, unknown>) => {
-    const theirs = conflict?.theirs ?? record;
+    const serverRecord = conflict?.serverRecord ?? record;
     setConflict(null);
     if (Object.keys(changes).length === 0) {
-      setRecord(theirs);
+      setRecord(serverRecord);
       onAgain();
       return;
     }
-    const done = await save(model, theirs, changes);
-    if (done.state === "saved") {
+    const outcome = await save(model, serverRecord, changes);
+    if (outcome.state === "saved") {
       showToast(t("saved"));
       onAgain();
-    } else if (done.state === "conflict") {
-      setConflict({ base: theirs, theirs: done.theirs, mine: changes });
-    } else if (done.state === "refused") {
-      showToast(done.problem.message);
+    } else if (outcome.state === "conflict") {
+      setConflict({ base: serverRecord, serverRecord: outcome.serverRecord, ownChanges: changes });
+    } else if (outcome.state === "refused") {
+      showToast(outcome.problem.message);
     }
   };
   const refresh = async () => {
@@ -116,37 +116,37 @@ function Shown({ meta, model, answer, onAgain }: Props) {
     setRecord(now?.value ?? record);
   };
   const title = titleOf(model, record);
-  const denied = answer.denied.filter((each) => each.startsWith(`${model.name}.`));
+  const deniedFields = answer.denied.filter((each) => each.startsWith(`${model.name}.`));
   useEffect(
     () =>
       setPageEntries(
-        actionsOf(model, record).map((each) => ({
-          words: `${each.label}: ${title}`,
-          run: () => (requestedAction.value = each.id),
+        actionsOf(model, record).map((action) => ({
+          words: `${action.label}: ${title}`,
+          run: () => (requestedAction.value = action.id),
         })),
       ),
     [record],
   );
   // Both tabs show one timeline, so that it is not loaded again.
   const timeline = (onlyComments: boolean) => () => (
-    <Timeline key="timeline" {...{ meta, model, onlyComments, planId, id: record.id, revision: record.revision }} onLoad={setLoaded} />
+    <Timeline key="timeline" {...{ meta, model, onlyComments, planId, id: record.id, revision: record.revision }} onLoad={setLoadedTimeline} />
   );
-  const aside: Tab[] = [
-    ...(may(model, "history") ? [{ name: "timeline", label: t("history"), content: timeline(false) }] : []),
-    ...(commentModel(meta) ? [{ name: "comments", label: t("comments"), count: loaded.comments.length || undefined, content: timeline(true) }] : []),
+  const sideTabs: Tab[] = [
+    ...(mayRun(model, "history") ? [{ name: "timeline", label: t("history"), content: timeline(false) }] : []),
+    ...(commentModel(meta) ? [{ name: "comments", label: t("comments"), count: loadedTimeline.comments.length || undefined, content: timeline(true) }] : []),
     { name: "api", label: t("api"), content: () => <ApiView {...{ model, record }} /> },
   ];
-  const names = denied.map((each) => each.slice(model.name.length + 1));
+  const names = deniedFields.map((each) => each.slice(model.name.length + 1));
   return (
     <div class="page record-page">
-      <RecordBar {...{ model, title, record }} onDelete={may(model, "delete") ? () => setDeleting("asked") : null} />
+      <RecordBar {...{ model, title, record }} onDelete={mayRun(model, "delete") ? () => setDeleting("asked") : null} />
       <div class="record-split">
         <div class="record-main">
           <header class="record-head">
             <div class="grow">
               <div class="quiet record-meta">
                 <Icon name={modelIcon(model)} size="s" />
-                <p>{[model.label, ...lifeOf(model, loaded.entries)].join(" · ")}</p>
+                <p>{[model.label, ...lifeOf(model, loadedTimeline.entries)].join(" · ")}</p>
                 <UnavailableActions {...{ model, record }} />
               </div>
               <PageTitle title={title} />
@@ -171,7 +171,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
           <Related {...{ meta, model, record }} onChanged={() => void refresh()} />
         </div>
         <aside class="record-aside" aria-label={t("beside")}>
-          <Tabs label={t("beside")} tabs={aside} chosen={tab} onChoose={setTab} />
+          <Tabs label={t("beside")} tabs={sideTabs} chosen={tab} onChoose={setTab} />
         </aside>
       </div>
       {conflict && (

@@ -25,16 +25,16 @@ import "../users/users.css";
 const t = translator("users");
 
 export function Users({ meta }: { meta: Meta }) {
-  return managesPeople(meta) ? <Known meta={meta} /> : <NotFound />;
+  return managesPeople(meta) ? <UsersContent meta={meta} /> : <NotFound />;
 }
 
-type Asking = { person: Person; about: "link" | "disable" | "roles" };
+type UserQuestion = { person: Person; about: "link" | "disable" | "roles" };
 
-function Known({ meta }: { meta: Meta }) {
+function UsersContent({ meta }: { meta: Meta }) {
   const isInviting = query.value.get("invite") === "1";
   const setInviting = (isOpen: boolean) => setQuery({ invite: isOpen ? "1" : "" });
-  const [made, setMade] = useState<{ name: string; link: string } | null>(null);
-  const [asking, setAsking] = useState<Asking | null>(null);
+  const [createdUser, setCreatedUser] = useState<{ name: string; link: string } | null>(null);
+  const [question, setQuestion] = useState<UserQuestion | null>(null);
   const peopleRequest = useRequest(loadPeople, [], { keepsPrevious: true });
   const enable = async (person: Person) => {
     try {
@@ -53,9 +53,9 @@ function Known({ meta }: { meta: Meta }) {
       <Heading title={t("title")}>
         {hasRoles && (
           <div class="segments" role="group" aria-label={t("title")}>
-            {(["people", "roles"] as const).map((each) => (
-              <button key={each} type="button" aria-pressed={(each === "roles") === isRoles} onClick={() => setQuery({ view: each === "roles" ? each : "" })}>
-                {t(each)}
+            {(["people", "roles"] as const).map((tabName) => (
+              <button key={tabName} type="button" aria-pressed={(tabName === "roles") === isRoles} onClick={() => setQuery({ view: tabName === "roles" ? tabName : "" })}>
+                {t(tabName)}
               </button>
             ))}
           </div>
@@ -71,16 +71,16 @@ function Known({ meta }: { meta: Meta }) {
       </Heading>
       <div class="people-page">
       <p class="quiet">{t("lead")}</p>
-      {made && <InviteLink {...made} onDone={() => setMade(null)} />}
+      {createdUser && <InviteLink {...createdUser} onDone={() => setCreatedUser(null)} />}
       <RequestResult of={peopleRequest}>
-        {(all) => isRoles ? <Roles {...{ meta, all }} /> : <List {...{ all }} onAsk={setAsking} onEnable={(person) => void enable(person)} />}
+        {(people) => isRoles ? <Roles {...{ meta, people: people }} /> : <List {...{ people: people }} onAsk={setQuestion} onEnable={(person) => void enable(person)} />}
       </RequestResult>
       {isInviting && (
         <section class="panel-box" aria-labelledby="inviting">
           <h2 id="inviting">{t("invite")}</h2>
           <InviteForm
             roles={roles}
-            onMade={(name, link) => (setMade({ name, link }), setInviting(false), peopleRequest.reload())}
+            onMade={(name, link) => (setCreatedUser({ name, link }), setInviting(false), peopleRequest.reload())}
             onClose={() => {
               setInviting(false);
               setTimeout(() => document.querySelector<HTMLElement>(".head-action .button")?.focus());
@@ -88,12 +88,12 @@ function Known({ meta }: { meta: Meta }) {
           />
         </section>
       )}
-      {asking && peopleRequest.state === "loaded" && (
+      {question && peopleRequest.state === "loaded" && (
         <Question
-          {...{ asking, all: peopleRequest.value }}
-          onLink={(link) => setMade({ name: asking.person.username, link })}
+          {...{ question: question, people: peopleRequest.value }}
+          onLink={(link) => setCreatedUser({ name: question.person.username, link })}
           onClose={(isChanged) => {
-            setAsking(null);
+            setQuestion(null);
             if (isChanged) {
               peopleRequest.reload();
             }
@@ -106,23 +106,23 @@ function Known({ meta }: { meta: Meta }) {
 }
 
 interface ListProps {
-  all: People;
-  onAsk: (asking: Asking) => void;
+  people: People;
+  onAsk: (question: UserQuestion) => void;
   onEnable: (person: Person) => void;
 }
 
-function List({ all, onAsk, onEnable }: ListProps) {
-  const titles = new Map(all.roles.map((each) => [each.id, String(each["title"])]));
-  const rolesOf = (person: Person) => (all.memberships.get(person.id) ?? []).map((each) => titles.get(each.role) ?? each.role.slice(0, 8));
+function List({ people, onAsk, onEnable }: ListProps) {
+  const titles = new Map(people.roles.map((each) => [each.id, String(each["title"])]));
+  const rolesOf = (person: Person) => (people.memberships.get(person.id) ?? []).map((each) => titles.get(each.role) ?? each.role.slice(0, 8));
   return (
     <>
       <Table
         caption={t("known")}
-        rows={all.people.slice(0, MOST_PEOPLE)}
+        rows={people.people.slice(0, MOST_PEOPLE)}
         keyOf={(person) => person.id}
         columns={[
           { name: "username", label: t("username"), cell: (person) => <a href={addressOf("user", person.id)}>{person.username}</a> },
-          ...(all.people.some((each) => "last_seen_at" in each)
+          ...(people.people.some((each) => "last_seen_at" in each)
             ? [{ name: "seen", label: t("seen"), cell: (person: Person) => (person["last_seen_at"] ? relativePast(String(person["last_seen_at"])) : <span class="quiet">{t("seen.never")}</span>) }]
             : []),
           { name: "name", label: t("name"), cell: (person) => String(person["name"] ?? "") },
@@ -162,7 +162,7 @@ function List({ all, onAsk, onEnable }: ListProps) {
           },
         ]}
       />
-      {all.people.length > MOST_PEOPLE && (
+      {people.people.length > MOST_PEOPLE && (
         <p>
           <a href="/models/user">{t("more", { n: number(MOST_PEOPLE) })}</a>
         </p>
@@ -172,19 +172,19 @@ function List({ all, onAsk, onEnable }: ListProps) {
 }
 
 interface QuestionProps {
-  asking: Asking;
-  all: People;
+  question: UserQuestion;
+  people: People;
   onLink: (link: string) => void;
   onClose: (isChanged: boolean) => void;
 }
 
-function Question({ asking: { person, about }, all, onLink, onClose }: QuestionProps) {
-  const now = all.memberships.get(person.id) ?? [];
+function Question({ question: { person, about }, people, onLink, onClose }: QuestionProps) {
+  const now = people.memberships.get(person.id) ?? [];
   const [roles, setRoles] = useState<ReadonlySet<string>>(new Set(now.map((each) => each.role)));
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
   const name = person.username;
-  const actions: Record<Asking["about"], () => Promise<void>> = {
+  const actions: Record<UserQuestion["about"], () => Promise<void>> = {
     link: async () => onLink(await linkFor(person.id)),
     disable: async () => {
       await setActive(person, false);
@@ -222,10 +222,10 @@ function Question({ asking: { person, about }, all, onLink, onClose }: QuestionP
       <Faults problem={problem} />
       {about === "roles" ? (
         <div class="stack tight">
-          {all.roles.map((each) => (
-            <label key={each.id} class="row tick">
-              <input type="checkbox" checked={roles.has(each.id)} onChange={(event) => turn(each.id, event.currentTarget.checked)} />
-              {String(each["title"])}
+          {people.roles.map((role) => (
+            <label key={role.id} class="row tick">
+              <input type="checkbox" checked={roles.has(role.id)} onChange={(event) => turn(role.id, event.currentTarget.checked)} />
+              {String(role["title"])}
             </label>
           ))}
         </div>

@@ -10,8 +10,8 @@ export const pageEntries = signal<readonly PaletteEntry[]>([]);
 export const isOpen = signal(false);
 
 /** Offer these entries until the returned function is called; pages call this in an effect. */
-export function setPageEntries(added: readonly PaletteEntry[]): () => void {
-  pageEntries.value = added;
+export function setPageEntries(entries: readonly PaletteEntry[]): () => void {
+  pageEntries.value = entries;
   return () => {
     pageEntries.value = [];
   };

@@ -8,31 +8,31 @@ import "./palette.css";
 
 const t = translator("palette");
 
-const SHOWN = 40;
+const MAX_SHOWN = 40;
 const PAUSE_MS = 150;
 
 export function PaletteDialog({ meta }: { meta: Meta }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
-  const [found, setFound] = useState<PaletteEntry[]>([]);
-  const [at, setAt] = useState(0);
-  const shown = [...matchingEntries(allEntries(meta), text), ...found].slice(0, SHOWN);
+  const [foundRecords, setFoundRecords] = useState<PaletteEntry[]>([]);
+  const [activeIndex, setActiveIndex] = useState(0);
+  const shownEntries = [...matchingEntries(allEntries(meta), text), ...foundRecords].slice(0, MAX_SHOWN);
   useEffect(() => {
-    const before = document.activeElement;
+    const focusBefore = document.activeElement;
     dialog.current?.showModal();
-    return () => before instanceof HTMLElement && before.isConnected && before.focus();
+    return () => focusBefore instanceof HTMLElement && focusBefore.isConnected && focusBefore.focus();
   }, []);
   useEffect(() => {
-    setAt(0);
+    setActiveIndex(0);
     const controller = new AbortController();
-    const load = () => recordEntries(meta, text, controller.signal).then((next) => controller.signal.aborted || setFound(next));
+    const load = () => recordEntries(meta, text, controller.signal).then((entries) => controller.signal.aborted || setFoundRecords(entries));
     const timer = setTimeout(() => void load(), PAUSE_MS);
     return () => {
       clearTimeout(timer);
       controller.abort();
     };
   }, [text]);
-  useEffect(() => document.getElementById(`palette-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
+  useEffect(() => document.getElementById(`palette-${activeIndex}`)?.scrollIntoView({ block: "nearest" }), [activeIndex]);
   const choose = (offer: PaletteEntry | undefined) => {
     if (offer) {
       isOpen.value = false;
@@ -40,13 +40,13 @@ export function PaletteDialog({ meta }: { meta: Meta }) {
     }
   };
   const keyed = (event: KeyboardEvent) => {
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key];
-    if (to !== undefined) {
+    const nextIndex = { ArrowDown: activeIndex + 1, ArrowUp: activeIndex - 1 }[event.key];
+    if (nextIndex !== undefined) {
       event.preventDefault();
-      setAt((to + shown.length) % Math.max(1, shown.length));
+      setActiveIndex((nextIndex + shownEntries.length) % Math.max(1, shownEntries.length));
     } else if (event.key === "Enter") {
       event.preventDefault();
-      choose(shown[at]);
+      choose(shownEntries[activeIndex]);
     }
   };
   return (
@@ -64,24 +64,24 @@ export function PaletteDialog({ meta }: { meta: Meta }) {
         aria-expanded="true"
         aria-autocomplete="list"
         aria-controls="palette-list"
-        aria-activedescendant={shown.length ? `palette-${at}` : undefined}
+        aria-activedescendant={shownEntries.length ? `palette-${activeIndex}` : undefined}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={keyed}
       />
       <ul class="palette-list" role="listbox" id="palette-list" aria-label={t("results")}>
-        {shown.map((offer, place) => (
+        {shownEntries.map((offer, index) => (
           <li
-            key={`${place}-${offer.words}`}
+            key={`${index}-${offer.words}`}
             role="option"
-            id={`palette-${place}`}
-            aria-selected={place === at}
+            id={`palette-${index}`}
+            aria-selected={index === activeIndex}
             onPointerDown={(event) => (event.preventDefault(), choose(offer))}
           >
             {offer.words}
           </li>
         ))}
-        {shown.length === 0 && (
+        {shownEntries.length === 0 && (
           <li role="option" aria-selected="false" aria-disabled="true" class="quiet">
             {t("none")}
           </li>

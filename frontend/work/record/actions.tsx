@@ -58,7 +58,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
     } else if (result.state === "proposed") {
       onProposed(result.planId);
     } else {
-      onConflict({ base: record, theirs: result.theirs, mine: {} });
+      onConflict({ base: record, serverRecord: result.serverRecord, ownChanges: {} });
     }
   };
   const submit = (action: Action) => {
@@ -79,10 +79,10 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
   };
   const availableActions = actionsOf(model, record);
   useEffect(() => {
-    const requested = availableActions.find((each) => each.id === requestedAction.value);
-    if (requested) {
+    const requestedNow = availableActions.find((each) => each.id === requestedAction.value);
+    if (requestedNow) {
       requestedAction.value = null;
-      setOpenAction(requested);
+      setOpenAction(requestedNow);
     }
   }, [requestedAction.value]);
   const state = workflowField(model);
@@ -90,16 +90,16 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
     return null;
   }
   const forward = forwardAction(model, record, availableActions);
-  const others = availableActions.filter((each) => each !== forward);
+  const otherActions = availableActions.filter((each) => each !== forward);
   const maxButtons = isNarrow.value ? 1 : MAX_OTHERS;
-  const inMenu = others.slice(maxButtons);
+  const inMenu = otherActions.slice(maxButtons);
   return (
     <>
       <div class="record-actions" role="group" aria-label={t("actions")}>
         {inMenu.length > 0 && (
           <Menu label={t("actions.more")} opener={<Icon name="ellipsis" />} items={inMenu.map((each) => ({ label: each.label, does: () => setOpenAction(each) }))} />
         )}
-        {[...others.slice(0, maxButtons), ...(forward ? [forward] : [])].map((action) => (
+        {[...otherActions.slice(0, maxButtons), ...(forward ? [forward] : [])].map((action) => (
           <Button
             key={action.id}
             data-action={action.id}
@@ -141,7 +141,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
             texts={texts}
             problem={problem}
             onText={(name, text) => setTexts({ ...texts, [name]: text })}
-            onKeep={(name) => setTexts(({ [name]: _, ...rest }) => rest)}
+            onKeep={(name) => setTexts(({ [name]: _, ...otherTexts }) => otherTexts)}
           />
         )}
       </Dialog>
@@ -153,8 +153,8 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
 export function UnavailableActions({ model, record }: { model: Model; record: Row }) {
   const state = workflowField(model);
   // Only actions that this person may use in another state, so that the list reveals no other action.
-  const available = actionsOf(model, record);
-  const actions = model.actions.filter((each) => model.commands.includes(each.id) && !available.includes(each));
+  const availableActions = actionsOf(model, record);
+  const actions = model.actions.filter((each) => model.commands.includes(each.id) && !availableActions.includes(each));
   if (actions.length === 0 || !state) {
     return null;
   }
@@ -171,7 +171,7 @@ export function UnavailableActions({ model, record }: { model: Model; record: Ro
               <strong>{action.label}</strong>:{" "}
               {t("missing.from", {
                 field: state.label,
-                from: action.from.map((one) => optionLabel(state, one)).join(", "),
+                from: action.from.map((stateName) => optionLabel(state, stateName)).join(", "),
                 now: stateLabelOf(state, record),
               })}
             </li>
@@ -189,21 +189,21 @@ function EndIcon({ state, action }: { state: Field | undefined; action: Action }
 }
 
 function stateLabelOf(state: Field, record: Row): string {
-  const current = record[state.name];
-  return current ? optionLabel(state, String(current)) : "–";
+  const currentState = record[state.name];
+  return currentState ? optionLabel(state, String(currentState)) : "–";
 }
 
 /** The action that moves the record to the next state. */
 function forwardAction(model: Model, record: Row, actions: readonly Action[]): Action | undefined {
   const field = workflowField(model);
   const states = field?.options ?? [];
-  const current = states.indexOf(String(record[field?.name ?? ""]));
-  const forwardActions = actions.filter((each) => field && each.to && states.indexOf(each.to) > current && optionTone(field, each.to) !== "bad");
-  return forwardActions.sort((one, other) => states.indexOf(one.to ?? "") - states.indexOf(other.to ?? ""))[0];
+  const currentIndex = states.indexOf(String(record[field?.name ?? ""]));
+  const forwardActions = actions.filter((each) => field && each.to && states.indexOf(each.to) > currentIndex && optionTone(field, each.to) !== "bad");
+  return forwardActions.sort((action, otherAction) => states.indexOf(action.to ?? "") - states.indexOf(otherAction.to ?? ""))[0];
 }
 
 /** The field as an input of an action, writable even if an update may not change it. */
-function inputOf(model: Model, name: string, required: boolean) {
+function inputOf(model: Model, name: string, isRequired: boolean) {
   const field = fieldOf(model, name);
-  return field ? [{ ...field, readonly: false, required }] : [];
+  return field ? [{ ...field, readonly: false, required: isRequired }] : [];
 }

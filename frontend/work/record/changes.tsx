@@ -52,9 +52,9 @@ export function Changes({ meta, changes, headings, emptyText }: Props) {
       <tbody>
         {changes.map(({ field, name, before, after }, index) => {
           const knownField = field ?? { ...UNKNOWN_FIELD, name, label: name };
-          const parts = isText(knownField) ? diffTexts(textOf(before), textOf(after)) : null;
+          const textDiff = isText(knownField) ? diffTexts(textOf(before), textOf(after)) : null;
           const valueContent = (value: unknown, side: "before" | "after") =>
-            parts && value ? <TextChange parts={parts[side]} /> : <Value meta={meta} field={knownField} value={value} />;
+            textDiff && value ? <TextChange parts={textDiff[side]} /> : <Value meta={meta} field={knownField} value={value} />;
           return (
             <tr key={name}>
               <th scope="row">{knownField.label}</th>

@@ -9,7 +9,7 @@ import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
 import { dateTime, translator } from "../../shared/i18n";
 import type { Meta, Model } from "../api";
-import { fieldOf, may, modelOf } from "../models";
+import { fieldOf, mayRun, modelOf } from "../models";
 import { referencedRecord } from "../referenced_records";
 import { Avatar } from "../values/avatar";
 import { Value } from "../values/value";
@@ -100,7 +100,7 @@ function CommentEditor({ id, label, text, saveLabel, onText, onSave, onCancel }:
 export function NewComment({ meta, model, id, onWritten }: { meta: Meta; model: Model; id: string; onWritten: () => void }) {
   const draft = useDraft(`comment:${model.name}/${id}`);
   const comments = commentModel(meta);
-  if (!comments || !may(comments, "create")) {
+  if (!comments || !mayRun(comments, "create")) {
     return null;
   }
   const text = draft.texts["text"] ?? "";
@@ -111,7 +111,7 @@ export function NewComment({ meta, model, id, onWritten }: { meta: Meta; model: 
       document.getElementById(NEW_COMMENT_ID)?.focus();
     }
   };
-  const changeText = (next: string) => (next ? draft.set("text", next) : draft.unset("text"));
+  const changeText = (newText: string) => (newText ? draft.set("text", newText) : draft.unset("text"));
   return (
     <div class="new-comment">
       <Avatar name={meta.caller.name} size="m" />

@@ -1,6 +1,6 @@
 // Reads and writes the comments on a record with the commands of the model `comment`.
 import { attempt, type Meta, type Model, type Row, run } from "../api";
-import { may, modelOf } from "../models";
+import { mayRun, modelOf } from "../models";
 import { ownId } from "../ownership";
 
 export interface Comment extends Row {
@@ -21,7 +21,7 @@ const MAX_COMMENTS = 200;
 /** The model `comment`, if this person may read comments. */
 export function commentModel(meta: Meta): Model | undefined {
   const model = modelOf(meta, COMMENT);
-  return model && may(model, "list") ? model : undefined;
+  return model && mayRun(model, "list") ? model : undefined;
 }
 
 /** The newest comments on a record. */

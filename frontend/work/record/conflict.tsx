@@ -12,8 +12,8 @@ const t = translator("record");
 
 export interface EditConflict {
   base: Row;
-  theirs: Row;
-  mine: Record<string, unknown>;
+  serverRecord: Row;
+  ownChanges: Record<string, unknown>;
 }
 
 interface Props {
@@ -26,13 +26,13 @@ interface Props {
 }
 
 export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
-  const { base, theirs, mine } = conflict;
+  const { base, serverRecord, ownChanges } = conflict;
   const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
-  const names = [...new Set([...Object.keys(theirs).filter((each) => !isSame(theirs[each], base[each])), ...Object.keys(mine)])];
+  const names = [...new Set([...Object.keys(serverRecord).filter((each) => !isSame(serverRecord[each], base[each])), ...Object.keys(ownChanges)])];
   const shownNames = names.filter((each) => each !== "revision" && fieldOf(model, each) && each !== "id");
   const [takesMineByField, setTakesMineByField] = useState<Record<string, boolean>>({});
-  const takesMine = (name: string) => name in mine && (takesMineByField[name] ?? isSame(theirs[name], base[name]));
-  const decide = () => onDecide(Object.fromEntries(Object.entries(mine).filter(([name]) => takesMine(name))));
+  const takesMine = (name: string) => name in ownChanges && (takesMineByField[name] ?? isSame(serverRecord[name], base[name]));
+  const decide = () => onDecide(Object.fromEntries(Object.entries(ownChanges).filter(([name]) => takesMine(name))));
   return (
     <Dialog
       title={t("conflict.title")}
@@ -61,12 +61,12 @@ export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
                 type="radio"
                 name={`conflict-${name}`}
                 checked={!takesMine(name)}
-                disabled={!(name in mine)}
+                disabled={!(name in ownChanges)}
                 onChange={() => setTakesMineByField({ ...takesMineByField, [name]: false })}
               />
-              {t("conflict.theirs")}: <Value meta={meta} field={field} value={theirs[name]} />
+              {t("conflict.theirs")}: <Value meta={meta} field={field} value={serverRecord[name]} />
             </label>
-            {name in mine && (
+            {name in ownChanges && (
               <label class="row">
                 <input
                   type="radio"
@@ -74,7 +74,7 @@ export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
                   checked={takesMine(name)}
                   onChange={() => setTakesMineByField({ ...takesMineByField, [name]: true })}
                 />
-                {t("conflict.mine")}: <Value meta={meta} field={field} value={mine[name]} />
+                {t("conflict.mine")}: <Value meta={meta} field={field} value={ownChanges[name]} />
               </label>
             )}
           </fieldset>

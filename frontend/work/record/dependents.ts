@@ -1,6 +1,6 @@
 // Finds the visible records that refer to a record to be deleted: those that are deleted too, and those that prevent it.
 import { type Field, type Meta, type Model, type Row, run } from "../api";
-import { canList, may } from "../models";
+import { canList, mayRun } from "../models";
 
 export interface Dependent {
   model: Model;
@@ -47,9 +47,9 @@ function refsTo(meta: Meta, target: string): [Model, Field][] {
 
 async function referringRows(model: Model, field: Field, ids: readonly string[], signal: AbortSignal): Promise<Row[]> {
   const rows: Row[] = [];
-  for (let from = 0; from < ids.length; from += PAGE_SIZE) {
-    const filter = [{ field: field.name, op: "in", value: ids.slice(from, from + PAGE_SIZE) }];
-    if (may(model, "list")) {
+  for (let start = 0; start < ids.length; start += PAGE_SIZE) {
+    const filter = [{ field: field.name, op: "in", value: ids.slice(start, start + PAGE_SIZE) }];
+    if (mayRun(model, "list")) {
       rows.push(...(await run<Row[]>(model.name, "list", { filter, limit: PAGE_SIZE }, signal)).value);
     } else {
       rows.push(...(await run<{ rows: Row[] }>(model.name, "search", { filter, limit: PAGE_SIZE }, signal)).value.rows);

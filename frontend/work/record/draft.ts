@@ -23,8 +23,8 @@ export function useDraft(key: string, initialTexts: Texts = {}) {
   return {
     texts,
     isRestored,
-    set: (name: string, text: string) => setTexts((previous) => ({ ...previous, [name]: text })),
-    unset: (name: string) => setTexts(({ [name]: _, ...rest }) => rest),
+    set: (name: string, text: string) => setTexts((lastTexts) => ({ ...lastTexts, [name]: text })),
+    unset: (name: string) => setTexts(({ [name]: _, ...otherTexts }) => otherTexts),
     drop: () => {
       sessionStorage.removeItem(storageKey);
       setTexts({});

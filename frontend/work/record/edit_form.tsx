@@ -5,7 +5,7 @@ import { Faults } from "../../shared/components/field";
 import { registerShortcut } from "../../shared/shortcuts";
 import { Problem } from "../../shared/problem";
 import { attempt, type Field, type Meta, type Model, type Row } from "../api";
-import { fieldOf, workflowField, may } from "../models";
+import { fieldOf, workflowField, mayRun } from "../models";
 import { parseText, valueToText } from "../values/field_text";
 import type { EditConflict } from "./conflict";
 import { type Texts, useDraft } from "./draft";
@@ -49,9 +49,9 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
     }
   }, []);
   const [openFields, setOpenFields] = useState<ReadonlySet<string>>(new Set());
-  const canSave = base ? may(model, "update") && fields.some((each) => !each.readonly) : true;
+  const canSave = base ? mayRun(model, "update") && fields.some((each) => !each.readonly) : true;
   const openField = (name: string) => {
-    setOpenFields((previous) => new Set([...previous, name]));
+    setOpenFields((openBefore) => new Set([...openBefore, name]));
     setTimeout(() => document.getElementById(name)?.focus(), 0);
   };
   useEffect(() => {
@@ -68,18 +68,18 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
   }, [denied === undefined, canSave]);
   const setText = (name: string, text: string) => {
     draft.set(name, text);
-    setOpenFields((previous) => (previous.has(name) ? previous : new Set([...previous, name])));
+    setOpenFields((openBefore) => (openBefore.has(name) ? openBefore : new Set([...openBefore, name])));
   };
   const isChanged = Object.entries(draft.texts).some(([name, text]) => differs(fieldOf(model, name), base, text));
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
-    const parsed = parseInputs(model, base, draft.texts);
-    if ("problem" in parsed) {
-      setProblem(withPrefix(parsed.problem, prefix));
+    const parsedInputs = parseInputs(model, base, draft.texts);
+    if ("problem" in parsedInputs) {
+      setProblem(withPrefix(parsedInputs.problem, prefix));
       return;
     }
     setBusy(true);
-    const result = base ? await save(model, base, parsed.values) : await create(model, { ...parsed.values, ...fixedValues });
+    const result = base ? await save(model, base, parsedInputs.values) : await create(model, { ...parsedInputs.values, ...fixedValues });
     setBusy(false);
     if (result.state === "refused") {
       setProblem(withPrefix(result.problem, prefix));
@@ -87,7 +87,7 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
     }
     setProblem(null);
     if (result.state === "conflict") {
-      onConflict?.({ base: base ?? result.theirs, theirs: result.theirs, mine: parsed.values });
+      onConflict?.({ base: base ?? result.serverRecord, serverRecord: result.serverRecord, ownChanges: parsedInputs.values });
       return;
     }
     draft.drop();
@@ -134,7 +134,7 @@ function formFields(model: Model, base: Row | null): Field[] {
   if (base === null) {
     return model.fields.filter((each) => !each.readonly && each.name !== workflowField(model)?.name);
   }
-  return may(model, "update") ? model.fields : model.fields.map((each) => ({ ...each, readonly: true }));
+  return mayRun(model, "update") ? model.fields : model.fields.map((each) => ({ ...each, readonly: true }));
 }
 
 function differs(field: Field | undefined, base: Row | null, text: string): boolean {
@@ -149,11 +149,11 @@ function parseInputs(model: Model, base: Row | null, texts: Record<string, strin
   for (const [name, text] of Object.entries(texts)) {
     const field = fieldOf(model, name);
     if (field && differs(field, base, text)) {
-      const parsed = parseText(field, text);
-      if ("fault" in parsed) {
-        faults.push({ parameter: name, detail: parsed.fault });
+      const parsedValue = parseText(field, text);
+      if ("fault" in parsedValue) {
+        faults.push({ parameter: name, detail: parsedValue.fault });
       } else {
-        values[name] = parsed.value;
+        values[name] = parsedValue.value;
       }
     }
   }

@@ -3,6 +3,6 @@ import { dateTime, relativePast } from "../../shared/i18n";
 
 const RECENT_MS = 7 * 86_400_000;
 
-export function eventTime(at: string): string {
-  return Date.now() - Date.parse(at) < RECENT_MS ? relativePast(at) : dateTime(at);
+export function eventTime(instant: string): string {
+  return Date.now() - Date.parse(instant) < RECENT_MS ? relativePast(instant) : dateTime(instant);
 }

@@ -51,7 +51,7 @@ export function FormFields({ meta, fields, base, texts, prefix = "", problem, on
           >
             {(controlAttributes) => (
               <div class="row nowrap">
-                <Control {...{ meta, field, text, given: controlAttributes }} makes={prefix === ""} canBeEmpty={!field.required || base === null} onText={(next) => onText(field.name, next)} />
+                <Control {...{ meta, field, text, given: controlAttributes }} makes={prefix === ""} canBeEmpty={!field.required || base === null} onText={(newText) => onText(field.name, newText)} />
                 {isReplaced && (
                   <Button tight onClick={() => onKeep(field.name)}>
                     {tValues("keep")}

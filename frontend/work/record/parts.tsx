@@ -9,7 +9,7 @@ import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { number, shortDate, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
-import { addressOf, may, nounOf, titleOf, defaultColumns, workflowField } from "../models";
+import { addressOf, mayRun, nounOf, titleOf, defaultColumns, workflowField } from "../models";
 import { daysUntil, dueField, openStates, today } from "../home/own_records";
 import { defaultOrder } from "../list/query";
 import { isNarrow } from "../narrow";
@@ -65,7 +65,7 @@ export function RelatedRecords({ meta, relation, revision, onChanged }: Props) {
   const handleSaved = (row: Row) => {
     cacheRecords(model, [row]);
     showToast(t("part.added", { model: model.label }));
-    setAddedCount((previous) => previous + 1);
+    setAddedCount((addedBefore) => addedBefore + 1);
     onChanged();
   };
   return (
@@ -85,7 +85,7 @@ export function RelatedRecords({ meta, relation, revision, onChanged }: Props) {
       </RequestResult>
       {planId && <ProposedNotice planId={planId} />}
       <div class="row">
-        {may(model, "create") && !parentField.readonly && (
+        {mayRun(model, "create") && !parentField.readonly && (
           <Button tight aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
             <Icon name="plus" size="s" />
             {t("part.add", { model: nounOf(model.label) })}
@@ -121,7 +121,7 @@ function captionOf(model: Model, count: number): string {
 /** The first parts, one more than is shown if there are more. */
 async function rowsOf(model: Model, filter: readonly object[], signal: AbortSignal): Promise<Row[]> {
   const input = { filter, order: defaultOrder(model), limit: MAX_ROWS + 1 };
-  return may(model, "list")
+  return mayRun(model, "list")
     ? (await run<Row[]>(model.name, "list", input, signal)).value
     : (await run<{ rows: Row[] }>(model.name, "search", input, signal)).value.rows;
 }
@@ -136,7 +136,7 @@ export function columnsOf(meta: Meta, model: Model, parentField: Field) {
     cell: (row: Row) => {
       const days = field === workflowField(model) ? daysLeft(model, row) : null;
       const value = days !== null && days <= 0 ? <DueChip state={optionLabel(field, String(row[field.name]))} days={days} /> : cellOf(meta, model, field, row[field.name]);
-      const isLinked = index === 0 && field.kind !== "ref" && may(model, "get");
+      const isLinked = index === 0 && field.kind !== "ref" && mayRun(model, "get");
       return isLinked ? <a href={addressOf(model.name, row.id)}>{row[field.name] ? value : titleOf(model, row)}</a> : value;
     },
   }));
@@ -144,9 +144,9 @@ export function columnsOf(meta: Meta, model: Model, parentField: Field) {
 
 /** The number of days until an open record is due; null for one that is closed or has no day. */
 function daysLeft(model: Model, row: Row): number | null {
-  const [state, due] = [workflowField(model), dueField(model)];
+  const [state, dueDateField] = [workflowField(model), dueField(model)];
   const isRecordOpen = state !== undefined && openStates(state).includes(String(row[state.name]));
-  return isRecordOpen && due && row[due.name] ? daysUntil(String(row[due.name]), today()) : null;
+  return isRecordOpen && dueDateField && row[dueDateField.name] ? daysUntil(String(row[dueDateField.name]), today()) : null;
 }
 
 /** What replaces the state of an open record on its day and after it. */
@@ -164,6 +164,6 @@ function cellOf(meta: Meta, model: Model, field: Field, value: unknown) {
     return optionLabel(field, String(value));
   }
   const isDay = field.kind === "date" && !field.masked && value;
-  const shown = isDay && isNarrow.value ? shortDate(String(value)) : <Value meta={meta} field={field} value={value} isCell />;
-  return isDay ? <span class="day">{shown}</span> : shown;
+  const shownValue = isDay && isNarrow.value ? shortDate(String(value)) : <Value meta={meta} field={field} value={value} isCell />;
+  return isDay ? <span class="day">{shownValue}</span> : shownValue;
 }

@@ -40,9 +40,9 @@ function groupsOf(meta: Meta, model: Model, fields: readonly Field[]): [string, 
   const isLong = (each: Field) => ["longtext", "structure"].includes(each.kind);
   const iconOf = (each: Field) => propertyIcon(meta, model, each);
   const isContact = (each: Field) => (each.kind === "text" || iconOf(each) === "building-2") && CONTACT_ICONS.includes(iconOf(each));
-  const contactFields = fields.filter((each) => isContact(each) && each.name !== model.shown_as).sort((one, other) => CONTACT_ICONS.indexOf(iconOf(one)) - CONTACT_ICONS.indexOf(iconOf(other)));
+  const contactFields = fields.filter((each) => isContact(each) && each.name !== model.shown_as).sort((leftField, otherField) => CONTACT_ICONS.indexOf(iconOf(leftField)) - CONTACT_ICONS.indexOf(iconOf(otherField)));
   const hasContact = contactFields.filter((each) => each.kind === "text").length > 1;
-  const mainFields = fields.filter((each) => !isLong(each) && !(hasContact && contactFields.includes(each))).sort((one, other) => rank(model, one) - rank(model, other));
+  const mainFields = fields.filter((each) => !isLong(each) && !(hasContact && contactFields.includes(each))).sort((leftField, otherField) => rank(model, leftField) - rank(model, otherField));
   const longFields = fields.filter(isLong);
   const groups: [string, Field[]][] = hasContact ? [[t("group.main"), mainFields], [t("group.contact"), contactFields]] : [[t("group.main"), mainFields]];
   return [...groups, ...longFields.map((each): [string, Field[]] => [each.label, [each]])].filter(([, groupFields]) => groupFields.length > 0);
@@ -128,7 +128,7 @@ function Property({ meta, model, field, record, texts, openFields, problem, isLa
               given={{ id: field.name, name: field.name, class: "input", required: field.required, "aria-invalid": fault ? true : undefined, "aria-describedby": describedBy }}
               makes
               canBeEmpty={!field.required}
-              onText={(next) => onText(field.name, next)}
+              onText={(newText) => onText(field.name, newText)}
             />
             {isFilledMask && (
               <Button tight onClick={() => onKeep(field.name)}>
@@ -155,14 +155,14 @@ function Property({ meta, model, field, record, texts, openFields, problem, isLa
     <div class={classes}>
       <span class="prop-name">{label}</span>
       <EditableValue canEdit={!field.readonly} label={field.label} onOpen={open}>
-        {isEmpty ? <span class="quiet">{t("empty")}</span> : <Linked {...{ meta, model, field }} value={value} />}
+        {isEmpty ? <span class="quiet">{t("empty")}</span> : <LinkedValue {...{ meta, model, field }} value={value} />}
       </EditableValue>
     </div>
   );
 }
 
 /** A value. An e-mail address and a phone number are links, unless they have characters that such a link does not need. */
-function Linked({ meta, model, field, value }: Pick<PropertyProps, "meta" | "model" | "field"> & { value: unknown }) {
+function LinkedValue({ meta, model, field, value }: Pick<PropertyProps, "meta" | "model" | "field"> & { value: unknown }) {
   const icon = fieldIcon(model, field);
   const text = String(value);
   const isMail = icon === "mail" && /^[\w.+-]+@[\w-]+(\.[\w-]+)+$/.test(text);

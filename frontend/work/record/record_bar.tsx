@@ -26,12 +26,12 @@ interface Props {
 
 export function RecordBar({ model, record, title, onDelete }: Props) {
   const position = currentPosition(model);
-  const counted = useRequest(async (signal) => (position ? totalOf(model, position, signal) : null), [model.name, JSON.stringify(position?.input)]);
-  const total = counted.state === "loaded" ? counted.value : null;
+  const totalRequest = useRequest(async (signal) => (position ? totalOf(model, position, signal) : null), [model.name, JSON.stringify(position?.input)]);
+  const total = totalRequest.state === "loaded" ? totalRequest.value : null;
   const move = async (step: 1 | -1) => {
-    const next = position && (await addressOfNeighbour(model, position, step));
-    if (next) {
-      go(next, { replaces: true });
+    const neighbourAddress = position && (await addressOfNeighbour(model, position, step));
+    if (neighbourAddress) {
+      go(neighbourAddress, { replaces: true });
     }
   };
   const copyLink = () => void copyText(new URL(addressOf(model.name, record.id), location.href).href);

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { type Tab, Tabs } from "../../shared/components/tabs";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
-import { canList, may, modelOf, nounOf, partsOf } from "../models";
+import { canList, mayRun, modelOf, nounOf, partsOf } from "../models";
 import { filterOf, RelatedRecords, type Relation } from "./parts";
 import { translator } from "../../shared/i18n";
 
@@ -31,25 +31,25 @@ function referringFields(meta: Meta, model: Model): [Model, Field][] {
  *  tickets and the other leads of a lead's party. */
 function relationsOf(meta: Meta, model: Model, record: Row): Relation[] {
   const direct = referringFields(meta, model);
-  const isAlone = (each: Model) => direct.filter(([other]) => other === each).length === 1;
-  const own = direct.map(([each, field]) => ({ name: `${each.name}.${field.name}`, label: isAlone(each) ? each.plural : `${each.plural} (${field.label})`, model: each, field, to: model, id: record.id, exceptId: null }));
-  const shared = model.fields.flatMap((ref) => {
-    const to = modelOf(meta, ref.ref ?? "");
-    return to && to.module !== "base" && !ref.is_part && record[ref.name] ? sharedRelations(meta, model, record, ref, to) : [];
+  const isAlone = (each: Model) => direct.filter(([relatedModel]) => relatedModel === each).length === 1;
+  const directRelations = direct.map(([each, field]) => ({ name: `${each.name}.${field.name}`, label: isAlone(each) ? each.plural : `${each.plural} (${field.label})`, model: each, field, to: model, id: record.id, exceptId: null }));
+  const indirectRelations = model.fields.flatMap((ref) => {
+    const targetModel = modelOf(meta, ref.ref ?? "");
+    return targetModel && targetModel.module !== "base" && !ref.is_part && record[ref.name] ? sharedRelations(meta, model, record, ref, targetModel) : [];
   });
-  const isNew = (each: Relation, index: number) => !direct.some(([other]) => other === each.model) && shared.findIndex(({ name }) => name === each.name) === index;
-  return [...own, ...shared.filter(isNew)].slice(0, Math.max(MAX_TABS, own.length));
+  const isNew = (each: Relation, index: number) => !direct.some(([relatedModel]) => relatedModel === each.model) && indirectRelations.findIndex(({ name }) => name === each.name) === index;
+  return [...directRelations, ...indirectRelations.filter(isNew)].slice(0, Math.max(MAX_TABS, directRelations.length));
 }
 
 /** The records that refer to the same record of `to` as this one, without its parts. This model's come last. */
-function sharedRelations(meta: Meta, model: Model, record: Row, ref: Field, to: Model): Relation[] {
+function sharedRelations(meta: Meta, model: Model, record: Row, ref: Field, targetModel: Model): Relation[] {
   const id = String(record[ref.name]);
-  const fields = referringFields(meta, to).filter(([, field]) => !field.is_part);
+  const fields = referringFields(meta, targetModel).filter(([, field]) => !field.is_part);
   const relations = fields.map(([each, field]): Relation => {
-    const label = each === model ? t("related.others", { models: nounOf(each.plural), model: nounOf(to.label) }) : each.plural;
-    return { name: `${to.name}.${each.name}.${field.name}`, label, model: each, field, to, id, exceptId: each === model && field.name === ref.name ? record.id : null };
+    const label = each === model ? t("related.others", { models: nounOf(each.plural), model: nounOf(targetModel.label) }) : each.plural;
+    return { name: `${targetModel.name}.${each.name}.${field.name}`, label, model: each, field, to: targetModel, id, exceptId: each === model && field.name === ref.name ? record.id : null };
   });
-  return relations.sort((one, other) => Number(one.model === model) - Number(other.model === model));
+  return relations.sort((relation, otherRelation) => Number(relation.model === model) - Number(otherRelation.model === model));
 }
 
 export function Related({ meta, model, record, onChanged }: Props) {
@@ -88,19 +88,19 @@ export function Related({ meta, model, record, onChanged }: Props) {
 /** The number of records of each relation, if this person may count them. */
 async function countsOf(relations: readonly Relation[], signal: AbortSignal): Promise<Record<string, number>> {
   const ids = new Map(relations.map((each) => [each.id, each.to]));
-  const counts = await Promise.all([...ids].map(([id, to]) => countsTo(to, id, relations.filter((each) => each.id === id), signal)));
+  const counts = await Promise.all([...ids].map(([id, targetModel]) => countsTo(targetModel, id, relations.filter((each) => each.id === id), signal)));
   return Object.fromEntries(counts.flat());
 }
 
-async function countsTo(to: Model, id: string, relations: readonly Relation[], signal: AbortSignal): Promise<(readonly [string, number])[]> {
-  if (may(to, "related")) {
-    const response = await run<{ model: string; field: string; count: number }[]>(to.name, "related", { id, limit: 0 }, signal);
+async function countsTo(targetModel: Model, id: string, relations: readonly Relation[], signal: AbortSignal): Promise<(readonly [string, number])[]> {
+  if (mayRun(targetModel, "related")) {
+    const response = await run<{ model: string; field: string; count: number }[]>(targetModel.name, "related", { id, limit: 0 }, signal);
     return relations.flatMap(({ name, model, field, exceptId }) =>
       response.value.filter((each) => each.model === model.name && each.field === field.name).map((each) => [name, each.count - (exceptId ? 1 : 0)] as const),
     );
   }
   const counts = relations
-    .filter((each) => may(each.model, "search"))
+    .filter((each) => mayRun(each.model, "search"))
     .map(async (relation) => {
       const response = await run<{ total: number }>(relation.model.name, "search", { filter: filterOf(relation), limit: 1 }, signal).catch(() => null);
       return response ? [[relation.name, response.value.total] as const] : [];

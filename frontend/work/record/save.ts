@@ -6,8 +6,8 @@ import { cacheRecords } from "../referenced_records";
 export type SaveResult =
   | { state: "saved"; row: Row }
   | { state: "proposed"; planId: string }
-  /** Another person changed the record first; `theirs` is its present version. */
-  | { state: "conflict"; theirs: Row }
+  /** Another person changed the record first; `serverRecord` is its present version. */
+  | { state: "conflict"; serverRecord: Row }
   | { state: "refused"; problem: Problem };
 
 const CHANGED_MESSAGE = "record has changed";
@@ -24,7 +24,7 @@ export async function save(model: Model, base: Row, changes: Record<string, unkn
   } catch (error) {
     const problem = Problem.from(error);
     if (problem.message.includes(CHANGED_MESSAGE)) {
-      return { state: "conflict", theirs: (await run<Row>(model.name, "get", { id: base.id })).value };
+      return { state: "conflict", serverRecord: (await run<Row>(model.name, "get", { id: base.id })).value };
     }
     return { state: "refused", problem: withField(problem, model) };
   }

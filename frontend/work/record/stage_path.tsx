@@ -9,21 +9,21 @@ const t = translator("record");
 
 export function StagePath({ model, record }: { model: Model; record: Row }) {
   const field = workflowField(model);
-  const current = field && String(record[field.name] ?? "");
-  if (!field?.options || !current || model.actions.length === 0) {
+  const currentState = field && String(record[field.name] ?? "");
+  if (!field?.options || !currentState || model.actions.length === 0) {
     return null;
   }
-  const isLost = optionTone(field, current) === "bad";
+  const isLost = optionTone(field, currentState) === "bad";
   // Only a lost record shows the red end step.
   const openOrWon = field.options.filter((step) => optionTone(field, step) !== "bad");
-  const steps = isLost ? [...openOrWon.slice(0, -1), current] : openOrWon;
-  const currentIndex = steps.indexOf(current);
+  const steps = isLost ? [...openOrWon.slice(0, -1), currentState] : openOrWon;
+  const currentIndex = steps.indexOf(currentState);
   return (
     <ol class="path" aria-label={t("path", { field: field.label })}>
       {steps.map((step, index) => {
-        const state = step === current ? (isLost ? "on lost" : "on") : index < currentIndex && !isLost ? "done" : "";
+        const state = step === currentState ? (isLost ? "on lost" : "on") : index < currentIndex && !isLost ? "done" : "";
         return (
-          <li key={step} class={state} aria-current={step === current ? "step" : undefined}>
+          <li key={step} class={state} aria-current={step === currentState ? "step" : undefined}>
             {state === "done" && <Icon name="check" size="s" />}
             {state === "on lost" && <Icon name="circle-x" size="s" />}
             <span class="cut">{optionLabel(field, step)}</span>

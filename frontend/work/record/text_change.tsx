@@ -34,17 +34,17 @@ function FoldedText({ text, isChanged }: { text: string; isChanged: boolean }) {
   if (isOpen || text.length <= maxUnfolded) {
     return <UntrustedText text={text} />;
   }
-  const [from, to] = [atCharacter(text, endLength), atCharacter(text, text.length - endLength)];
-  const hidden = text.slice(from, to);
-  const invisibleCount = countInvisible(hidden);
-  const label = t(isChanged ? "fold.changed" : "fold", { n: number(hidden.length) });
+  const [foldStart, foldEnd] = [atCharacter(text, endLength), atCharacter(text, text.length - endLength)];
+  const hiddenText = text.slice(foldStart, foldEnd);
+  const invisibleCount = countInvisible(hiddenText);
+  const label = t(isChanged ? "fold.changed" : "fold", { n: number(hiddenText.length) });
   return (
     <>
-      <UntrustedText text={text.slice(0, from)} />{" "}
+      <UntrustedText text={text.slice(0, foldStart)} />{" "}
       <Button tight look="plain" aria-expanded={false} onClick={() => setOpen(true)}>
         {invisibleCount ? `${label}, ${t("fold.unseen", { n: number(invisibleCount) })}` : label}
       </Button>{" "}
-      <UntrustedText text={text.slice(to)} />
+      <UntrustedText text={text.slice(foldEnd)} />
     </>
   );
 }

@@ -15,28 +15,28 @@ export function diffTexts(before: string, after: string): { before: DiffPart[]; 
   const changedBefore = before.slice(headLength, before.length - tailLength);
   const changedAfter = after.slice(headLength, after.length - tailLength);
   const middle = compareTexts(changedBefore, changedAfter);
-  const first: DiffPart = { text: before.slice(0, headLength), isChanged: false };
-  const last: DiffPart = { text: before.slice(before.length - tailLength), isChanged: false };
-  return { before: joinParts([first, ...middle.before, last]), after: joinParts([first, ...middle.after, last]) };
+  const headPart: DiffPart = { text: before.slice(0, headLength), isChanged: false };
+  const tailPart: DiffPart = { text: before.slice(before.length - tailLength), isChanged: false };
+  return { before: joinParts([headPart, ...middle.before, tailPart]), after: joinParts([headPart, ...middle.after, tailPart]) };
 }
 
-function commonHead(one: string, other: string): number {
-  const maxLength = Math.min(one.length, other.length);
+function commonHead(text: string, otherText: string): number {
+  const maxLength = Math.min(text.length, otherText.length);
   let length = 0;
-  while (length < maxLength && one[length] === other[length]) length += 1;
+  while (length < maxLength && text[length] === otherText[length]) length += 1;
   // Do not split a surrogate pair.
-  return length > 0 && /[\ud800-\udbff]/.test(one[length - 1] ?? "") ? length - 1 : length;
+  return length > 0 && /[\ud800-\udbff]/.test(text[length - 1] ?? "") ? length - 1 : length;
 }
 
-function commonTail(one: string, other: string): number {
-  const maxLength = Math.min(one.length, other.length);
+function commonTail(text: string, otherText: string): number {
+  const maxLength = Math.min(text.length, otherText.length);
   let count = 0;
-  while (count < maxLength && one[one.length - 1 - count] === other[other.length - 1 - count]) count += 1;
-  return count > 0 && /[\udc00-\udfff]/.test(one[one.length - count] ?? "") ? count - 1 : count;
+  while (count < maxLength && text[text.length - 1 - count] === otherText[otherText.length - 1 - count]) count += 1;
+  return count > 0 && /[\udc00-\udfff]/.test(text[text.length - count] ?? "") ? count - 1 : count;
 }
 
 function compareTexts(before: string, after: string): { before: DiffPart[]; after: DiffPart[] } {
-  const [beforePieces, afterPieces] = [split(before), split(after)];
+  const [beforePieces, afterPieces] = [splitWords(before), splitWords(after)];
   if (!beforePieces.length || !afterPieces.length || beforePieces.length * afterPieces.length > MAX_COMPARISONS) {
     return { before: [{ text: before, isChanged: true }], after: [{ text: after, isChanged: true }] };
   }
@@ -48,7 +48,7 @@ function compareTexts(before: string, after: string): { before: DiffPart[]; afte
 }
 
 /** Split into lines, or into words if there are few lines. */
-function split(text: string): string[] {
+function splitWords(text: string): string[] {
   const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
   return lines.length > 3 ? lines : (text.match(/\s+|\S+/g) ?? []);
 }
@@ -57,25 +57,25 @@ function split(text: string): string[] {
 function common(ones: readonly string[], others: readonly string[]): { ones: Set<number>; others: Set<number> } {
   const width = others.length + 1;
   const lengths = new Uint32Array((ones.length + 1) * width);
-  for (let one = ones.length - 1; one >= 0; one -= 1) {
-    for (let other = others.length - 1; other >= 0; other -= 1) {
-      const below = lengths[(one + 1) * width + other] ?? 0;
-      const right = lengths[one * width + other + 1] ?? 0;
-      const diagonal = (lengths[(one + 1) * width + other + 1] ?? 0) + 1;
-      lengths[one * width + other] = ones[one] === others[other] ? diagonal : Math.max(below, right);
+  for (let wordIndex = ones.length - 1; wordIndex >= 0; wordIndex -= 1) {
+    for (let otherIndex = others.length - 1; otherIndex >= 0; otherIndex -= 1) {
+      const lengthBelow = lengths[(wordIndex + 1) * width + otherIndex] ?? 0;
+      const right = lengths[wordIndex * width + otherIndex + 1] ?? 0;
+      const diagonal = (lengths[(wordIndex + 1) * width + otherIndex + 1] ?? 0) + 1;
+      lengths[wordIndex * width + otherIndex] = ones[wordIndex] === others[otherIndex] ? diagonal : Math.max(lengthBelow, right);
     }
   }
   const indexes = { ones: new Set<number>(), others: new Set<number>() };
-  for (let one = 0, other = 0; one < ones.length && other < others.length; ) {
-    if (ones[one] === others[other]) {
-      indexes.ones.add(one);
-      indexes.others.add(other);
-      one += 1;
-      other += 1;
-    } else if ((lengths[(one + 1) * width + other] ?? 0) >= (lengths[one * width + other + 1] ?? 0)) {
-      one += 1;
+  for (let wordIndex = 0, otherIndex = 0; wordIndex < ones.length && otherIndex < others.length; ) {
+    if (ones[wordIndex] === others[otherIndex]) {
+      indexes.ones.add(wordIndex);
+      indexes.others.add(otherIndex);
+      wordIndex += 1;
+      otherIndex += 1;
+    } else if ((lengths[(wordIndex + 1) * width + otherIndex] ?? 0) >= (lengths[wordIndex * width + otherIndex + 1] ?? 0)) {
+      wordIndex += 1;
     } else {
-      other += 1;
+      otherIndex += 1;
     }
   }
   return indexes;
@@ -84,9 +84,9 @@ function common(ones: readonly string[], others: readonly string[]): { ones: Set
 function joinParts(parts: readonly DiffPart[]): DiffPart[] {
   const joinedParts: DiffPart[] = [];
   for (const part of parts) {
-    const last = joinedParts.at(-1);
-    if (last && last.isChanged === part.isChanged) {
-      last.text += part.text;
+    const lastPart = joinedParts.at(-1);
+    if (lastPart && lastPart.isChanged === part.isChanged) {
+      lastPart.text += part.text;
     } else if (part.text) {
       joinedParts.push({ ...part });
     }

@@ -8,7 +8,7 @@ import { RequestResult } from "../../shared/components/states";
 import { dateTime, number, plural, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, run } from "../api";
 import type { Plan } from "../approvals/plan";
-import { fieldOf, may, nounOf } from "../models";
+import { fieldOf, mayRun, nounOf } from "../models";
 import { AgentAvatar, Avatar } from "../values/avatar";
 import { Value } from "../values/value";
 import { Changes } from "./changes";
@@ -51,20 +51,20 @@ interface Props {
   planId: string | null;
   /** Whether only the comments are shown. */
   onlyComments: boolean;
-  onLoad: (loaded: LoadedTimeline) => void;
+  onLoad: (timeline: LoadedTimeline) => void;
 }
 
 export function Timeline({ meta, model, id, revision, planId, onlyComments, onLoad }: Props) {
   const [isExpanded, setExpanded] = useState(false);
-  const [chosenFilter, setFilter] = useState<Filter>("all");
+  const [chosenFilter, setChosenFilter] = useState<Filter>("all");
   const filter = onlyComments ? "comments" : chosenFilter;
   const timelineRequest = useRequest(
     async (signal) => {
-      const history = may(model, "history") ? run<HistoryEntry[]>(model.name, "history", { id }, signal) : null;
+      const history = mayRun(model, "history") ? run<HistoryEntry[]>(model.name, "history", { id }, signal) : null;
       const [loadedComments, entries] = await Promise.all([loadComments(meta, model, id, signal), history]);
-      const loaded = { ...loadedComments, entries: entries?.value ?? [] };
-      onLoad(loaded);
-      return loaded;
+      const loadedTimeline = { ...loadedComments, entries: entries?.value ?? [] };
+      onLoad(loadedTimeline);
+      return loadedTimeline;
     },
     [model.name, id, revision, planId],
     { keepsPrevious: true },
@@ -87,14 +87,14 @@ export function Timeline({ meta, model, id, revision, planId, onlyComments, onLo
             item: <CommentItem key={comment.id} {...{ meta, comment }} isOwn={me !== undefined && comment.author === me} onChanged={timelineRequest.reload} />,
           }));
           const planItems = shownOf(filter, plans).map((plan) => ({ at: plan.proposed_at, item: <WaitingPlan key={plan.id} {...{ meta, plan }} /> }));
-          const items = [...planItems, ...eventItems, ...commentItems].sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
+          const items = [...planItems, ...eventItems, ...commentItems].sort((item, otherItem) => Date.parse(otherItem.at) - Date.parse(item.at));
           return (
             <>
               {!onlyComments && (shownFilters.includes("agents") || shownFilters.includes("comments")) && (
                 <div class="segments timeline-filter" role="group" aria-label={t("history")}>
-                  {shownFilters.map((each) => (
-                    <button key={each} type="button" aria-pressed={filter === each} onClick={() => setFilter(each)}>
-                      {t(`history.show.${each}`)}
+                  {shownFilters.map((filterName) => (
+                    <button key={filterName} type="button" aria-pressed={filter === filterName} onClick={() => setChosenFilter(filterName)}>
+                      {t(`history.show.${filterName}`)}
                     </button>
                   ))}
                 </div>

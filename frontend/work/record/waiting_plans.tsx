@@ -5,7 +5,7 @@ import { dateTime, translator } from "../../shared/i18n";
 import { type Meta, type Model, run } from "../api";
 import { isStale, type Plan } from "../approvals/plan";
 import { phraseOf } from "../approvals/plan_title";
-import { may, modelOf } from "../models";
+import { mayRun, modelOf } from "../models";
 import { AgentAvatar, Avatar } from "../values/avatar";
 import { eventTime } from "./event_time";
 
@@ -16,14 +16,14 @@ const MAX_PLANS = 100;
 /** The pending proposals that this person may see and that change the record, newest first, among the newest of all. */
 export async function loadWaitingPlans(meta: Meta, model: Model, id: string, signal: AbortSignal): Promise<Plan[]> {
   const plan = modelOf(meta, "plan");
-  if (!plan || !may(plan, "list")) {
+  if (!plan || !mayRun(plan, "list")) {
     return [];
   }
   const filter = [{ field: "state", op: "eq", value: "pending" }];
   const order = [{ field: "proposed_at", dir: "desc" }];
-  const found = (await run<Plan[]>("plan", "list", { filter, order, limit: MAX_PLANS }, signal)).value;
+  const waitingPlans = (await run<Plan[]>("plan", "list", { filter, order, limit: MAX_PLANS }, signal)).value;
   const isAbout = (each: Plan) => (each.target?.model === model.name && each.target.id === id) || each.diff.some((change) => change.model === model.name && change.id === id);
-  return found.filter(isAbout);
+  return waitingPlans.filter(isAbout);
 }
 
 export function WaitingPlan({ meta, plan }: { meta: Meta; plan: Plan }) {

@@ -7,26 +7,26 @@ import type { Meta } from "../api";
 import { businessModels } from "../models";
 import { isOpen } from "../palette/entries";
 import { APPROVALS } from "./navigation";
-import { Waiting } from "./sidebar";
+import { WaitingBadge } from "./sidebar";
 import { isSheet } from "./state";
 
 const t = translator("work");
-const LAST = "countersign-last-model";
+const LAST_MODEL_KEY = "countersign-last-model";
 
 /** The address of the list that was opened last, or of the first list. */
 function recordsAddress(meta: Meta): string {
   const now = /^\/models\/(\w+)/.exec(path.value)?.[1];
   if (now) {
-    sessionStorage.setItem(LAST, now);
+    sessionStorage.setItem(LAST_MODEL_KEY, now);
   }
-  return `/models/${sessionStorage.getItem(LAST) ?? businessModels(meta)[0]?.name ?? ""}`;
+  return `/models/${sessionStorage.getItem(LAST_MODEL_KEY) ?? businessModels(meta)[0]?.name ?? ""}`;
 }
 
 export function BottomBar({ meta }: { meta: Meta }) {
   const link = (address: string, label: string, icon: IconName, isHere: boolean) => (
     <a href={address} class="bottom-link" aria-current={isHere ? "page" : undefined}>
       <Icon name={icon} size="l" />
-      {address === APPROVALS && siteState.waiting.value > 0 && <Waiting count={siteState.waiting.value} />}
+      {address === APPROVALS && siteState.waiting.value > 0 && <WaitingBadge count={siteState.waiting.value} />}
       {label}
     </a>
   );

@@ -4,7 +4,7 @@ import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
 import { translator } from "../../shared/i18n";
 import { attempt, type Meta, type Row, run } from "../api";
-import { may, modelOf } from "../models";
+import { mayRun, modelOf } from "../models";
 import { ownCondition } from "../ownership";
 
 const t = translator("work");
@@ -16,7 +16,7 @@ export interface Favourite extends Row {
 }
 
 const FAVOURITE = "favourite";
-const MOST = 100;
+const MAX_FAVOURITES = 100;
 const LAST_POSITION = 1000;
 
 /** In their order; null until they are loaded. */
@@ -25,39 +25,39 @@ export const favourites = signal<readonly Favourite[] | null>(null);
 /** Whether this person may have favourites. */
 export function hasFavourites(meta: Meta): boolean {
   const model = modelOf(meta, FAVOURITE);
-  return model !== undefined && may(model, "list") && may(model, "create") && may(model, "delete");
+  return model !== undefined && mayRun(model, "list") && mayRun(model, "create") && mayRun(model, "delete");
 }
 
 /** Load the favourites. The returned function aborts the request. Without favourites the sidebar has no group for them. */
 export function loadFavourites(meta: Meta): () => void {
   const controller = new AbortController();
-  const read = async () => {
+  const readFavourites = async () => {
     const ownFilter = await ownCondition(meta, controller.signal);
     const order = [{ field: "position", dir: "asc" }];
-    const favouritesPage = await run<Favourite[]>(FAVOURITE, "list", { filter: ownFilter ? [ownFilter] : [], order, limit: MOST }, controller.signal);
+    const favouritesPage = await run<Favourite[]>(FAVOURITE, "list", { filter: ownFilter ? [ownFilter] : [], order, limit: MAX_FAVOURITES }, controller.signal);
     favourites.value = favouritesPage.value;
   };
   favourites.value = null;
   if (hasFavourites(meta)) {
-    read().catch(() => undefined);
+    readFavourites().catch(() => undefined);
   }
   return () => controller.abort();
 }
 
 /** Add the page to the favourites, or remove it. An error is shown as a toast. */
 export async function toggleFavourite(path: string, name: string): Promise<void> {
-  const all = favourites.peek() ?? [];
-  const favourite = all.find((each) => each.path === path);
+  const allFavourites = favourites.peek() ?? [];
+  const favourite = allFavourites.find((each) => each.path === path);
   try {
     if (favourite) {
       await attempt(FAVOURITE, "delete", { id: favourite.id, revision: favourite.revision });
       favourites.value = (favourites.peek() ?? []).filter((each) => each.id !== favourite.id);
       return;
     }
-    const position = Math.min(LAST_POSITION, Math.max(-1, ...all.map((each) => each.position ?? 0)) + 1);
-    const done = await attempt<Favourite>(FAVOURITE, "create", { name: name.slice(0, 200), path, position });
-    if (done.isDone) {
-      favourites.value = [...(favourites.peek() ?? []), done.value];
+    const position = Math.min(LAST_POSITION, Math.max(-1, ...allFavourites.map((each) => each.position ?? 0)) + 1);
+    const outcome = await attempt<Favourite>(FAVOURITE, "create", { name: name.slice(0, 200), path, position });
+    if (outcome.isDone) {
+      favourites.value = [...(favourites.peek() ?? []), outcome.value];
     } else {
       showToast(t("favourite.proposed"));
     }

@@ -33,5 +33,5 @@ export function fieldIcon(model: Model, field: Field): IconName {
   if (field.ref === "user") {
     return "user";
   }
-  return (field.kind === "text" ? BY_WORD.find(([words]) => words.test(field.name))?.[1] : BY_KIND[field.kind]) ?? "type";
+  return (field.kind === "text" ? BY_WORD.find(([pattern]) => pattern.test(field.name))?.[1] : BY_KIND[field.kind]) ?? "type";
 }

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { send } from "../../shared/client";
 import type { Envelope, Meta, Model } from "../api";
-import { businessModels, may } from "../models";
+import { businessModels, mayRun } from "../models";
 
 const KEPT_MS = 300_000;
 const PAUSE_MS = 1500;
@@ -20,24 +20,24 @@ export function setRecordCount(model: string, count: number): void {
 
 /** Count until the returned function is called. It starts after a pause, so that the page's own requests come first. */
 export function loadRecordCounts(meta: Meta): () => void {
-  const ended = new AbortController();
+  const controller = new AbortController();
   const count = async (model: Model) => {
     // Do not use `call`: it would report the end of the session before the person does something.
     try {
-      const answer = await send("POST", `/api/${model.name}/search`, { body: { limit: 1 }, signal: ended.signal });
+      const answer = await send("POST", `/api/${model.name}/search`, { body: { limit: 1 }, signal: controller.signal });
       setRecordCount(model.name, ((await answer.json()) as Envelope<{ total: number }>).value.total);
     } catch {
       // Without a count the sidebar shows no number.
     }
   };
-  const all = async () => {
+  const countAll = async () => {
     loadedAt_ms = Date.now();
-    for (const model of businessModels(meta).filter((each) => may(each, "search"))) {
-      if (!ended.signal.aborted) {
+    for (const model of businessModels(meta).filter((each) => mayRun(each, "search"))) {
+      if (!controller.signal.aborted) {
         await count(model);
       }
     }
   };
-  const timer = Date.now() - loadedAt_ms > KEPT_MS ? setTimeout(() => void all(), PAUSE_MS) : 0;
-  return () => (ended.abort(), clearTimeout(timer));
+  const timer = Date.now() - loadedAt_ms > KEPT_MS ? setTimeout(() => void countAll(), PAUSE_MS) : 0;
+  return () => (controller.abort(), clearTimeout(timer));
 }

@@ -38,8 +38,8 @@ export function Sidebar({ meta }: { meta: Meta }) {
       <PaletteButton meta={meta} />
       <nav class="side-nav" aria-label={tCommon("main")}>
         <ul>{firstEntries().map((each) => entryOf(each))}</ul>
-        {groups.map((each) => (
-          <Group key={each.name} group={each} />
+        {groups.map((navigationGroup) => (
+          <Group key={navigationGroup.name} group={navigationGroup} />
         ))}
       </nav>
       <nav class="side-foot" aria-label={t("admin")}>
@@ -70,14 +70,14 @@ function entryOf({ address, label, icon, count, waiting = 0 }: NavigationEntry) 
         <Icon name={icon} />
         <span class="side-label">{label}</span>
         {count !== undefined && <span class="side-count">{number(count)}</span>}
-        {waiting > 0 && <Waiting count={waiting} />}
+        {waiting > 0 && <WaitingBadge count={waiting} />}
       </a>
     </li>
   );
 }
 
 /** The number of waiting approvals. */
-export function Waiting({ count }: { count: number }) {
+export function WaitingBadge({ count }: { count: number }) {
   return (
     <span class="badge">
       {number(count)}

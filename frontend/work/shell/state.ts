@@ -15,10 +15,10 @@ export function toggleRail(): void {
 }
 
 export function toggleGroup(name: string): void {
-  const next = new Set(closedGroups.peek());
-  if (!next.delete(name)) {
-    next.add(name);
+  const newClosed = new Set(closedGroups.peek());
+  if (!newClosed.delete(name)) {
+    newClosed.add(name);
   }
-  closedGroups.value = next;
-  localStorage.setItem(CLOSED, JSON.stringify([...next]));
+  closedGroups.value = newClosed;
+  localStorage.setItem(CLOSED, JSON.stringify([...newClosed]));
 }

@@ -21,37 +21,37 @@ interface Props {
 
 export function InviteForm({ roles, onMade, onClose }: Props) {
   const draft = useDraft("users/invite");
-  const { role = "", made = "", made_for: madeFor = "", made_role: madeRole = "", ...typed } = draft.texts;
+  const { role = "", made: createdId = "", made_for: madeFor = "", made_role: madeRole = "", ...typedTexts } = draft.texts;
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     setBusy(true);
     try {
-      const values = Object.fromEntries(FIELDS.flatMap((name) => (typed[name] ? [[name, typed[name]]] : [])));
+      const values = Object.fromEntries(FIELDS.flatMap((name) => (typedTexts[name] ? [[name, typedTexts[name]]] : [])));
       const person = JSON.stringify(values);
       // The user created by an attempt that then failed at a role or the link; the next attempt continues from there, unless
       // the form is about another person now.
-      const isMade = made !== "" && madeFor === person;
-      const id = isMade ? made : (await run<Row>("user", "create", values)).value.id;
+      const isMade = createdId !== "" && madeFor === person;
+      const id = isMade ? createdId : (await run<Row>("user", "create", values)).value.id;
       draft.set("made", id);
       draft.set("made_for", person);
       await giveRole(id, role, isMade ? madeRole : "");
       draft.set("made_role", role);
       const link = await linkFor(id);
       draft.drop();
-      onMade(typed["username"] ?? "", link);
+      onMade(typedTexts["username"] ?? "", link);
     } catch (error) {
       setProblem(Problem.from(error));
       setBusy(false);
     }
   };
-  const field = (name: (typeof FIELDS)[number], required = false) => (
+  const field = (name: (typeof FIELDS)[number], isRequired = false) => (
     <TextField
       name={`person-${name}`}
       label={t(name)}
-      value={typed[name] ?? ""}
-      required={required}
+      value={typedTexts[name] ?? ""}
+      required={isRequired}
       autocomplete="off"
       autocapitalize="none"
       autofocus={name === "username"}
@@ -68,7 +68,7 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
         name="person-role"
         label={t("role")}
         value={role}
-        onChange={(next) => draft.set("role", next)}
+        onChange={(newRole) => draft.set("role", newRole)}
         options={[["", t("role.none")], ...roles.map((each) => [each.id, String(each["title"])] as const)]}
       />
       <div class="row">
@@ -85,12 +85,12 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
 async function giveRole(user: string, role: string, earlierRole: string): Promise<void> {
   if (role || earlierRole) {
     const filter = [{ field: "user", op: "eq", value: user }];
-    const given = (await run<Row[]>("user_role", "list", { filter })).value;
-    const earlier = given.find((each) => earlierRole !== role && each["role"] === earlierRole);
-    if (earlier) {
-      await run("user_role", "delete", { id: earlier.id });
+    const memberships = (await run<Row[]>("user_role", "list", { filter })).value;
+    const earlierMembership = memberships.find((each) => earlierRole !== role && each["role"] === earlierRole);
+    if (earlierMembership) {
+      await run("user_role", "delete", { id: earlierMembership.id });
     }
-    if (role && !given.some((each) => each["role"] === role)) {
+    if (role && !memberships.some((each) => each["role"] === role)) {
       await run("user_role", "create", { user, role });
     }
   }

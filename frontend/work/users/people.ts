@@ -1,6 +1,6 @@
 // People and their roles, and the API calls of an administrator.
 import { type Meta, type Row, run } from "../api";
-import { may, modelOf } from "../models";
+import { mayRun, modelOf } from "../models";
 
 export const MOST_PEOPLE = 500;
 
@@ -24,17 +24,17 @@ export interface People {
 /** Whether this person may manage people. */
 export function managesPeople(meta: Meta): boolean {
   const user = modelOf(meta, "user");
-  return user !== undefined && may(user, "list") && may(user, "invite") && may(user, "update");
+  return user !== undefined && mayRun(user, "list") && mayRun(user, "invite") && mayRun(user, "update");
 }
 
 export async function loadPeople(signal: AbortSignal): Promise<People> {
-  const all = (model: string, input: object) => run<Row[]>(model, "list", input, signal);
+  const listAll = (model: string, input: object) => run<Row[]>(model, "list", input, signal);
   const order = [{ field: "username", dir: "asc" }];
-  const people = (await all("user", { order, limit: MOST_PEOPLE + 1 })).value as Person[];
+  const people = (await listAll("user", { order, limit: MOST_PEOPLE + 1 })).value as Person[];
   const filter = [{ field: "user", op: "in", value: people.slice(0, MOST_PEOPLE).map((each) => each.id) }];
   const [roles, links] = await Promise.all([
-    all("role", { order: [{ field: "title", dir: "asc" }], limit: MOST_PEOPLE }),
-    all("user_role", { filter, limit: 5000 }),
+    listAll("role", { order: [{ field: "title", dir: "asc" }], limit: MOST_PEOPLE }),
+    listAll("user_role", { filter, limit: 5000 }),
   ]);
   const memberships = new Map<string, Membership[]>();
   for (const link of links.value) {
@@ -52,16 +52,16 @@ export async function linkFor(id: string): Promise<string> {
 
 /** Set the person's roles: add the missing ones, remove the others.
  *  @throws Problem if a change is refused; earlier changes stay. */
-export async function giveRoles(id: string, wanted: ReadonlySet<string>, now: readonly Membership[]): Promise<void> {
+export async function giveRoles(id: string, wantedRoles: ReadonlySet<string>, now: readonly Membership[]): Promise<void> {
   // Add roles before removing others, so that people who change their own roles keep the permission until the end.
-  for (const role of wanted) {
+  for (const role of wantedRoles) {
     if (!now.some((each) => each.role === role)) {
       await run("user_role", "create", { user: id, role });
     }
   }
-  for (const each of now) {
-    if (!wanted.has(each.role)) {
-      await run("user_role", "delete", { id: each.id });
+  for (const membership of now) {
+    if (!wantedRoles.has(membership.role)) {
+      await run("user_role", "delete", { id: membership.id });
     }
   }
 }

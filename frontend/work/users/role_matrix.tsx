@@ -11,7 +11,7 @@ import type { People } from "./people";
 
 const t = translator("users");
 
-const MOST = 1000;
+const MAX_GRANTS = 1000;
 const COLUMNS = ["get", "create", "update", "delete"] as const;
 const READS = ["get", "list", "search", "count_by", "export", "history", "import"];
 
@@ -27,19 +27,19 @@ function listOf(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : String(value ?? "").split(",").map((each) => each.trim()).filter(Boolean);
 }
 
-export function Roles({ meta, all }: { meta: Meta; all: People }) {
-  const [chosen, setChosen] = useState(all.roles[0]?.id ?? "");
-  const role = all.roles.find((each) => each.id === chosen);
-  const peopleOf = (id: string) => [...all.memberships.values()].filter((each) => each.some((link) => link.role === id)).length;
+export function Roles({ meta, people }: { meta: Meta; people: People }) {
+  const [chosenRole, setChosenRole] = useState(people.roles[0]?.id ?? "");
+  const role = people.roles.find((each) => each.id === chosenRole);
+  const peopleOf = (id: string) => [...people.memberships.values()].filter((each) => each.some((link) => link.role === id)).length;
   return (
     <div class="roles">
       <nav class="role-list" aria-label={t("roles")}>
         <ul>
-          {all.roles.map((each) => (
-            <li key={each.id}>
-              <button type="button" class="role" aria-pressed={each.id === chosen} onClick={() => setChosen(each.id)}>
-                <span class="grow cut">{String(each["title"])}</span>
-                <span class="quiet">{plural(peopleOf(each.id), t("role.people.one"), t("role.people"))}</span>
+          {people.roles.map((roleChoice) => (
+            <li key={roleChoice.id}>
+              <button type="button" class="role" aria-pressed={roleChoice.id === chosenRole} onClick={() => setChosenRole(roleChoice.id)}>
+                <span class="grow cut">{String(roleChoice["title"])}</span>
+                <span class="quiet">{plural(peopleOf(roleChoice.id), t("role.people.one"), t("role.people"))}</span>
               </button>
             </li>
           ))}
@@ -52,20 +52,20 @@ export function Roles({ meta, all }: { meta: Meta; all: People }) {
 
 function Matrix({ meta, role }: { meta: Meta; role: Row }) {
   const filter = [{ field: "role", op: "eq", value: role.id }];
-  const found = useRequest(async (signal) => (await run<Grant[]>("grant", "list", { filter, limit: MOST }, signal)).value, [role.id]);
+  const grantRequest = useRequest(async (signal) => (await run<Grant[]>("grant", "list", { filter, limit: MAX_GRANTS }, signal)).value, [role.id]);
   const title = String(role["title"]);
   return (
     <Widget title={title} link={{ href: `/models/grant?filter=${encodeURIComponent(JSON.stringify(filter))}`, label: t("grants") }}>
-      <RequestResult of={found}>
+      <RequestResult of={grantRequest}>
         {(grants) => (
           <div class="mini-wrap" tabIndex={0} role="group" aria-label={title}>
             <table class="mini matrix">
               <thead>
                 <tr>
                   <th scope="col">{t("grant.model")}</th>
-                  {COLUMNS.map((each) => (
-                    <th key={each} scope="col">
-                      {t(`grant.${each}`)}
+                  {COLUMNS.map((column) => (
+                    <th key={column} scope="col">
+                      {t(`grant.${column}`)}
                     </th>
                   ))}
                   <th scope="col">{t("grant.actions")}</th>
@@ -77,17 +77,17 @@ function Matrix({ meta, role }: { meta: Meta; role: Row }) {
                 {grants.map((grant) => {
                   const commands = listOf(grant.commands);
                   const actions = commands.filter((each) => each !== "*" && !READS.includes(each) && !(COLUMNS as readonly string[]).includes(each));
-                  const masked = listOf(grant.masked);
+                  const maskedFields = listOf(grant.masked);
                   return (
                     <tr key={grant.id}>
                       <th scope="row">
                         <a href={addressOf("grant", grant.id)}>{modelOf(meta, grant.model)?.plural ?? grant.model}</a>
                       </th>
-                      {COLUMNS.map((each) => (
-                        <td key={each}>{commands.includes("*") || commands.includes(each) || (each === "get" && commands.some((name) => READS.includes(name))) ? <Yes /> : <span class="quiet">–</span>}</td>
+                      {COLUMNS.map((column) => (
+                        <td key={column}>{commands.includes("*") || commands.includes(column) || (column === "get" && commands.some((name) => READS.includes(name))) ? <YesMark /> : <span class="quiet">–</span>}</td>
                       ))}
-                      <td title={actions.join(", ")}>{commands.includes("*") ? <Yes /> : actions.length > 0 ? number(actions.length) : <span class="quiet">–</span>}</td>
-                      <td title={masked.join(", ")}>{masked.length > 0 ? <span class="chip masked">{masked.includes("*") ? t("grant.all") : number(masked.length)}</span> : <span class="quiet">–</span>}</td>
+                      <td title={actions.join(", ")}>{commands.includes("*") ? <YesMark /> : actions.length > 0 ? number(actions.length) : <span class="quiet">–</span>}</td>
+                      <td title={maskedFields.join(", ")}>{maskedFields.length > 0 ? <span class="chip masked">{maskedFields.includes("*") ? t("grant.all") : number(maskedFields.length)}</span> : <span class="quiet">–</span>}</td>
                       <td>{grant.rows ? t("grant.some") : t("grant.all")}</td>
                     </tr>
                   );
@@ -101,7 +101,7 @@ function Matrix({ meta, role }: { meta: Meta; role: Row }) {
   );
 }
 
-function Yes() {
+function YesMark() {
   return (
     <>
       <Icon name="check" size="s" />

@@ -24,12 +24,12 @@ interface Props {
 type Typing = Event & { currentTarget: HTMLInputElement | HTMLTextAreaElement };
 
 export function Control({ meta, field, text, given, canBeEmpty = true, makes = false, onText }: Props) {
-  const { required, ...common } = given;
-  const needed = required ? { "aria-required": true } : {};
+  const { required: isRequired, ...common } = given;
+  const requiredAttribute = isRequired ? { "aria-required": true } : {};
   const write = (event: Typing) => onText(event.currentTarget.value);
   switch (field.kind) {
     case "longtext":
-      return <textarea {...common} {...needed} value={text} onInput={write} rows={5} />;
+      return <textarea {...common} {...requiredAttribute} value={text} onInput={write} rows={5} />;
     case "bool":
       return <Choice {...{ common, text, onText, canBeEmpty }} options={[["true", tCommon("yes")], ["false", tCommon("no")]]} />;
     case "select":
@@ -39,13 +39,13 @@ export function Control({ meta, field, text, given, canBeEmpty = true, makes = f
       return <RefPicker meta={meta} model={model} id={text} given={common} makes={makes} onChoose={onText} />;
     }
     case "date":
-      return <input {...common} {...needed} type="date" value={text} onInput={write} />;
+      return <input {...common} {...requiredAttribute} type="date" value={text} onInput={write} />;
     case "money":
-      return <input {...common} {...needed} type="text" inputMode="decimal" value={text} onInput={write} />;
+      return <input {...common} {...requiredAttribute} type="text" inputMode="decimal" value={text} onInput={write} />;
     case "number":
-      return <input {...common} {...needed} type="text" inputMode="numeric" value={text} onInput={write} />;
+      return <input {...common} {...requiredAttribute} type="text" inputMode="numeric" value={text} onInput={write} />;
     default:
-      return <input {...common} {...needed} type="text" value={text} onInput={write} />;
+      return <input {...common} {...requiredAttribute} type="text" value={text} onInput={write} />;
   }
 }
 

@@ -35,10 +35,10 @@ export function operand(field: Field, op: Operator, text: string): { value: unkn
     return { value: text !== "false" };
   }
   if (op !== "in") {
-    const found = parseText(field, text);
-    return "value" in found && found.value !== null ? found : null;
+    const parsedValue = parseText(field, text);
+    return "value" in parsedValue && parsedValue.value !== null ? parsedValue : null;
   }
-  const each = text.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => parseText(field, line));
-  const values = each.flatMap((one) => ("value" in one ? [one.value] : []));
-  return values.length > 0 && values.length === each.length ? { value: values } : null;
+  const parsedLines = text.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => parseText(field, line));
+  const values = parsedLines.flatMap((line) => ("value" in line ? [line.value] : []));
+  return values.length > 0 && values.length === parsedLines.length ? { value: values } : null;
 }

@@ -6,37 +6,37 @@ import { workflowField } from "../models";
 
 const TONES: readonly Tone[] = ["info", "cyan", "violet"];
 /** Matches names of bad end states, for workflows that declare no colours. */
-const BAD = /^(lost|cancel\w*|fail\w*|reject\w*|void\w*|refused|withdrawn|closed_lost)$/;
-const QUIET = /^(closed|archived|expired|draft)$/;
-const DUE = /^(waiting|pending|overdue|due)$/;
+const BAD_STATES = /^(lost|cancel\w*|fail\w*|reject\w*|void\w*|refused|withdrawn|closed_lost)$/;
+const QUIET_STATES = /^(closed|archived|expired|draft)$/;
+const DUE_STATES = /^(waiting|pending|overdue|due)$/;
 
-/** The declared label, or else the key as words: "In progress" for "in_progress". */
+/** The declared label. Without a label, the key as words: "In progress" for "in_progress". */
 export function optionLabel(field: Field, value: string): string {
-  const declared = field.choices?.find((each) => each.value === value)?.label;
-  const words = value.replaceAll("_", " ");
-  return escapeInvisible(inLanguage(declared, words.charAt(0).toUpperCase() + words.slice(1)));
+  const declaredLabel = field.choices?.find((each) => each.value === value)?.label;
+  const plainText = value.replaceAll("_", " ");
+  return escapeInvisible(inLanguage(declaredLabel, plainText.charAt(0).toUpperCase() + plainText.slice(1)));
 }
 
-/** The colour of a state: as declared, else by its name (bad, inactive or due), else by its position. Undefined means
- *  grey. */
+/** The colour of a state. A state without a declared colour gets one by its name (bad, inactive or due), and any other
+ *  state gets one by its position. Undefined means grey. */
 export function optionTone(field: Field, value: string): Tone | undefined {
-  const declared = field.choices?.find((each) => each.value === value);
-  if (declared) {
-    return declared.tone === "grey" ? undefined : (declared.tone as Tone);
+  const declaredChoice = field.choices?.find((each) => each.value === value);
+  if (declaredChoice) {
+    return declaredChoice.tone === "grey" ? undefined : (declaredChoice.tone as Tone);
   }
   const states = field.options ?? [];
-  if (BAD.test(value)) {
+  if (BAD_STATES.test(value)) {
     return "bad";
   }
-  if (QUIET.test(value) || !states.includes(value)) {
+  if (QUIET_STATES.test(value) || !states.includes(value)) {
     return undefined;
   }
-  if (DUE.test(value)) {
+  if (DUE_STATES.test(value)) {
     return "warn";
   }
-  const going = states.filter((each) => !BAD.test(each) && !QUIET.test(each) && !DUE.test(each));
-  const at = going.indexOf(value);
-  return at === going.length - 1 && going.length > 1 ? "good" : TONES[Math.min(at, TONES.length - 1)];
+  const openStates = states.filter((each) => !BAD_STATES.test(each) && !QUIET_STATES.test(each) && !DUE_STATES.test(each));
+  const stateIndex = openStates.indexOf(value);
+  return stateIndex === openStates.length - 1 && openStates.length > 1 ? "good" : TONES[Math.min(stateIndex, TONES.length - 1)];
 }
 
 /** True for workflow state fields, and for fields with a choice in a colour other than grey. */
@@ -44,13 +44,13 @@ export function isStateField(meta: Meta, field: Field): boolean {
   return Boolean(field.choices?.some((each) => each.tone !== "grey")) || stateFields(meta).has(field);
 }
 
-let known: { meta: Meta; fields: ReadonlySet<Field> } | null = null;
+let cachedFields: { meta: Meta; fields: ReadonlySet<Field> } | null = null;
 
 function stateFields(meta: Meta): ReadonlySet<Field> {
-  if (known?.meta !== meta) {
-    known = { meta, fields: new Set(meta.models.flatMap((model: Model) => workflowField(model) ?? [])) };
+  if (cachedFields?.meta !== meta) {
+    cachedFields = { meta, fields: new Set(meta.models.flatMap((model: Model) => workflowField(model) ?? [])) };
   }
-  return known.fields;
+  return cachedFields.fields;
 }
 
 export function StateChip({ field, value }: { field: Field; value: string }) {

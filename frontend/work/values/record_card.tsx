@@ -3,13 +3,13 @@ import type { Meta, Model, Row } from "../api";
 import { defaultColumns } from "../models";
 import { Value } from "./value";
 
-const SHOWN = 5;
+const MAX_SHOWN = 5;
 
 export function RecordCard({ meta, model, row, id }: { meta: Meta; model: Model; row: Row; id: string }) {
-  const told = defaultColumns(model).filter((each) => each.name !== model.shown_as && row[each.name] !== null && row[each.name] !== "");
+  const filledColumns = defaultColumns(model).filter((each) => each.name !== model.shown_as && row[each.name] !== null && row[each.name] !== "");
   return (
     <dl class="ref-card facts small" id={id}>
-      {told.slice(0, SHOWN).map((field) => (
+      {filledColumns.slice(0, MAX_SHOWN).map((field) => (
         <div key={field.name} class="fact">
           <dt>{field.label}</dt>
           <dd>

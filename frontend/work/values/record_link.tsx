@@ -1,7 +1,7 @@
 // A link to a referenced record by its title; a short id if this person may not see it.
 import { MaskedValue } from "../../shared/components/chip";
 import type { Model } from "../api";
-import { addressOf, fieldOf, may, titleOf } from "../models";
+import { addressOf, fieldOf, mayRun, titleOf } from "../models";
 import { referencedRecord } from "../referenced_records";
 import { Avatar } from "./avatar";
 import { translator } from "../../shared/i18n";
@@ -25,7 +25,7 @@ export function RecordLink({ model, id, isCell = false }: { model: Model | undef
   ) : (
     name
   );
-  if (isPerson || !may(model, "get")) {
+  if (isPerson || !mayRun(model, "get")) {
     return <>{content}</>;
   }
   return (

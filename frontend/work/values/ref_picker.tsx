@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { type Meta, type Model, type Row, run } from "../api";
-import { canList, fieldOf, may, titleOf } from "../models";
+import { canList, fieldOf, mayRun, titleOf } from "../models";
 import { cacheRecords, recentIds, referencedRecord, rememberVisit } from "../referenced_records";
 import { RecordCard } from "./record_card";
 import { newRecordRequest } from "./new_record_request";
@@ -12,7 +12,7 @@ import "./picker.css";
 
 const t = translator("values");
 
-const SHOWN = 8;
+const MAX_SHOWN = 8;
 
 interface Props {
   meta: Meta;
@@ -29,17 +29,17 @@ function searchInput(model: Model, text: string): object {
   const field = fieldOf(model, model.shown_as);
   const canSearch = field && !field.masked && field.name !== "id";
   if (text && canSearch) {
-    return { filter: [{ field: field.name, op: "contains", value: text }], limit: SHOWN };
+    return { filter: [{ field: field.name, op: "contains", value: text }], limit: MAX_SHOWN };
   }
-  return text ? { filter: [{ field: "id", op: "eq", value: text }], limit: SHOWN } : { limit: SHOWN };
+  return text ? { filter: [{ field: "id", op: "eq", value: text }], limit: MAX_SHOWN } : { limit: MAX_SHOWN };
 }
 
 export function RefPicker({ meta, model, id, given, makes = false, onChoose }: Props) {
   const [text, setText] = useState<string | null>(null);
-  const [found, setFound] = useState<Row[]>([]);
-  const [last, setLast] = useState<readonly string[]>([]);
+  const [foundRows, setFoundRows] = useState<Row[]>([]);
+  const [recentIdList, setRecentIdList] = useState<readonly string[]>([]);
   const [isThere, setThere] = useState(false);
-  const [at, setAt] = useState(-1);
+  const [activeIndex, setActiveIndex] = useState(-1);
   const input = useRef<HTMLInputElement>(null);
   const isOpen = text !== null;
   useEffect(() => {
@@ -48,22 +48,22 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
     }
     const controller = new AbortController();
     const load = async () => {
-      const last = text ? [] : recentIds(model.name);
-      const own = last.length ? await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value: last }], limit: SHOWN }, controller.signal) : null;
-      const rest = await run<Row[]>(model.name, "list", searchInput(model, text), controller.signal);
-      const first = own?.value ?? [];
-      setLast(own ? last : []);
+      const lastIds = text ? [] : recentIds(model.name);
+      const ownAnswer = lastIds.length ? await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value: lastIds }], limit: MAX_SHOWN }, controller.signal) : null;
+      const searchAnswer = await run<Row[]>(model.name, "list", searchInput(model, text), controller.signal);
+      const firstRows = ownAnswer?.value ?? [];
+      setRecentIdList(ownAnswer ? lastIds : []);
       setThere(true);
-      setFound([...first, ...rest.value.filter((row) => !last.includes(row.id))].slice(0, SHOWN));
+      setFoundRows([...firstRows, ...searchAnswer.value.filter((row) => !lastIds.includes(row.id))].slice(0, MAX_SHOWN));
     };
-    const timer = setTimeout(() => void load().catch(() => controller.signal.aborted || setFound([])), text ? 120 : 0);
+    const timer = setTimeout(() => void load().catch(() => controller.signal.aborted || setFoundRows([])), text ? 120 : 0);
     return () => {
       clearTimeout(timer);
       controller.abort();
     };
   }, [text, model]);
   const record = model && id ? referencedRecord(model, id).value : null;
-  const shown = text ?? (record && model ? titleOf(model, record) : id && t("ref.hidden", { id: id.slice(0, 8) }));
+  const shownText = text ?? (record && model ? titleOf(model, record) : id && t("ref.hidden", { id: id.slice(0, 8) }));
   const choose = (row: Row) => {
     if (model) {
       cacheRecords(model, [row]);
@@ -71,10 +71,10 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
     }
     onChoose(row.id);
     setText(null);
-    setAt(-1);
+    setActiveIndex(-1);
   };
   // Wait for the results: otherwise an early Enter would create a record instead of choosing the first one.
-  const canMake = makes && model !== undefined && isThere && may(model, "create");
+  const canMake = makes && model !== undefined && isThere && mayRun(model, "create");
   /** Create a record: the last entry, after the results. */
   const make = () => {
     if (model) {
@@ -88,15 +88,15 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
       event.preventDefault();
       setText(text ?? "");
       // Before the results arrive, the first one is chosen.
-      setAt(Math.max(-1, Math.min(Math.max(0, found.length - (canMake ? 0 : 1)), at + step)));
-    } else if (event.key === "Enter" && isOpen && canMake && at === found.length) {
+      setActiveIndex(Math.max(-1, Math.min(Math.max(0, foundRows.length - (canMake ? 0 : 1)), activeIndex + step)));
+    } else if (event.key === "Enter" && isOpen && canMake && activeIndex === foundRows.length) {
       event.preventDefault();
       event.stopPropagation();
       make();
-    } else if (event.key === "Enter" && isOpen && found[at]) {
+    } else if (event.key === "Enter" && isOpen && foundRows[activeIndex]) {
       event.preventDefault();
       event.stopPropagation();
-      choose(found[at]);
+      choose(foundRows[activeIndex]);
     } else if (event.key === "Escape" && isOpen) {
       event.preventDefault();
       event.stopPropagation();
@@ -104,10 +104,10 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
     }
   };
   const list = `${given.id}-list`;
-  const isMaking = canMake && at === found.length;
-  const marked = isMaking ? `${list}-make` : found[at] ? `${list}-${at}` : undefined;
-  const looked = isOpen ? found[at] : undefined;
-  const described = [given["aria-describedby"], looked && `${list}-card`].filter(Boolean).join(" ");
+  const isMaking = canMake && activeIndex === foundRows.length;
+  const marked = isMaking ? `${list}-make` : foundRows[activeIndex] ? `${list}-${activeIndex}` : undefined;
+  const looked = isOpen ? foundRows[activeIndex] : undefined;
+  const describedBy = [given["aria-describedby"], looked && `${list}-card`].filter(Boolean).join(" ");
   return (
     <div class="picker">
       <input
@@ -121,9 +121,9 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
         aria-expanded={isOpen}
         aria-controls={list}
         aria-activedescendant={isOpen ? marked : undefined}
-        aria-describedby={described || undefined}
-        value={shown}
-        onInput={(event) => (setText(event.currentTarget.value), setAt(-1))}
+        aria-describedby={describedBy || undefined}
+        value={shownText}
+        onInput={(event) => (setText(event.currentTarget.value), setActiveIndex(-1))}
         onClick={() => setText(text ?? "")}
         onKeyDown={handleKeyDown}
         onBlur={() => setText(null)}
@@ -135,23 +135,23 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
       )}
       <div class="picker-pop" hidden={!isOpen}>
         <ul class="picker-list" role="listbox" id={list} aria-label={model?.plural ?? ""}>
-          {isOpen && found.length === 0 && !canMake && (
+          {isOpen && foundRows.length === 0 && !canMake && (
             <li role="option" aria-selected="false" aria-disabled="true" class="quiet">
               {t("ref.none")}
             </li>
           )}
           {model &&
             isOpen &&
-            found.map((row, place) => (
+            foundRows.map((row, index) => (
               <li
                 key={row.id}
                 role="option"
-                id={`${list}-${place}`}
-                aria-selected={place === at}
+                id={`${list}-${index}`}
+                aria-selected={index === activeIndex}
                 onPointerDown={(event) => (event.preventDefault(), choose(row))}
               >
                 {titleOf(model, row)}
-                {last.includes(row.id) && <span class="small quiet"> · {t("ref.recent")}</span>}
+                {recentIdList.includes(row.id) && <span class="small quiet"> · {t("ref.recent")}</span>}
               </li>
             ))}
           {model && isOpen && canMake && (

@@ -3,15 +3,15 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Icon, type IconName } from "../../shared/components/icon";
 import { number } from "../../shared/i18n";
-import { Waiting } from "../shell/sidebar";
+import { WaitingBadge } from "../shell/sidebar";
 import "./widgets.css";
 
-let made = 0;
+let widgetCount = 0;
 
 /** An id that no other panel has, whenever it is put on the page: useId begins anew when its root is drawn again. */
 function newId(): string {
-  made += 1;
-  return `widget-${made}`;
+  widgetCount += 1;
+  return `widget-${widgetCount}`;
 }
 
 interface WidgetProps {
@@ -36,7 +36,7 @@ export function Widget({ title, count, waiting = 0, link, end, beside, size, chi
       <header class="widget-head">
         <h2 id={id}>{title}</h2>
         {count !== undefined && <span class="quiet num">{number(count)}</span>}
-        {waiting > 0 && <Waiting count={waiting} />}
+        {waiting > 0 && <WaitingBadge count={waiting} />}
         {beside}
         {link && <a href={link.href}>{link.label}</a>}
         {end}
@@ -57,7 +57,7 @@ interface FigureProps {
 }
 
 /** A figure with a link to what it counts. */
-export function Figure({ label, value, note, icon, isDue = false, href }: FigureProps) {
+export function KeyFigure({ label, value, note, icon, isDue = false, href }: FigureProps) {
   return (
     <div class="tile">
       <p class="tile-label">

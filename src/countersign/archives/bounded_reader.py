@@ -29,9 +29,9 @@ class FileRange:
 
     def jump(self, size: int) -> int:
         """Skip the next `size` bytes without reading them. Return how many bytes were skipped."""
-        passed = min(size, self._stop - self._at)
-        self._at += passed
-        return passed
+        skipped_bytes = min(size, self._stop - self._at)
+        self._at += skipped_bytes
+        return skipped_bytes
 
 
 class ForwardReader:
@@ -40,8 +40,8 @@ class ForwardReader:
     `position` is the offset of the first byte. If the stream can skip bytes without reading them, `jump` does this.
     """
 
-    def __init__(self, more: ReadPiece, position: int = 0, jump: Callable[[int], int] | None = None) -> None:
-        self._more = more
+    def __init__(self, read_more: ReadPiece, position: int = 0, jump: Callable[[int], int] | None = None) -> None:
+        self._more = read_more
         self._jump = jump
         self._held = b""
         self._used = 0
@@ -71,14 +71,14 @@ class ForwardReader:
 
     def skip(self, size: int) -> None:
         """Skip `size` bytes, or all bytes up to the end of the stream if it has fewer."""
-        held = len(self._held) - self._used
-        if self._jump is not None and size > held:
+        buffered_bytes = len(self._held) - self._used
+        if self._jump is not None and size > buffered_bytes:
             self._held, self._used = b"", 0
-            self.position += held + self._jump(size - held)
+            self.position += buffered_bytes + self._jump(size - buffered_bytes)
             return
         while size > 0:
-            passed = len(self.up_to(min(size, PIECE_BYTES)))
-            size = size - passed if passed else 0
+            skipped_bytes = len(self.up_to(min(size, PIECE_BYTES)))
+            size = size - skipped_bytes if skipped_bytes else 0
 
     @property
     def can_jump(self) -> bool:
@@ -86,14 +86,14 @@ class ForwardReader:
         return self._jump is not None
 
     def _gathered(self, size: int) -> bytes:
-        parts = [self._held[self._used :]]
-        missing = size - len(parts[0])
+        chunks_read = [self._held[self._used :]]
+        missing = size - len(chunks_read[0])
         while True:
             self._held, self._used = self._more(), 0
             if len(self._held) >= missing or not self._held:
                 break
-            parts.append(self._held)
+            chunks_read.append(self._held)
             missing -= len(self._held)
         self._used = min(missing, len(self._held))
-        parts.append(self._held[: self._used])
-        return b"".join(parts)
+        chunks_read.append(self._held[: self._used])
+        return b"".join(chunks_read)

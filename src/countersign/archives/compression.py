@@ -74,8 +74,8 @@ BY_MAGIC: dict[bytes, Start] = {b"\x1f\x8b\x08": _GzipEngine, b"\xfd7zXZ\x00": _
 class DecompressedStream:
     """The unpacked bytes of a compressed stream."""
 
-    def __init__(self, packed: ReadPiece, magic: bytes, limits: Limits, budget: Budget | None) -> None:
-        self._packed = packed
+    def __init__(self, read_compressed: ReadPiece, magic: bytes, limits: Limits, budget: Budget | None) -> None:
+        self._packed = read_compressed
         self._magic = magic
         self._engine = BY_MAGIC[magic]()
         self._limits = limits
@@ -113,14 +113,14 @@ class DecompressedStream:
         """Begin the stream that follows the one that ended. Return False if no stream follows."""
         if self._gauge is not None:
             self._gauge.tick()
-        rest = self._engine.unused_data or self._packed()
-        if not rest:
+        next_input = self._engine.unused_data or self._packed()
+        if not next_input:
             return False
-        if len(rest) < len(self._magic):
-            rest += self._packed()
-        if not rest.startswith(self._magic):
+        if len(next_input) < len(self._magic):
+            next_input += self._packed()
+        if not next_input.startswith(self._magic):
             raise ArchiveRefused("trailing-data", "the file has data after the compressed stream")
         if self._limits.profile == "strict":
             raise ArchiveRefused("concatenated", "the file contains several compressed streams")
-        self._engine, self._rest = BY_MAGIC[self._magic](), rest
+        self._engine, self._rest = BY_MAGIC[self._magic](), next_input
         return True

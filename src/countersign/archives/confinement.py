@@ -61,17 +61,17 @@ def restrict_files(folder: int | None, readable: Iterable[Path]) -> int:
     version = min(landlock_version(), _MAX_VERSION)
     if not version:
         return 0
-    every = (1 << _BIT_COUNT_BY_VERSION.get(version, 16)) - 1
-    wanted = _Ruleset(every, _TCP if version >= LANDLOCK_NETWORK else 0, 3 if version >= _LANDLOCK_SCOPES else 0)
+    all_rights = (1 << _BIT_COUNT_BY_VERSION.get(version, 16)) - 1
+    ruleset = _Ruleset(all_rights, _TCP if version >= LANDLOCK_NETWORK else 0, 3 if version >= _LANDLOCK_SCOPES else 0)
     size = 8 if version < LANDLOCK_NETWORK else 16 if version < _LANDLOCK_SCOPES else 24
-    rules = _checked_call(_landlock_call(_LANDLOCK_CREATE, ctypes.byref(wanted), size, 0))
+    rules = _checked_call(_landlock_call(_LANDLOCK_CREATE, ctypes.byref(ruleset), size, 0))
     try:
         if folder is not None:
             _allow(
                 rules,
                 folder,
                 (_ACCESS_READ | _ACCESS_LIST | _ACCESS_WRITE | _ACCESS_CHANGE | _ACCESS_REFER | _ACCESS_TRUNCATE)
-                & every,
+                & all_rights,
             )
         for path in readable:
             _allow_reading_and_execution(rules, path)
@@ -138,10 +138,10 @@ def deny_sockets() -> bool:
     Landlock controls only TCP: it does not control UDP, Unix sockets, or TCP Fast Open.
     The process must have set PR_SET_NO_NEW_PRIVS.
     """
-    known = _SECCOMP_MACHINES.get(platform.machine())
-    if known is None or not sys.platform.startswith("linux") or sys.maxsize < 1 << 32:
+    machine_numbers = _SECCOMP_MACHINES.get(platform.machine())
+    if machine_numbers is None or not sys.platform.startswith("linux") or sys.maxsize < 1 << 32:
         return False
-    machine, socket = known
+    machine, socket = machine_numbers
     steps = (
         _Instruction(_BPF_LOAD, 0, 0, _MACHINE_OFFSET),
         _Instruction(_BPF_EQUAL, 0, 5, machine),
@@ -154,8 +154,8 @@ def deny_sockets() -> bool:
     )
     program = _Program(len(steps), (_Instruction * len(steps))(*steps))
     prctl = ctypes.CDLL(None, use_errno=True).prctl
-    asked = (ctypes.c_int(_PR_SET_SECCOMP), ctypes.c_ulong(_FILTER), ctypes.byref(program))
-    return int(prctl(*asked, ctypes.c_ulong(0), ctypes.c_ulong(0))) == 0
+    arguments = (ctypes.c_int(_PR_SET_SECCOMP), ctypes.c_ulong(_FILTER), ctypes.byref(program))
+    return int(prctl(*arguments, ctypes.c_ulong(0), ctypes.c_ulong(0))) == 0
 
 
 UNPRIVILEGED_ID = 65534
@@ -258,11 +258,17 @@ def _limit_resources(memory_bytes: int, cpu_s: int) -> bool:
     return True
 
 
-def _readable_paths(more: Iterable[Path]) -> list[Path]:
-    """Return the paths of the system, the interpreter and its packages, and the paths in `more`."""
-    own = (sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(sys.executable), *filter(None, sys.path))
-    found = (Path(name) for name in (*_READABLE_PATHS, *own, *map(str, more)))
-    return [path for path in dict.fromkeys(found) if path.is_absolute() and path != Path("/")]
+def _readable_paths(extra_paths: Iterable[Path]) -> list[Path]:
+    """Return the paths of the system, the interpreter and its packages, and the paths in `extra_paths`."""
+    python_paths = (
+        sys.prefix,
+        sys.base_prefix,
+        sys.exec_prefix,
+        os.path.dirname(sys.executable),
+        *filter(None, sys.path),
+    )
+    paths = (Path(name) for name in (*_READABLE_PATHS, *python_paths, *map(str, extra_paths)))
+    return [path for path in dict.fromkeys(paths) if path.is_absolute() and path != Path("/")]
 
 
 def _prctl(option: int, value: int) -> bool:

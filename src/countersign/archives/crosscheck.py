@@ -67,10 +67,10 @@ class TarCrosscheck:
         try:
             if self._archive is None:
                 self._archive = tarfile.TarFile(fileobj=self._tape, encoding="utf-8", errors="surrogateescape")
-                first = self._archive.next()
-                if first is None:
+                first_member = self._archive.next()
+                if first_member is None:
                     raise ValueError("it sees no entry")
-                return first
+                return first_member
             if self._archive.offset != start:
                 raise ValueError("it expects the entry at another offset")
             return tarfile.TarInfo.fromtarfile(self._archive)
@@ -87,14 +87,14 @@ class TarCrosscheck:
             raise ArchiveRefused("parsers-disagree", "a second parser sees the end at another offset")
 
 
-def compare(info: tarfile.TarInfo, kind: Kind, name: str, size: int, at: int) -> None:
-    """Check that the second parser sees the same name, kind and size, and content that begins at the offset `at`.
+def compare(info: tarfile.TarInfo, kind: Kind, name: str, size: int, position: int) -> None:
+    """Check that the second parser sees the same name, kind and size, and content that begins at the offset `position`.
 
     Raises:
         ArchiveRefused: `parsers-disagree`: one of these values differs.
     """
     is_kind = info.isdir() if kind == "folder" else info.issym() if kind == "link" else info.isreg() or info.islnk()
-    if not is_kind or info.name.rstrip("/") != name or info.size != size or info.offset_data != at:
+    if not is_kind or info.name.rstrip("/") != name or info.size != size or info.offset_data != position:
         raise ArchiveRefused("parsers-disagree", "a second parser reads it differently", entry=name)
 
 
@@ -112,24 +112,26 @@ def check_zip(source: BinaryIO, entries: Sequence[DirectoryEntry]) -> None:
     """
     try:
         with zipfile.ZipFile(source) as peer:
-            found = peer.infolist()
+            peer_entries = peer.infolist()
     except _ZIP_ERRORS as error:
         raise ArchiveRefused("parsers-disagree", f"a second parser refuses it: {error!a}") from error
-    if len(found) != len(entries):
-        raise ArchiveRefused("parsers-disagree", f"a second parser finds {len(found)} entries, not {len(entries)}")
-    for ours, theirs in zip(entries, found, strict=True):
-        if _own_view(ours) != _library_view(theirs):
-            raise ArchiveRefused("parsers-disagree", "a second parser reads it differently", entry=ours.name)
+    if len(peer_entries) != len(entries):
+        raise ArchiveRefused(
+            "parsers-disagree", f"a second parser finds {len(peer_entries)} entries, not {len(entries)}"
+        )
+    for own_entry, peer_entry in zip(entries, peer_entries, strict=True):
+        if _own_view(own_entry) != _library_view(peer_entry):
+            raise ArchiveRefused("parsers-disagree", "a second parser reads it differently", entry=own_entry.name)
 
 
-def _own_view(ours: DirectoryEntry) -> tuple[object, ...]:
-    is_folder = ours.kind == "folder"
+def _own_view(entry: DirectoryEntry) -> tuple[object, ...]:
+    is_folder = entry.kind == "folder"
     # Without the UTF-8 flag, zipfile decodes names as CP437, which maps every byte to a different character.
-    name = ours.name if ours.flags & UTF8 else ours.raw.decode("cp437")
-    return name, is_folder, ours.offset, ours.size, ours.packed, ours.crc, ours.method, ours.flags
+    name = entry.name if entry.flags & UTF8 else entry.raw.decode("cp437")
+    return name, is_folder, entry.offset, entry.size, entry.packed, entry.crc, entry.method, entry.flags
 
 
-def _library_view(theirs: zipfile.ZipInfo) -> tuple[object, ...]:
-    sizes = theirs.file_size, theirs.compress_size
-    rest = theirs.CRC, theirs.compress_type, theirs.flag_bits
-    return theirs.orig_filename, theirs.is_dir(), theirs.header_offset, *sizes, *rest
+def _library_view(zip_info: zipfile.ZipInfo) -> tuple[object, ...]:
+    sizes = zip_info.file_size, zip_info.compress_size
+    format_fields = zip_info.CRC, zip_info.compress_type, zip_info.flag_bits
+    return zip_info.orig_filename, zip_info.is_dir(), zip_info.header_offset, *sizes, *format_fields

@@ -61,7 +61,7 @@ def extract(
         with TreeWriter(partial) as tree:
             for member in read(source, limits, name=name):
                 tree.put(member)
-            done = tree.finish(durable=durable)
+            report = tree.finish(durable=durable)
         os.rename(partial, target)
         if durable:
             sync_folder(target.parent)
@@ -70,7 +70,7 @@ def extract(
         if is_disk_full(error):
             raise disk_full(f"the content unpacked to {target.name}", error) from error
         raise
-    return done
+    return report
 
 
 def require_empty_target(target: Path) -> None:
@@ -106,9 +106,9 @@ class TreeWriter:
             OSError: the member cannot be written.
         """
         (path, kind, _, mode, target), pieces = member
-        above, _, name = path.rpartition("/")
+        parent, _, name = path.rpartition("/")
         if kind == "file":
-            self._write(self._folder(above), path, name, mode, pieces)
+            self._write(self._folder(parent), path, name, mode, pieces)
         elif kind == "folder":
             self._folder(path)
         else:
@@ -121,8 +121,8 @@ class TreeWriter:
             ArchiveRefused, OSError: see `put`.
         """
         for path, target in self._links:
-            above, _, name = path.rpartition("/")
-            folder = self._folder(above)
+            parent, _, name = path.rpartition("/")
+            folder = self._folder(parent)
             with _refuse_existing(path):
                 os.symlink(target, name, dir_fd=folder)
         if durable:
@@ -138,10 +138,10 @@ class TreeWriter:
             if not self._is_exact:
                 os.fchmod(handle, mode)
             for piece in pieces:
-                written = os.write(handle, piece)
+                written_bytes = os.write(handle, piece)
                 self._size += len(piece)
-                while written < len(piece):
-                    written += os.write(handle, piece[written:])
+                while written_bytes < len(piece):
+                    written_bytes += os.write(handle, piece[written_bytes:])
         finally:
             os.close(handle)
         self._files += 1
@@ -153,8 +153,8 @@ class TreeWriter:
         handle = self._held.get(path)
         if handle is not None:
             return handle
-        above, _, name = path.rpartition("/")
-        outer = self._folder(above)
+        parent, _, name = path.rpartition("/")
+        outer = self._folder(parent)
         if path not in self._made:
             with _refuse_existing(path):
                 os.mkdir(name, _FOLDER_MODE, dir_fd=outer)

@@ -49,11 +49,11 @@ _ENTRY_OVERHEAD_BYTES = 4096
 
 
 class Budget:
-    """Counts how much of the limits an archive of `packed` bytes has used."""
+    """Counts how much of the limits an archive of `packed_bytes` bytes has used."""
 
-    def __init__(self, limits: Limits, packed: int) -> None:
+    def __init__(self, limits: Limits, packed_bytes: int) -> None:
         self._limits = limits
-        by_ratio = max(limits.ratio_after_bytes, limits.ratio * packed)
+        by_ratio = max(limits.ratio_after_bytes, limits.ratio * packed_bytes)
         self._most = min(limits.total_bytes, by_ratio)
         self._too_much = "too-large" if limits.total_bytes <= by_ratio else "ratio"
         self._unpacked = 0

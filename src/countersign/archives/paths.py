@@ -122,8 +122,8 @@ def casefold_path(text: str) -> str:
     """Return the text in a form that is equal for paths that some file system treats as the same path."""
     if text.isascii():
         return text.lower()
-    bare = _UNCOMPARED.sub("", text)
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", bare).casefold())
+    comparable_text = _UNCOMPARED.sub("", text)
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", comparable_text).casefold())
 
 
 def _casefold_compatibly(text: str) -> str:
@@ -153,20 +153,20 @@ class ArchivePaths:
         """
         if path.startswith("/"):
             check_path(path, self._limits)
-        above, _, name = path.rpartition("/")
-        folded_above = self._folders.get(above)
+        parent, _, name = path.rpartition("/")
+        folded_above = self._folders.get(parent)
         if folded_above is None:
-            folded_above = self._enter(above, path)
+            folded_above = self._enter(parent, path)
         _check_name(name, path, self._limits)
         _check_length(path, self._limits)
         self._count_one(path)
-        place = f"{folded_above}/{self._fold(name)}" if above else self._fold(name)
-        earlier = self._path_by_folded.get(place)
-        if earlier is not None and (kind != "folder" or earlier != path or not self._is_implied(path)):
-            raise self._conflict(path, earlier, wanted=kind)
-        self._path_by_folded[place] = path
+        folded_path = f"{folded_above}/{self._fold(name)}" if parent else self._fold(name)
+        earlier_path = self._path_by_folded.get(folded_path)
+        if earlier_path is not None and (kind != "folder" or earlier_path != path or not self._is_implied(path)):
+            raise self._conflict(path, earlier_path, kind=kind)
+        self._path_by_folded[folded_path] = path
         if kind == "folder":
-            self._folders[path] = place
+            self._folders[path] = folded_path
             self._listed.add(path)
         elif kind == "link":
             self._links.add(path)
@@ -177,40 +177,40 @@ class ArchivePaths:
 
     def _enter(self, folder: str, path: str) -> str:
         """Check and record the new folders above an entry. Return the folded path of the innermost folder."""
-        place = ""
+        folded_path = ""
         position = 0
         while position >= 0:
             end = folder.find("/", position)
             exact = folder if end < 0 else folder[:end]
-            known = self._folders.get(exact)
-            if known is None:
+            known_path = self._folders.get(exact)
+            if known_path is None:
                 name = exact[position:]
                 _check_name(name, path, self._limits)
                 _check_length(exact, self._limits)
-                known = f"{place}/{self._fold(name)}" if place else self._fold(name)
-                earlier = self._path_by_folded.get(known)
-                if earlier is not None:
-                    raise self._conflict(path, earlier, wanted="folder", at=exact)
+                known_path = f"{folded_path}/{self._fold(name)}" if folded_path else self._fold(name)
+                earlier_path = self._path_by_folded.get(known_path)
+                if earlier_path is not None:
+                    raise self._conflict(path, earlier_path, kind="folder", own_path=exact)
                 self._count_one(path)
-                self._path_by_folded[known] = exact
-                self._folders[exact] = known
-            place = known
+                self._path_by_folded[known_path] = exact
+                self._folders[exact] = known_path
+            folded_path = known_path
             position = end + 1 if end >= 0 else -1
-        return place
+        return folded_path
 
     def _count_one(self, path: str) -> None:
         self._count += 1
         if self._count > self._limits.entries:
             raise ArchiveRefused("too-many-entries", f"it has more than {self._limits.entries} entries", entry=path)
 
-    def _conflict(self, path: str, earlier: str, *, wanted: Kind, at: str | None = None) -> ArchiveRefused:
-        """Return the error for an entry, or for the folder `at` above it, that conflicts with an earlier path."""
-        if earlier != (at or path):
-            return ArchiveRefused("collision", f"it can be the same as {earlier!a} on another system", entry=path)
-        if at is not None and earlier in self._links:
-            return ArchiveRefused("write-through-link", f"{earlier!a} is a link", entry=path)
-        if (earlier in self._folders) != (wanted == "folder"):
-            detail = f"{earlier!a} occurs both as a folder and as a file or link"
+    def _conflict(self, path: str, earlier_path: str, *, kind: Kind, own_path: str | None = None) -> ArchiveRefused:
+        """Return the error for an entry, or for the folder `own_path` above it, that conflicts with an earlier path."""
+        if earlier_path != (own_path or path):
+            return ArchiveRefused("collision", f"it can be the same as {earlier_path!a} on another system", entry=path)
+        if own_path is not None and earlier_path in self._links:
+            return ArchiveRefused("write-through-link", f"{earlier_path!a} is a link", entry=path)
+        if (earlier_path in self._folders) != (kind == "folder"):
+            detail = f"{earlier_path!a} occurs both as a folder and as a file or link"
             return ArchiveRefused("file-against-folder", detail, entry=path)
         return ArchiveRefused("duplicate-name", "the path occurs twice in the archive", entry=path)
 
@@ -317,7 +317,7 @@ class _LinkTree:
         """Resolve the target name by name, beginning at the link's folder, and follow the links in the target."""
         if link.passed >= 0:
             return
-        position, passed = link.folder, 0
+        position, link_count = link.folder, 0
         for name in _components(link.target):
             if name == "..":
                 if position is None:
@@ -328,12 +328,12 @@ class _LinkTree:
             position = _Position(node, position)
             if node is not None and node.target:
                 # A link to itself reaches this line until it exceeds the limit.
-                _require_few_links(depth + passed + 1, link)
+                _require_few_links(depth + link_count + 1, link)
                 self._follow(node, depth + 1)
-                passed += 1 + node.passed
-                _require_few_links(passed, link)
+                link_count += 1 + node.passed
+                _require_few_links(link_count, link)
                 position = node.end
-        link.end, link.passed = position, passed
+        link.end, link.passed = position, link_count
 
     def _below(self, position: _Position | None, name: str) -> _Node | None:
         folder = self._root if position is None else position.node
@@ -344,8 +344,8 @@ def _components(target: str) -> list[str]:
     return [name for name in target.split("/") if name not in ("", ".")]
 
 
-def _require_few_links(passed: int, link: _Node) -> None:
-    if passed > MAX_PASSED:
+def _require_few_links(link_count: int, link: _Node) -> None:
+    if link_count > MAX_PASSED:
         raise ArchiveRefused("link-chain", f"it passes through more than {MAX_PASSED} links", entry=link.path)
 
 

@@ -63,11 +63,11 @@ def _walk_folder(folder: int, prefix: str, limits: Limits) -> Iterator[RawEntry]
 
 def _file_pieces(folder: int, name: str, path: str, size: int) -> Generator[bytes]:
     with open(os.open(name, _FILE_FLAGS, dir_fd=folder), "rb", buffering=0) as file:
-        left = size
-        while left and (data := file.read(min(left, PIECE_BYTES))):
-            left -= len(data)
+        bytes_left = size
+        while bytes_left and (data := file.read(min(bytes_left, PIECE_BYTES))):
+            bytes_left -= len(data)
             yield data
-        if left or file.read(1) or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        if bytes_left or file.read(1) or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ArchiveRefused("size", "the file changed while it was read", entry=path)
 
 
@@ -104,10 +104,10 @@ def read_folder(path: Path, limits: Limits) -> Iterator[ArchiveMember]:
 
 
 def _count_entries(entries: Iterator[RawEntry], budget: Budget) -> Iterator[RawEntry]:
-    for found in entries:
+    for entry in entries:
         budget.tick()
-        budget.count(found.size, found.name)
-        yield found
+        budget.count(entry.size, entry.name)
+        yield entry
 
 
 def _members(entries: Iterator[RawEntry], limits: Limits, budget: Budget) -> Iterator[ArchiveMember]:

@@ -110,23 +110,23 @@ class ArchiveRefused(Refused):
     def __init__(self, rule: str, detail: str, *, entry: str | None = None, is_printable: bool = False) -> None:
         """`rule` is a code from docs/reference/archive-rules.md. `entry` is the raw name of the entry, or its printable
         form with `is_printable`."""
-        shown = entry if entry is None or is_printable else printable(entry)
+        printable_entry = entry if entry is None or is_printable else printable(entry)
         super().__init__(
-            detail if shown is None else f"{shown}: {detail}",
-            members={"rule": rule} if shown is None else {"rule": rule, "entry": shown},
+            detail if printable_entry is None else f"{printable_entry}: {detail}",
+            members={"rule": rule} if printable_entry is None else {"rule": rule, "entry": printable_entry},
         )
         self.rule = rule
-        self.entry = shown
+        self.entry = printable_entry
         self.reason = detail
 
     @classmethod
-    def reported(cls, rule: str, detail: str, shown: str | None) -> "ArchiveRefused":
+    def reported(cls, rule: str, detail: str, printable_entry: str | None) -> "ArchiveRefused":
         """Return a refusal that another process reported. `detail` already contains the printable name of the entry."""
-        refused = cls(rule, detail)
-        refused.entry = shown
-        if shown is not None:
-            refused.members = {"rule": rule, "entry": shown}
-        return refused
+        refusal = cls(rule, detail)
+        refusal.entry = printable_entry
+        if printable_entry is not None:
+            refusal.members = {"rule": rule, "entry": printable_entry}
+        return refusal
 
 
 class ArchiveUnknown(Refused):

@@ -48,12 +48,14 @@ class ExtractResult(msgspec.Struct):
     detail: str = ""
 
 
-def perform(asked: ExtractOrder) -> ExtractResult:
+def perform(extract_order: ExtractOrder) -> ExtractResult:
     """Confine this process permanently, then extract stdin to the folder `tree` in the working directory."""
-    confinement.confine(folder=Path(), memory_bytes=asked.memory_bytes, cpu_s=asked.limits.seconds + 1)
+    confinement.confine(folder=Path(), memory_bytes=extract_order.memory_bytes, cpu_s=extract_order.limits.seconds + 1)
     try:
         with open(0, "rb", closefd=False) as source:
-            done = extract(source, Path(TREE), asked.limits, name=asked.name, durable=asked.durable)
+            report = extract(
+                source, Path(TREE), extract_order.limits, name=extract_order.name, durable=extract_order.durable
+            )
     except ArchiveRefused as error:
         return ExtractResult("refused", rule=error.rule, entry=error.entry, detail=error.detail)
     except _READER_ERRORS as fault:
@@ -66,7 +68,7 @@ def perform(asked: ExtractOrder) -> ExtractResult:
         return ExtractResult("full", detail=error.detail)
     except OSError as error:
         return ExtractResult("failed", detail=error.strerror or str(error))
-    return ExtractResult("done", done.files, done.folders, done.links, done.size)
+    return ExtractResult("done", report.files, report.folders, report.links, report.size)
 
 
 if __name__ == "__main__":
@@ -135,7 +137,7 @@ def _run_process(source: BinaryIO, holder: Path, order: ExtractOrder) -> Extract
     source.seek(0)
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [
                 sys.executable,
                 "-P",
@@ -152,14 +154,14 @@ def _run_process(source: BinaryIO, holder: Path, order: ExtractOrder) -> Extract
         )
     except subprocess.TimeoutExpired as error:
         raise ArchiveRefused("too-slow", f"reading takes longer than {order.limits.seconds} seconds") from error
-    if done.returncode == -signal.SIGXCPU:
+    if process.returncode == -signal.SIGXCPU:
         raise ArchiveRefused("too-slow", f"reading takes longer than {order.limits.seconds} seconds")
     with contextlib.suppress(msgspec.DecodeError):
-        return msgspec.json.decode(done.stdout, type=ExtractResult)
-    last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-    if last and last[0].startswith("MemoryError"):
+        return msgspec.json.decode(process.stdout, type=ExtractResult)
+    last_line = process.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+    if last_line and last_line[0].startswith("MemoryError"):
         return ExtractResult("refused", rule="memory", detail="reading it needs more memory than is allowed")
-    raise ReaderFailed(f"it ended with {done.returncode}: {''.join(last)[:300]}")
+    raise ReaderFailed(f"it ended with {process.returncode}: {''.join(last_line)[:300]}")
 
 
 def _result(result: ExtractResult) -> ExtractionCounts:

@@ -38,8 +38,10 @@ def is_header(block: bytes) -> bool:
     """Whether 512 bytes look like a header, by their magic or their checksum."""
     if len(block) != BLOCK or not block.strip(b"\0"):
         return False
-    said = _OCTAL.match(block[148:156])
-    return block[257:262] == b"ustar" or (said is not None and int(said[1] or b"0", 8) == _checksum(block))
+    checksum_match = _OCTAL.match(block[148:156])
+    return block[257:262] == b"ustar" or (
+        checksum_match is not None and int(checksum_match[1] or b"0", 8) == _checksum(block)
+    )
 
 
 def parse_header(block: bytes, limits: Limits) -> Header:
@@ -52,12 +54,14 @@ def parse_header(block: bytes, limits: Limits) -> Header:
     name = _field_text(fields[0], block)
     magic = fields[9]
     if _USUAL.match(block, 100, 156):
-        mode, size, said = (int(fields[place].rstrip(b" \0"), 8) for place in (1, 4, 6))
+        mode, size, stated_checksum = (int(fields[field_number].rstrip(b" \0"), 8) for field_number in (1, 4, 6))
     else:
-        mode, _, _, size, said = (_field_number(fields[place], name, limits) for place in (1, 2, 3, 4, 6))
+        mode, _, _, size, stated_checksum = (
+            _field_number(fields[field_number], name, limits) for field_number in (1, 2, 3, 4, 6)
+        )
         if not fields[5].startswith(_NEGATIVE):
             _field_number(fields[5], name, limits)
-    if said != _checksum(block):
+    if stated_checksum != _checksum(block):
         raise ArchiveRefused("tar-checksum", "header checksum mismatch", entry=printable_name(name))
     _check_form(block, fields, name, limits)
     if magic == _USTAR and fields[14][0]:
@@ -86,13 +90,13 @@ def printable_name(name: bytes) -> str:
 def _checksum(block: bytes) -> int:
     """Return the sum of the bytes, with the checksum field counted as spaces."""
     # The low half of Adler-32 is the sum modulo 65521. The sum of 512 ASCII bytes is always smaller than that.
-    whole = zlib.adler32(block, 0) & 0xFFFF if block.isascii() else sum(block)
-    return whole - sum(block[148:156]) + 8 * 32
+    byte_sum = zlib.adler32(block, 0) & 0xFFFF if block.isascii() else sum(block)
+    return byte_sum - sum(block[148:156]) + 8 * 32
 
 
 def _field_text(field: bytes, block: bytes) -> bytes:
-    text, _, rest = field.partition(b"\0")
-    if rest.strip(b"\0"):
+    text, _, padding = field.partition(b"\0")
+    if padding.strip(b"\0"):
         raise ArchiveRefused("tar-header", "a text field has data after its NUL", entry=printable_name(text))
     return text
 
@@ -158,7 +162,7 @@ class ExtendedHeaders:
     size: int | None = None
     seen: str = ""
 
-    def take(self, header: Header, payload: bytes, counted: PaxRecordCounter) -> None:
+    def take(self, header: Header, payload: bytes, counter: PaxRecordCounter) -> None:
         """Read an extended header of the entry: PAX `x`, or GNU `L` or `K`.
 
         Raises:
@@ -169,7 +173,7 @@ class ExtendedHeaders:
             raise ArchiveRefused("pax-order", "two extended headers apply to one entry", entry=_name(header))
         self.seen += kind
         if kind == "x":
-            records = parse_records(payload, _name(header), counted)
+            records = parse_records(payload, _name(header), counter)
             self.path, self.link = records.get("path"), records.get("linkpath")
             self.size = _size(records.get("size"), _name(header))
             _check_effective(records, _name(header))
@@ -211,37 +215,37 @@ NO_EXTENSION = ExtendedHeaders()
 """The value for an entry without extended headers. It is never changed."""
 
 
-def check_global(header: Header, payload: bytes, counted: PaxRecordCounter, limits: Limits) -> None:
+def check_global(header: Header, payload: bytes, counter: PaxRecordCounter, limits: Limits) -> None:
     """Refuse a global header with records that change entries. Comments (as in git's archives) and times are allowed.
 
     Raises:
         ArchiveRefused: a record is not allowed (`pax-global`), or is malformed (`pax-record`, `not-utf8`).
     """
-    allowed = _COMMON if limits.profile == "strict" else (*_COMMON, *_HARMLESS)
-    for key in parse_records(payload, _name(header), counted):
-        if key not in allowed:
+    allowed_keys = _COMMON if limits.profile == "strict" else (*_COMMON, *_HARMLESS)
+    for key in parse_records(payload, _name(header), counter):
+        if key not in allowed_keys:
             raise ArchiveRefused("pax-global", f"a global header has the record {key!a}", entry=_name(header))
 
 
-def parse_records(payload: bytes, name: str, counted: PaxRecordCounter) -> dict[str, str]:
+def parse_records(payload: bytes, name: str, counter: PaxRecordCounter) -> dict[str, str]:
     """Parse PAX records: each is `length key=value` and a newline, and `length` is its size in bytes.
 
     Raises:
         ArchiveRefused: a record is malformed (`pax-record`), or is not UTF-8 (`not-utf8`).
     """
     records: dict[str, str] = {}
-    at = 0
-    while at < len(payload):
-        counted.take(name)
-        space = payload.find(b" ", at, at + 10)
-        digits = payload[at:space]
+    position = 0
+    while position < len(payload):
+        counter.take(name)
+        space = payload.find(b" ", position, position + 10)
+        digits = payload[position:space]
         if space < 0 or not digits.isdigit() or digits[:1] == b"0":
             raise ArchiveRefused("pax-record", "a PAX record does not begin with its length", entry=name)
-        stop = at + int(digits)
+        stop = position + int(digits)
         key, equals, value = payload[space + 1 : stop - 1].partition(b"=")
         if stop > len(payload) or stop <= space + 1 or payload[stop - 1 : stop] != b"\n" or not equals or not key:
             raise ArchiveRefused("pax-record", "the length of a PAX record is wrong", entry=name)
-        at = stop
+        position = stop
         _take_record(records, key, value, name)
     return records
 
@@ -253,14 +257,14 @@ def without_digits(payload: bytes) -> bytes:
     `payload` contains valid records.
     """
     pieces: list[bytes] = []
-    at = 0
-    while at < len(payload):
-        space = payload.index(b" ", at)
-        stop = at + int(payload[at:space])
+    position = 0
+    while position < len(payload):
+        space = payload.index(b" ", position)
+        stop = position + int(payload[position:space])
         record = payload[space:stop]
         is_meant = record.startswith(_UNMASKED)
-        pieces += [payload[at:space], record if is_meant else record.translate(_NO_DIGITS)]
-        at = stop
+        pieces += [payload[position:space], record if is_meant else record.translate(_NO_DIGITS)]
+        position = stop
     return b"".join(pieces)
 
 
@@ -269,14 +273,14 @@ def _take_record(records: dict[str, str], key: bytes, value: bytes, name: str) -
         # Extended attributes can be arbitrary bytes. They are ignored.
         return
     try:
-        word, text = key.decode(), value.decode()
+        key_text, text = key.decode(), value.decode()
     except UnicodeDecodeError as error:
         raise ArchiveRefused("not-utf8", "a PAX record is not valid UTF-8", entry=name) from error
-    if "\0" in word or "\0" in text:
-        raise ArchiveRefused("pax-record", f"the PAX record {word[:40]!a} holds NUL", entry=name)
-    if word in records:
-        raise ArchiveRefused("pax-record", f"the PAX record {word!a} is given twice", entry=name)
-    records[word] = text
+    if "\0" in key_text or "\0" in text:
+        raise ArchiveRefused("pax-record", f"the PAX record {key_text[:40]!a} holds NUL", entry=name)
+    if key_text in records:
+        raise ArchiveRefused("pax-record", f"the PAX record {key_text!a} is given twice", entry=name)
+    records[key_text] = text
 
 
 def _check_effective(records: dict[str, str], name: str) -> None:
@@ -300,8 +304,8 @@ def _size(text: str | None, name: str) -> int | None:
 
 
 def _long(payload: bytes, header: Header) -> str:
-    text, _, rest = payload.partition(b"\0")
-    if rest or not text or len(text) == len(payload):
+    text, _, padding = payload.partition(b"\0")
+    if padding or not text or len(text) == len(payload):
         raise ArchiveRefused("tar-header", "a long name does not end with one NUL", entry=_name(header))
     return decode_name(text)
 

@@ -71,27 +71,27 @@ class LinkedFiles:
         self._cached_bytes = 0
         self._passed = 0
 
-    def pieces(self, place: FileLocation, position: int, entry: str) -> Iterator[bytes]:
+    def pieces(self, location: FileLocation, position: int, entry: str) -> Iterator[bytes]:
         """Yield the content of an earlier file of the stream. `position` is the end of the header of the entry `entry`.
 
         Raises:
             ArchiveRefused: `hard-link`: too many bytes would be skipped again.
         """
-        cached = self._cache.get(place.start)
-        if cached is not None:
-            self._cache.move_to_end(place.start)
-            yield from _cut(cached)
+        cached_file = self._cache.get(location.start)
+        if cached_file is not None:
+            self._cache.move_to_end(location.start)
+            yield from _cut(cached_file)
             return
-        reader = self._at(place.start, position, entry)
-        if place.size <= _MAX_CACHED_BYTES:
-            data = reader.exactly(place.size)
-            self._keep(place.start, data)
+        reader = self._at(location.start, position, entry)
+        if location.size <= _MAX_CACHED_BYTES:
+            data = reader.exactly(location.size)
+            self._keep(location.start, data)
             yield from _cut(data)
             return
-        left = place.size
-        while left:
-            data = reader.exactly(min(left, PIECE_BYTES))
-            left -= len(data)
+        bytes_left = location.size
+        while bytes_left:
+            data = reader.exactly(min(bytes_left, PIECE_BYTES))
+            bytes_left -= len(data)
             yield data
 
     def _at(self, start: int, position: int, entry: str) -> ForwardReader:
@@ -111,12 +111,12 @@ class LinkedFiles:
         self._cache[start] = data
         self._cached_bytes += len(data)
         while self._cached_bytes > _CACHE_BYTES:
-            _, dropped = self._cache.popitem(last=False)
-            self._cached_bytes -= len(dropped)
+            _, dropped_file = self._cache.popitem(last=False)
+            self._cached_bytes -= len(dropped_file)
 
 
 def _cut(data: bytes) -> Iterator[bytes]:
-    return (data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
+    return (data[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES))
 
 
 _ZEROS = bytes(BLOCK)
@@ -172,21 +172,21 @@ class TarReader:
         Raises:
             ArchiveRefused: the archive breaks a rule. This can happen at any entry, and after the last one.
         """
-        while (following := self._next()) is not None:
+        while (entry_headers := self._next()) is not None:
             self._gauge.entry()
             self._entries += 1
             self._records.entry()
             if self._entries == COUNT_FIRST_FROM:
                 check_count(self._begin(self._counting), self._limits, self._counting)
-            header, extended = following.header, following.extended
+            header, extensions = entry_headers.header, entry_headers.extended
             kind = self._kind_of(header)
-            name = extended.path or tar_headers.decode_name(header.name)
-            size = header.size if extended.size is None else extended.size_of(header, name)
-            self._check_length(name, extended.link)
-            info = self._peer.next(following.start, following.raw)
+            name = extensions.path or tar_headers.decode_name(header.name)
+            size = header.size if extensions.size is None else extensions.size_of(header, name)
+            self._check_length(name, extensions.link)
+            info = self._peer.next(entry_headers.start, entry_headers.raw)
             crosscheck.compare(info, kind, name.rstrip("/"), size, self._reader.position)
             if header.type in _LINKS:
-                yield self._link(following, name, size, info.linkname)
+                yield self._link(entry_headers, name, size, info.linkname)
             elif kind == "file":
                 pieces = self._file(header, name, size)
                 yield RawEntry(name, kind, size, self._files[_key(name)].mode, "", pieces)
@@ -207,20 +207,20 @@ class TarReader:
     def _next(self) -> _EntryHeaders | None:
         """Read the headers of the next entry. At the end of the archive, read the remaining bytes and return None."""
         start = self._reader.position
-        extended = NO_EXTENSION
+        extensions = NO_EXTENSION
         headers: list[bytes] = []
         while (block := self._block()) is not None:
             header = tar_headers.parse_header(block, self._limits)
             headers.append(block)
             if header.type not in _EXTENSIONS:
-                extended.check_behind(header)
-                return _EntryHeaders(header, extended, block if len(headers) == 1 else b"".join(headers), start)
+                extensions.check_behind(header)
+                return _EntryHeaders(header, extensions, block if len(headers) == 1 else b"".join(headers), start)
             if len(headers) > 2 * MAX_EXTENSIONS:
                 detail = f"more than {MAX_EXTENSIONS} extended headers precede one entry"
                 raise ArchiveRefused("pax-order", detail, entry=tar_headers.printable_name(header.name))
             payload = self._payload(header)
             content, padding = payload[: header.size], payload[header.size :]
-            extended = self._extended(extended, header, content)
+            extensions = self._extended(extensions, header, content)
             headers.append(tar_headers.without_digits(content) + padding if header.type in _PAX else payload)
         if headers:
             raise ArchiveRefused("pax-order", "an extended header is not followed by an entry")
@@ -237,18 +237,18 @@ class TarReader:
             raise ArchiveRefused("truncated", "the archive ends in the middle of a header")
         return block
 
-    def _extended(self, extended: ExtendedHeaders, header: Header, payload: bytes) -> ExtendedHeaders:
+    def _extended(self, headers: ExtendedHeaders, header: Header, payload: bytes) -> ExtendedHeaders:
         """Add the values of one more extended header to the values for the next entry."""
         self._gauge.tick()
         if header.type == b"g":
-            if extended is not NO_EXTENSION:
+            if headers is not NO_EXTENSION:
                 raise ArchiveRefused("pax-order", "a global header is between an extended header and its entry")
             tar_headers.check_global(header, payload, self._records, self._limits)
-            return extended
-        if extended is NO_EXTENSION:
-            extended = ExtendedHeaders()
-        extended.take(header, payload, self._records)
-        return extended
+            return headers
+        if headers is NO_EXTENSION:
+            headers = ExtendedHeaders()
+        headers.take(header, payload, self._records)
+        return headers
 
     def _payload(self, header: Header) -> bytes:
         """The content of an extended header with its padding."""
@@ -272,22 +272,27 @@ class TarReader:
             return "file"
         raise ArchiveRefused("tar-type", f"the entry type {header.type!a} is not supported", entry=name)
 
-    def _link(self, following: _EntryHeaders, name: str, size: int, seen: str) -> RawEntry:
-        """Return a symbolic link, or a copy of the file that a hard link names. `seen` is the target that the second
-        parser read."""
+    def _link(self, entry_headers: _EntryHeaders, name: str, size: int, member_name: str) -> RawEntry:
+        """Return a symbolic link, or a copy of the file that a hard link names. `member_name` is the target that the
+        second parser read."""
         _require_empty(size, name)
-        target = following.extended.link or tar_headers.decode_name(following.header.link)
-        if seen != target:
+        target = entry_headers.extended.link or tar_headers.decode_name(entry_headers.header.link)
+        if member_name != target:
             raise ArchiveRefused("parsers-disagree", "a second parser sees a different target", entry=name)
-        if following.header.type == _LINK:
+        if entry_headers.header.type == _LINK:
             return RawEntry(name, "link", 0, 0o755, target, NO_CONTENT)
-        place = self._files.get(_key(target))
-        if place is None:
+        link_location = self._files.get(_key(target))
+        if link_location is None:
             raise ArchiveRefused("hard-link", f"{target!a} is not an earlier file of the archive", entry=name)
-        self._files[_key(name)] = place
-        self._gauge.count(place.size, name)
+        self._files[_key(name)] = link_location
+        self._gauge.count(link_location.size, name)
         return RawEntry(
-            name, "file", place.size, place.mode, "", self._linked.pieces(place, self._reader.position, name)
+            name,
+            "file",
+            link_location.size,
+            link_location.mode,
+            "",
+            self._linked.pieces(link_location, self._reader.position, name),
         )
 
     def _file(self, header: Header, name: str, size: int) -> Iterator[bytes]:
@@ -312,11 +317,11 @@ class TarReader:
         return iter((data,))
 
     def _large(self, size: int, name: str) -> Iterator[bytes]:
-        left = size
-        while left:
+        bytes_left = size
+        while bytes_left:
             self._gauge.tick()
-            data = self._reader.exactly(min(left, PIECE_BYTES), name)
-            left -= len(data)
+            data = self._reader.exactly(min(bytes_left, PIECE_BYTES), name)
+            bytes_left -= len(data)
             yield data
         self._check_padding(self._reader.exactly(-size % BLOCK, name), name)
 
@@ -326,14 +331,16 @@ class TarReader:
 
     def _end(self, block: bytes) -> None:
         """Check that the stream ends with zero blocks only. `block` is the first zero block, or empty."""
-        second = self._reader.up_to(BLOCK)
-        if second != _ZEROS and (second or self._limits.profile == "strict"):
-            raise ArchiveRefused("tar-end" if not second else "trailing-data", "it does not end with two zero blocks")
+        second_block = self._reader.up_to(BLOCK)
+        if second_block != _ZEROS and (second_block or self._limits.profile == "strict"):
+            raise ArchiveRefused(
+                "tar-end" if not second_block else "trailing-data", "it does not end with two zero blocks"
+            )
         if not block and self._limits.profile == "strict":
             raise ArchiveRefused("tar-end", "it does not end with two zero blocks")
-        while rest := self._reader.up_to(PIECE_BYTES):
+        while trailing_piece := self._reader.up_to(PIECE_BYTES):
             self._gauge.tick()
-            if rest.strip(b"\0"):
+            if trailing_piece.strip(b"\0"):
                 raise ArchiveRefused("trailing-data", "the file has data after the end of the archive")
 
 

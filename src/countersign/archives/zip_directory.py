@@ -40,29 +40,29 @@ def find_end(source: BinaryIO, size: int, limits: Limits) -> EndRecord:
         ArchiveRefused: the end record is missing, is not at the end of the file, is ambiguous, or has wrong values.
     """
     tail = _tail(source, size)
-    place = _end_position(tail)
-    if place is None:
+    record_position = _end_position(tail)
+    if record_position is None:
         if END_SIGNATURE in tail:
             raise ArchiveRefused("trailing-data", "the file has data after the end record")
         raise ArchiveRefused("zip-end", "the file has no end record")
-    if any(mark in tail[place + 4 :] for mark in _RECORD_SIGNATURES):
+    if any(mark in tail[record_position + 4 :] for mark in _RECORD_SIGNATURES):
         raise ArchiveRefused("zip-comment", "the comment looks like a record of a zip file")
-    _, disk, directory_disk, here, entries, length, start, _ = _END.unpack_from(tail, place)
-    if (disk, directory_disk, here) != (0, 0, entries):
+    _, disk, directory_disk, disk_entries, entries, length, start, _ = _END.unpack_from(tail, record_position)
+    if (disk, directory_disk, disk_entries) != (0, 0, entries):
         raise ArchiveRefused("split", "the archive is split into several files")
-    end, place = _with_zip64(source, size - len(tail) + place, EndRecord(entries, start, length))
-    _check_directory(end, place, limits)
+    end, record_position = _with_zip64(source, size - len(tail) + record_position, EndRecord(entries, start, length))
+    _check_directory(end, record_position, limits)
     return end
 
 
-def _check_directory(end: EndRecord, place: int, limits: Limits) -> None:
-    """Refuse a central directory that is too large, too small, or does not end at the offset `place`."""
+def _check_directory(end: EndRecord, record_position: int, limits: Limits) -> None:
+    """Refuse a central directory that is too large, too small, or does not end at the offset `record_position`."""
     if end.entries > limits.entries:
         raise ArchiveRefused("too-many-entries", f"it has {end.entries} entries, and {limits.entries} are allowed")
     if not 46 * end.entries <= end.size <= _MAX_DIRECTORY_BYTES:
         raise ArchiveRefused("directory-size", f"the directory of {end.entries} entries has {end.size} bytes")
-    if end.start + end.size != place:
-        rule = "leading-data" if end.start + end.size < place else "zip-end"
+    if end.start + end.size != record_position:
+        rule = "leading-data" if end.start + end.size < record_position else "zip-end"
         raise ArchiveRefused(rule, "the directory does not end directly before the end record")
 
 
@@ -77,36 +77,38 @@ def _end_position(tail: bytes) -> int | None:
 
     If several records match, the later ones are inside the comment of the first, and `find_end` refuses that comment.
     """
-    at = tail.find(END_SIGNATURE)
-    while at >= 0:
-        stop = at + _END.size
+    position = tail.find(END_SIGNATURE)
+    while position >= 0:
+        stop = position + _END.size
         if stop + int.from_bytes(tail[stop - 2 : stop], "little") == len(tail):
-            return at
-        at = tail.find(END_SIGNATURE, at + 1)
+            return position
+        position = tail.find(END_SIGNATURE, position + 1)
     return None
 
 
-def _with_zip64(source: BinaryIO, place: int, end: EndRecord) -> tuple[EndRecord, int]:
+def _with_zip64(source: BinaryIO, record_position: int, end: EndRecord) -> tuple[EndRecord, int]:
     """Return the end record with its Zip64 values, if the file has them, and the offset of the first end record.
 
-    `place` is the offset of the end record `end`.
+    `record_position` is the offset of the end record `end`.
     """
-    first = place - _LOCATOR.size - _END64.size
-    source.seek(max(0, first))
-    before = source.read(place - source.tell())
-    if first < 0 or before[_END64.size :][:4] != b"PK\x06\x07":
+    zip64_position = record_position - _LOCATOR.size - _END64.size
+    source.seek(max(0, zip64_position))
+    record_bytes = source.read(record_position - source.tell())
+    if zip64_position < 0 or record_bytes[_END64.size :][:4] != b"PK\x06\x07":
         if _FULL32 in (end.start, end.size):
             raise ArchiveRefused("zip64", "the Zip64 end record is missing")
-        return end, place
-    _, disk, at, disks = _LOCATOR.unpack_from(before, _END64.size)
-    signature, length, _, _, own_disk, directory_disk, here, entries, size, start = _END64.unpack_from(before)
-    if (signature, at, length) != (b"PK\x06\x06", first, _END64.size - 12):
+        return end, record_position
+    _, disk, zip64_offset, disks = _LOCATOR.unpack_from(record_bytes, _END64.size)
+    signature, length, _, _, own_disk, directory_disk, disk_entries, entries, size, start = _END64.unpack_from(
+        record_bytes
+    )
+    if (signature, zip64_offset, length) != (b"PK\x06\x06", zip64_position, _END64.size - 12):
         raise ArchiveRefused("zip64", "the Zip64 end record is not directly before its locator")
-    if (disk, own_disk, directory_disk, here) != (0, 0, 0, entries) or disks > 1:
+    if (disk, own_disk, directory_disk, disk_entries) != (0, 0, 0, entries) or disks > 1:
         raise ArchiveRefused("split", "the archive is split into several files")
     if end.entries not in (_FULL16, entries) or end.size not in (_FULL32, size) or end.start not in (_FULL32, start):
         raise ArchiveRefused("zip64", "the two end records have different values")
-    return EndRecord(entries, start, size), first
+    return EndRecord(entries, start, size), zip64_position
 
 
 _ZIP64_FIELD, _UNICODE_PATH_FIELD = 0x0001, 0x7075
@@ -126,25 +128,25 @@ def zip64_field(extra: bytes, raw: bytes, name: str, limits: Limits) -> bytes | 
         ArchiveRefused: the extra fields are malformed or override the kind (`extra-field`), change the name
             (`unicode-path`), mark the entry as encrypted (`encrypted`), or contain two Zip64 fields (`zip64`).
     """
-    found: bytes | None = None
-    at = 0
-    while at < len(extra):
-        if len(extra) - at < _UNSIGNED.size:
-            if limits.profile == "compatible" and not extra[at:].strip(b"\0"):
+    field_content: bytes | None = None
+    position = 0
+    while position < len(extra):
+        if len(extra) - position < _UNSIGNED.size:
+            if limits.profile == "compatible" and not extra[position:].strip(b"\0"):
                 break
             raise ArchiveRefused("extra-field", "the last extra field is incomplete", entry=name)
-        kind, length = _UNSIGNED.unpack_from(extra, at)
-        content = extra[at + 4 : at + 4 + length]
-        at += 4 + length
-        if at > len(extra):
+        kind, length = _UNSIGNED.unpack_from(extra, position)
+        content = extra[position + 4 : position + 4 + length]
+        position += 4 + length
+        if position > len(extra):
             raise ArchiveRefused("extra-field", "the last extra field is incomplete", entry=name)
         if kind == _ZIP64_FIELD:
-            if found is not None:
+            if field_content is not None:
                 raise ArchiveRefused("zip64", "there are two Zip64 fields", entry=name)
-            found = content
+            field_content = content
         elif kind not in _IGNORED_FIELDS:
             _check_field(kind, content, raw, name)
-    return found
+    return field_content
 
 
 def _check_field(kind: int, content: bytes, raw: bytes, name: str) -> None:
@@ -165,15 +167,15 @@ def apply_zip64(content: bytes | None, values: tuple[int, ...], name: str) -> tu
         ArchiveRefused: `zip64`: the Zip64 field is missing although a value is a placeholder, or the number of its
             values differs from the number of placeholders.
     """
-    full = [index for index, value in enumerate(values) if value == FULL32]
+    overflowed_indexes = [index for index, value in enumerate(values) if value == FULL32]
     if content is None:
-        if full:
+        if overflowed_indexes:
             raise ArchiveRefused("zip64", "a size or offset needs the Zip64 field, which is missing", entry=name)
         return values
-    if len(content) != 8 * len(full) or not full:
+    if len(content) != 8 * len(overflowed_indexes) or not overflowed_indexes:
         raise ArchiveRefused("zip64", "the Zip64 field has a wrong number of values", entry=name)
-    long = struct.unpack(f"<{len(full)}Q", content)
-    replaced = dict(zip(full, long, strict=True))
+    long_values = struct.unpack(f"<{len(overflowed_indexes)}Q", content)
+    replaced = dict(zip(overflowed_indexes, long_values, strict=True))
     return tuple(replaced.get(index, value) for index, value in enumerate(values))
 
 
@@ -218,41 +220,59 @@ def directory_entries(source: BinaryIO, end: EndRecord, limits: Limits) -> list[
 
 
 def _entries(table: bytes, end: EndRecord, limits: Limits) -> Iterator[DirectoryEntry]:
-    at = 0
+    position = 0
     for _ in range(end.entries):
-        if len(table) - at < _HEADER.size:
+        if len(table) - position < _HEADER.size:
             raise ArchiveRefused("entry-count", f"there are fewer entries than {end.entries}")
-        header = _HEADER.unpack_from(table, at)
-        stop = at + _HEADER.size + header[10] + header[11] + header[12]
+        header = _HEADER.unpack_from(table, position)
+        stop = position + _HEADER.size + header[10] + header[11] + header[12]
         if header[0] != b"PK\x01\x02":
             raise ArchiveRefused("zip-record", "an entry of the directory has no signature")
         if stop > len(table):
             raise ArchiveRefused("zip-end", "an entry extends beyond the end of the directory")
-        yield _entry(header, table[at + _HEADER.size : stop - header[12]], limits)
-        at = stop
-    if at != len(table):
-        more = table.startswith(b"PK\x01\x02", at)
-        raise ArchiveRefused("entry-count" if more else "gap", "the directory has data after its last entry")
+        yield _entry(header, table[position + _HEADER.size : stop - header[12]], limits)
+        position = stop
+    if position != len(table):
+        has_more = table.startswith(b"PK\x01\x02", position)
+        raise ArchiveRefused("entry-count" if has_more else "gap", "the directory has data after its last entry")
 
 
 def _entry(header: tuple[int, ...], texts: bytes, limits: Limits) -> DirectoryEntry:
-    _, _, system, needed, flags, method, _, crc, packed, size, length, _, _, disk, _, attributes, offset = header
+    (
+        _,
+        _,
+        system,
+        needed_version,
+        flags,
+        method,
+        _,
+        crc,
+        packed_size,
+        size,
+        length,
+        _,
+        _,
+        disk,
+        _,
+        attributes,
+        offset,
+    ) = header
     raw, extra = texts[:length], texts[length:]
     name = text_of(raw, flags, is_lenient=limits.profile == "compatible" and system in (_UNIX, _MACOS))
     _check_form(name, flags, method, disk)
-    if needed >> 8 == _VMS or needed & 0xFF > _MAX_VERSION:
-        raise ArchiveRefused("parsers-disagree", f"some readers do not support version {needed}", entry=name)
+    if needed_version >> 8 == _VMS or needed_version & 0xFF > _MAX_VERSION:
+        raise ArchiveRefused("parsers-disagree", f"some readers do not support version {needed_version}", entry=name)
     if extra:
         content = zip64_field(extra, raw, name, limits)
-        size, packed, offset = apply_zip64(content, (size, packed, offset), name)
-    elif FULL32 in (size, packed, offset):
-        apply_zip64(None, (size, packed, offset), name)
-    if method == STORED and size != packed:
+        size, packed_size, offset = apply_zip64(content, (size, packed_size, offset), name)
+    elif FULL32 in (size, packed_size, offset):
+        apply_zip64(None, (size, packed_size, offset), name)
+    if method == STORED and size != packed_size:
         raise ArchiveRefused("size", "the entry is not compressed, but its two sizes differ", entry=name)
     kind, mode = _kind(name, system, attributes, limits)
     if kind == "folder" and size:
         raise ArchiveRefused("payload", "a folder has content", entry=name)
-    return DirectoryEntry(name, raw, flags, method, crc, packed, size, offset, kind, mode)
+    return DirectoryEntry(name, raw, flags, method, crc, packed_size, size, offset, kind, mode)
 
 
 def _check_form(name: str, flags: int, method: int, disk: int) -> None:
@@ -276,19 +296,19 @@ def text_of(raw: bytes, flags: int, *, is_lenient: bool) -> str:
         ArchiveRefused: the name has the wrong encoding (`not-utf8`), contains NUL, at which some readers cut it off
             (`control-character`), or is empty (`empty-name`).
     """
-    shown = raw.decode("ascii", "backslashreplace")
+    escaped = raw.decode("ascii", "backslashreplace")
     if not raw:
         raise ArchiveRefused("empty-name", "an entry has no name", entry="")
     if 0 in raw:
-        raise ArchiveRefused("control-character", "the name contains NUL", entry=shown)
+        raise ArchiveRefused("control-character", "the name contains NUL", entry=escaped)
     if raw.isascii():
-        return shown
+        return escaped
     if not flags & UTF8 and not is_lenient:
-        raise ArchiveRefused("not-utf8", "the name is not ASCII, and the UTF-8 flag is not set", entry=shown)
+        raise ArchiveRefused("not-utf8", "the name is not ASCII, and the UTF-8 flag is not set", entry=escaped)
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise ArchiveRefused("not-utf8", "the name is not valid UTF-8", entry=shown) from error
+        raise ArchiveRefused("not-utf8", "the name is not valid UTF-8", entry=escaped) from error
 
 
 def _kind(name: str, system: int, attributes: int, limits: Limits) -> tuple[Kind, int]:
@@ -302,16 +322,16 @@ def _kind(name: str, system: int, attributes: int, limits: Limits) -> tuple[Kind
     return kind, _mode(kind, mode, name, limits)
 
 
-def _stated_kind(name: str, said: int) -> Kind:
+def _stated_kind(name: str, mode_bits: int) -> Kind:
     """Return the kind of the entry. If the mode states a kind, the name must agree with it."""
     is_folder = name.endswith("/")
-    if not said:
+    if not mode_bits:
         return "folder" if is_folder else "file"
-    if said not in _KINDS:
+    if mode_bits not in _KINDS:
         raise ArchiveRefused("special-file", "the entry is a device, pipe, socket or of unknown kind", entry=name)
-    if is_folder != (said == stat.S_IFDIR):
+    if is_folder != (mode_bits == stat.S_IFDIR):
         raise ArchiveRefused("kind-mismatch", "the name and the mode indicate different kinds", entry=name)
-    return _KINDS[said]
+    return _KINDS[mode_bits]
 
 
 def _mode(kind: Kind, mode: int, name: str, limits: Limits) -> int:

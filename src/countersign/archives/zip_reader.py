@@ -31,7 +31,7 @@ def read_header(reader: ForwardReader, entry: DirectoryEntry, limits: Limits) ->
             (`truncated`), or has invalid extra fields.
     """
     header = reader.exactly(_LOCAL_HEADER.size, entry.name)
-    signature, _, flags, method, _, crc, packed, size, name_length, extra_length = _LOCAL_HEADER.unpack(header)
+    signature, _, flags, method, _, crc, packed_size, size, name_length, extra_length = _LOCAL_HEADER.unpack(header)
     if signature != b"PK\x03\x04":
         raise ArchiveRefused("zip-record", "the central directory does not point to a local header", entry=entry.name)
     if reader.exactly(name_length, entry.name) != entry.raw:
@@ -45,17 +45,17 @@ def read_header(reader: ForwardReader, entry: DirectoryEntry, limits: Limits) ->
     if extra_length:
         extra = reader.exactly(extra_length, entry.name)
         content = zip_directory.zip64_field(extra, entry.raw, entry.name, limits)
-    if content is not None or FULL32 in (size, packed):
-        size, packed = zip_directory.apply_zip64(content, (size, packed), entry.name)
-    if (crc, packed, size) != (entry.crc, entry.packed, entry.size):
-        _check_deferred(entry, (crc, packed, size))
+    if content is not None or FULL32 in (size, packed_size):
+        size, packed_size = zip_directory.apply_zip64(content, (size, packed_size), entry.name)
+    if (crc, packed_size, size) != (entry.crc, entry.packed, entry.size):
+        _check_deferred(entry, (crc, packed_size, size))
     return entry, content is not None
 
 
-def _check_deferred(entry: DirectoryEntry, said: tuple[int, int, int]) -> None:
+def _check_deferred(entry: DirectoryEntry, local_values: tuple[int, int, int]) -> None:
     """Refuse a size or checksum that differs from the directory. Accept zeros if a data descriptor follows."""
-    for own, true in zip(said, (entry.crc, entry.packed, entry.size), strict=True):
-        if own != true and (own or not entry.flags & DESCRIBED):
+    for local_value, directory_value in zip(local_values, (entry.crc, entry.packed, entry.size), strict=True):
+        if local_value != directory_value and (local_value or not entry.flags & DESCRIBED):
             raise ArchiveRefused("local-mismatch", "its local header has a wrong size or checksum", entry=entry.name)
 
 
@@ -92,8 +92,8 @@ def _expected_descriptor(entry: DirectoryEntry, width: int) -> bytes:
     bytes."""
     if max(entry.packed, entry.size) >> (8 * width):
         return b""
-    crc, packed, size = entry.crc.to_bytes(4, "little"), entry.packed, entry.size
-    return crc + packed.to_bytes(width, "little") + size.to_bytes(width, "little")
+    crc, packed_size, size = entry.crc.to_bytes(4, "little"), entry.packed, entry.size
+    return crc + packed_size.to_bytes(width, "little") + size.to_bytes(width, "little")
 
 
 _RAW = -zlib.MAX_WBITS
@@ -113,8 +113,8 @@ def pieces_of(reader: ForwardReader, entry: DirectoryEntry, budget: Budget) -> I
         if is_open:
             _check_no_signatures(data, entry)
         return iter((data,))
-    plain = _stored(reader, entry, is_open=is_open) if entry.method == STORED else _inflated(reader, entry)
-    return _check_size_and_crc(plain, entry, budget)
+    content = _stored(reader, entry, is_open=is_open) if entry.method == STORED else _inflated(reader, entry)
+    return _check_size_and_crc(content, entry, budget)
 
 
 def _check_no_signatures(data: bytes, entry: DirectoryEntry) -> None:
@@ -142,38 +142,38 @@ def _small(reader: ForwardReader, entry: DirectoryEntry) -> bytes:
 
 
 def _stored(reader: ForwardReader, entry: DirectoryEntry, *, is_open: bool) -> Iterator[bytes]:
-    left = entry.packed
-    before = b""
-    while left:
-        data = reader.exactly(min(left, PIECE_BYTES), entry.name)
-        left -= len(data)
+    bytes_left = entry.packed
+    tail_before = b""
+    while bytes_left:
+        data = reader.exactly(min(bytes_left, PIECE_BYTES), entry.name)
+        bytes_left -= len(data)
         if is_open:
-            _check_no_signatures(before + data, entry)
-            before = data[-3:]
+            _check_no_signatures(tail_before + data, entry)
+            tail_before = data[-3:]
         yield data
 
 
 def _inflated(reader: ForwardReader, entry: DirectoryEntry) -> Iterator[bytes]:
     engine = zlib.decompressobj(_RAW)
-    left = entry.packed
+    bytes_left = entry.packed
     while not engine.eof:
-        held = engine.unconsumed_tail or reader.exactly(min(left, PIECE_BYTES), entry.name)
-        left -= 0 if engine.unconsumed_tail else len(held)
+        packed_piece = engine.unconsumed_tail or reader.exactly(min(bytes_left, PIECE_BYTES), entry.name)
+        bytes_left -= 0 if engine.unconsumed_tail else len(packed_piece)
         try:
-            data = engine.decompress(held, PIECE_BYTES)
+            data = engine.decompress(packed_piece, PIECE_BYTES)
         except zlib.error as error:
             raise _broken(entry) from error
         if data:
             yield data
-        elif not (held or engine.eof):
+        elif not (packed_piece or engine.eof):
             raise _broken(entry)
-    if engine.unused_data or left:
+    if engine.unused_data or bytes_left:
         raise _broken(entry)
 
 
-def _check_size_and_crc(plain: Iterator[bytes], entry: DirectoryEntry, budget: Budget) -> Iterator[bytes]:
+def _check_size_and_crc(content: Iterator[bytes], entry: DirectoryEntry, budget: Budget) -> Iterator[bytes]:
     crc = size = 0
-    for data in plain:
+    for data in content:
         budget.tick()
         size += len(data)
         if size > entry.size:
@@ -210,26 +210,26 @@ def entries(source: BinaryIO, size: int, limits: Limits, budget: Budget) -> Iter
         ArchiveRefused: the archive breaks a rule. This can happen at any entry, and after the last one.
     """
     end = zip_directory.find_end(source, size, limits)
-    listed = zip_directory.directory_entries(source, end, limits)
-    crosscheck.check_zip(source, listed)
-    for entry in listed:
+    sorted_entries = zip_directory.directory_entries(source, end, limits)
+    crosscheck.check_zip(source, sorted_entries)
+    for entry in sorted_entries:
         budget.count(entry.size, entry.name)
-    in_place = sorted(listed, key=attrgetter("offset"))
-    first = in_place[0].offset if in_place else end.start
-    if first:
-        _check_front(source, first, limits)
-    reader = ForwardReader(FileRange(source, first, end.start).more, first)
-    for index, known in enumerate(in_place):
+    in_place = sorted(sorted_entries, key=attrgetter("offset"))
+    first_offset = in_place[0].offset if in_place else end.start
+    if first_offset:
+        _check_front(source, first_offset, limits)
+    reader = ForwardReader(FileRange(source, first_offset, end.start).more, first_offset)
+    for index, placed_entry in enumerate(in_place):
         budget.entry()
         is_last = index + 1 == len(in_place)
-        following = end.start if is_last else in_place[index + 1].offset
-        entry, is_wide = read_header(reader, known, limits)
-        room = following - reader.position - entry.packed
+        next_offset = end.start if is_last else in_place[index + 1].offset
+        entry, is_wide = read_header(reader, placed_entry, limits)
+        room = next_offset - reader.position - entry.packed
         if room < 0:
             raise ArchiveRefused("overlap", "it overlaps the next record", entry=entry.name)
-        found = _raw_entry(reader, entry, limits, budget)
-        yield found
-        deque(found.pieces, maxlen=0)
+        raw_entry = _raw_entry(reader, entry, limits, budget)
+        yield raw_entry
+        deque(raw_entry.pieces, maxlen=0)
         if is_last and room > 24 and limits.profile == "compatible":
             room -= _signing_block(source, end.start, room)
         read_descriptor(reader, entry, room, is_wide=is_wide, limits=limits)
@@ -258,11 +258,11 @@ def _empty_content(entry: DirectoryEntry) -> Iterator[bytes]:
     return NO_CONTENT
 
 
-def _check_front(source: BinaryIO, first: int, limits: Limits) -> None:
+def _check_front(source: BinaryIO, first_offset: int, limits: Limits) -> None:
     """Refuse bytes before the first entry. The profile `compatible` allows an executable there."""
     source.seek(0)
-    if limits.profile == "strict" or not source.read(min(first, 4)).startswith(EXECUTABLES):
-        raise ArchiveRefused("leading-data", f"{first} bytes precede the first entry")
+    if limits.profile == "strict" or not source.read(min(first_offset, 4)).startswith(EXECUTABLES):
+        raise ArchiveRefused("leading-data", f"{first_offset} bytes precede the first entry")
 
 
 def _signing_block(source: BinaryIO, stop: int, room: int) -> int:

@@ -120,11 +120,11 @@ class ArchiveWriter:
 class ArchiveMember:
     """One member of an archive while it is read."""
 
-    def __init__(self, name: str, size: int, read: Callable[[int], bytes]) -> None:
+    def __init__(self, name: str, size: int, read_bytes: Callable[[int], bytes]) -> None:
         self.name = name
         self.size = size
         self.digest = ""
-        self._read = read
+        self._read = read_bytes
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the bytes of the member, which can be read only once. Then set `digest` to their SHA-256.
@@ -133,12 +133,12 @@ class ArchiveMember:
             Damaged: the bytes cannot be decrypted.
         """
         digest = hashlib.sha256()
-        remaining = self.size
-        while remaining:
-            chunk = self._read(min(remaining, CHUNK_BYTES))
+        bytes_left = self.size
+        while bytes_left:
+            chunk = self._read(min(bytes_left, CHUNK_BYTES))
             if not chunk:
                 raise _not_a_backup(f"{self.name} ends too early")
-            remaining -= len(chunk)
+            bytes_left -= len(chunk)
             digest.update(chunk)
             yield chunk
         self._read(-self.size % _BLOCK)
@@ -170,17 +170,17 @@ class ArchiveReader:
             Damaged, ArchiveVersionUnsupported: the archive cannot be read.
         """
         self._members = _members(decryptor)
-        first = next(self._members, None)
-        if first is None or first.name != ABOUT:
+        first_member = next(self._members, None)
+        if first_member is None or first_member.name != ABOUT:
             raise invalid_archive(f"its first member is not {ABOUT}")
-        self.about = first.document(About)
+        self.about = first_member.document(About)
         if self.about.format != FORMAT:
             detail = f"it has the format {self.about.format}, made by version {self.about.version}"
             raise ArchiveVersionUnsupported(f"the archive cannot be read by this version: {detail}")
-        known = set(self.about.schemas)
-        if not known <= set(schemas) or len(known) != len(self.about.schemas):
+        known_schemas = set(self.about.schemas)
+        if not known_schemas <= set(schemas) or len(known_schemas) != len(self.about.schemas):
             raise invalid_archive("it contains schemas that an installation does not have")
-        self._digests = {first.name: first.digest}
+        self._digests = {first_member.name: first_member.digest}
         self._blobs: set[bytes] = set()
         self._bad: set[str] = set()
         self.manifest: Manifest | None = None
@@ -252,8 +252,8 @@ def _members(decryptor: AgeDecryptor) -> Iterator[ArchiveMember]:
         if header.type != tarfile.REGTYPE or header.size < 0:
             raise _not_a_backup(f"{header.name!r} is not a file")
         yield ArchiveMember(header.name, header.size, decryptor.read)
-    while rest := decryptor.read(CHUNK_BYTES):
-        if any(rest):
+    while trailing_chunk := decryptor.read(CHUNK_BYTES):
+        if any(trailing_chunk):
             raise _not_a_backup("there is data after its end")
 
 

@@ -32,10 +32,10 @@ class AtomicFile:
         Raises:
             StorageFull, Unavailable: the volume is full, or cannot be written.
         """
-        remaining = memoryview(data)
+        unwritten = memoryview(data)
         with disk_errors(self.path.parent):
-            while remaining:
-                remaining = remaining[os.write(self._descriptor, remaining) :]
+            while unwritten:
+                unwritten = unwritten[os.write(self._descriptor, unwritten) :]
         self.size += len(data)
 
     def flush(self) -> None:
@@ -96,11 +96,11 @@ class AtomicFolder:
         self.path = path
         self.target = target
 
-    def finish(self, *, last: str) -> None:
+    def finish(self, *, last_name: str) -> None:
         """Move everything to `target` and make the move durable. The contents of the entries must already be durable.
 
         A new folder appears with all its entries at once. If `target` exists, the entries are moved one by one, and
-        the entry `last` at the end.
+        the entry `last_name` at the end.
 
         Raises:
             NotEmpty: another process created an entry in `target`.
@@ -113,14 +113,14 @@ class AtomicFolder:
                 self.path.rename(self.target)
                 sync_folder(self.target.parent)
                 return
-            moved: list[str] = []
+            moved_names: list[str] = []
             try:
-                for entry in sorted(self.path.iterdir(), key=lambda entry: entry.name == last):
+                for entry in sorted(self.path.iterdir(), key=lambda entry: entry.name == last_name):
                     entry.rename(self.target / entry.name)
-                    moved.append(entry.name)
+                    moved_names.append(entry.name)
                 sync_folder(self.target)
             except OSError:
-                for name in moved:
+                for name in moved_names:
                     (self.target / name).rename(self.path / name)
                 raise
 
@@ -209,8 +209,10 @@ def _remove_leftovers(parent: Path) -> None:
                 os.close(descriptor)
 
 
-def _is_own(found: os.stat_result) -> bool:
-    return found.st_uid == os.geteuid() and (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
+def _is_own(file_status: os.stat_result) -> bool:
+    return file_status.st_uid == os.geteuid() and (
+        stat.S_ISREG(file_status.st_mode) or stat.S_ISDIR(file_status.st_mode)
+    )
 
 
 @contextmanager

@@ -57,27 +57,28 @@ def read_folder(folder: Path) -> BackupFolder:
     with atomic_files.disk_errors(folder):
         matches = [(_NAME.fullmatch(path.name), path) for path in folder.iterdir()]
     timestamped_paths = sorted((match[1], path) for match, path in matches if match is not None)
-    latest = clock.now() + MAX_CLOCK_SKEW
-    found = BackupFolder(folder, [], [])
+    max_timestamp = clock.now() + MAX_CLOCK_SKEW
+    backup_folder = BackupFolder(folder, [], [])
     for timestamp, path in timestamped_paths:
         moment = _parse_timestamp(timestamp)
-        if moment is None or moment > latest:
-            found.skipped.append(path)
+        if moment is None or moment > max_timestamp:
+            backup_folder.skipped.append(path)
         else:
-            found.backups.append(BackupFile(moment, path))
-    return found
+            backup_folder.backups.append(BackupFile(moment, path))
+    return backup_folder
 
 
-def newest(folder: BackupFolder, at: Instant | None) -> BackupFile:
-    """Return the newest backup whose time is not after `at`, or the newest of all backups if `at` is not given.
+def newest(folder: BackupFolder, instant: Instant | None) -> BackupFile:
+    """Return the newest backup whose time is not after `instant`, or the newest of all backups if `instant` is not
+    given.
 
     Raises:
         NoBackup: the folder contains no such backup.
     """
-    candidates = [each for each in folder.backups if at is None or each.moment <= at]
+    candidates = [each for each in folder.backups if instant is None or each.moment <= instant]
     if not candidates:
-        when = "" if at is None else f" of {clock.rfc3339(at)} or before"
-        raise NoBackup(f"{folder.path} contains no backup{when}")
+        limit_text = "" if instant is None else f" of {clock.rfc3339(instant)} or before"
+        raise NoBackup(f"{folder.path} contains no backup{limit_text}")
     return candidates[-1]
 
 
@@ -87,8 +88,8 @@ def remove_old(folder: BackupFolder, keep: int, created: Path) -> list[Path]:
     Raises:
         Unavailable: a backup cannot be removed.
     """
-    others = [each.path for each in folder.backups if each.path.name != created.name]
-    surplus = others[: max(len(others) - keep + 1, 0)]
+    other_names = [each.path for each in folder.backups if each.path.name != created.name]
+    surplus = other_names[: max(len(other_names) - keep + 1, 0)]
     with atomic_files.disk_errors(folder.path):
         for path in surplus:
             path.unlink(missing_ok=True)

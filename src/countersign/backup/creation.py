@@ -66,14 +66,14 @@ class Backup(Generic[SnapshotT]):
             self._archive.add(name, content)
         if self._blobs is None:
             return
-        last = ""
+        last_sha256 = ""
         while True:
             async with databases.snapshot() as snapshot:
-                rows = await snapshot.fetch(self._blobs.schema, self._blobs.statement, last, BLOBS_PER_PAGE)
+                rows = await snapshot.fetch(self._blobs.schema, self._blobs.statement, last_sha256, BLOBS_PER_PAGE)
             await self._copy_all(self._blobs.store, [row[0] for row in rows])
             if len(rows) < BLOBS_PER_PAGE:
                 return
-            last = rows[-1][0]
+            last_sha256 = rows[-1][0]
 
     async def end(self, snapshot: SnapshotT, *, is_last_try: bool) -> Manifest | None:
         """Write the rest: the blobs of the snapshot that are not copied yet, the databases, and the manifest.
@@ -84,8 +84,8 @@ class Backup(Generic[SnapshotT]):
         Raises:
             Unavailable, StorageFull: see `begin`.
         """
-        unreadable = await self._copy_rest(snapshot)
-        if unreadable and not is_last_try:
+        unreadable_blobs = await self._copy_rest(snapshot)
+        if unreadable_blobs and not is_last_try:
             return None
         rows = await self._databases.write(snapshot, self._archive, self._progress)
         moment = snapshot.moment
@@ -96,43 +96,44 @@ class Backup(Generic[SnapshotT]):
             self._bytes,
             dict(self._archive.digests),
             rows,
-            tuple(unreadable),
+            tuple(unreadable_blobs),
         )
         self._archive.finish(manifest)
         return manifest
 
     async def _copy_rest(self, snapshot: Snapshot) -> list[str]:
         """Copy the blobs of the snapshot that are not copied yet, and return the missing and damaged ones."""
-        unreadable: list[str] = []
+        unreadable_blobs: list[str] = []
         if self._blobs is None:
-            return unreadable
-        last = ""
-        while rows := await snapshot.fetch(self._blobs.schema, self._blobs.statement, last, BLOBS_PER_PAGE):
+            return unreadable_blobs
+        last_sha256 = ""
+        while rows := await snapshot.fetch(self._blobs.schema, self._blobs.statement, last_sha256, BLOBS_PER_PAGE):
             missing = [row[0] for row in rows if bytes.fromhex(row[0]) not in self._copied]
-            unreadable += await self._copy_all(self._blobs.store, missing)
-            last = rows[-1][0]
-        return unreadable
+            unreadable_blobs += await self._copy_all(self._blobs.store, missing)
+            last_sha256 = rows[-1][0]
+        return unreadable_blobs
 
     async def _copy_all(self, store: BlobStore, digests: Sequence[str]) -> list[str]:
         """Copy the blobs, and return the missing and damaged ones.
 
         Small blobs are fetched concurrently, because in a remote store the latency exceeds the time of the transfer."""
-        failed: list[str] = []
+        failed_blobs: list[str] = []
         for start in range(0, len(digests), MAX_CONCURRENT):
             batch = digests[start : start + MAX_CONCURRENT]
             fetched = await asyncio.gather(*(_fetch_small(store, sha256) for sha256 in batch))
-            for sha256, found in zip(batch, fetched, strict=True):
-                if found is None or not await self._copy(store, sha256, found):
-                    failed.append(sha256)
+            for sha256, blob in zip(batch, fetched, strict=True):
+                if blob is None or not await self._copy(store, sha256, blob):
+                    failed_blobs.append(sha256)
             self._progress("copying files", self._bytes)
-        return failed
+        return failed_blobs
 
-    async def _copy(self, store: BlobStore, sha256: str, found: int | bytes) -> bool:
-        """Copy a blob, and return whether its bytes match its digest. `found` is the size of the blob, or its bytes."""
-        size = found if isinstance(found, int) else len(found)
+    async def _copy(self, store: BlobStore, sha256: str, size_or_data: int | bytes) -> bool:
+        """Copy a blob, and return whether its bytes match its digest. `size_or_data` is the size of the blob, or its
+        bytes."""
+        size = size_or_data if isinstance(size_or_data, int) else len(size_or_data)
         self._archive.begin(blob_name(sha256), size)
-        if isinstance(found, bytes):
-            self._archive.write(found)
+        if isinstance(size_or_data, bytes):
+            self._archive.write(size_or_data)
         else:
             # Ignore a blob that is removed meanwhile: the archive fills it up with zeros, so its digest differs below.
             with suppress(NotFound):

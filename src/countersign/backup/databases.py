@@ -106,9 +106,12 @@ class SqliteDatabases:
 
     def _require_space(self, schema: str, size: int) -> None:
         volume = os.statvfs(self._scratch)
-        free = volume.f_bavail * volume.f_frsize - self._reserve_bytes
-        if free < size:
-            text = f"{self._scratch} has {max(free, 0)} bytes to spare, and a copy of {file_name(schema)} takes {size}."
+        free_bytes = volume.f_bavail * volume.f_frsize - self._reserve_bytes
+        if free_bytes < size:
+            text = (
+                f"{self._scratch} has {max(free_bytes, 0)} bytes to spare, and a copy of {file_name(schema)} "
+                f"takes {size}."
+            )
             remedy = "Delete files on the volume of the data directory. The backup copies each database to this volume."
             raise StorageFull(text, resolution=remedy)
 
@@ -137,13 +140,13 @@ class PostgresDatabases:
         for schema in snapshot.schemas:
             tables = await snapshot.tables(schema)
             archive.add(tables_name(schema), msgspec.json.encode(Tables(tuple(tables))))
-            written = 0
+            written_bytes = 0
             for index, table in enumerate(tables):
                 segments = _Segments(archive, schema, index)
                 counts[f"{schema}.{table.name}"] = await snapshot.rows(schema, table, segments.add)
                 segments.finish()
-                written += segments.size
-                progress(f"writing {schema}", written)
+                written_bytes += segments.size
+                progress(f"writing {schema}", written_bytes)
         return counts
 
 

@@ -82,16 +82,22 @@ class RestoreTarget(Protocol):
 
 class Restore:
     """A restore into a new folder. With `store`, the blobs are written to this store, and their digests are appended
-    to `sealed`."""
+    to `sealed_blobs`."""
 
     def __init__(
-        self, folder: Path, target: RestoreTarget, store: BlobStore | None, sealed: list[str], *, progress: Progress
+        self,
+        folder: Path,
+        target: RestoreTarget,
+        store: BlobStore | None,
+        sealed_blobs: list[str],
+        *,
+        progress: Progress,
     ) -> None:
         self._folder = folder
         self._target = target
         self._store = store
         self._progress = progress
-        self._sealed = sealed
+        self._sealed = sealed_blobs
         self._blobs_bytes = 0
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         self._uploads: list[asyncio.Task[None]] = []
@@ -294,8 +300,8 @@ class PostgresTarget:
         """
         if self._rows != manifest.rows:
             raise invalid_archive("the numbers of its rows differ from its manifest")
-        for schema, made in self._tables.items():
-            await self._bulk_load.finish(schema, made.tables)
+        for schema, restored_rows in self._tables.items():
+            await self._bulk_load.finish(schema, restored_rows.tables)
             completion = completions[schema]
             await schema_validation.require_own_within(
                 self._bulk_load, schema, completion.migrations, completion.own_tables

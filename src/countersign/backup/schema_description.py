@@ -80,17 +80,17 @@ async def describe_tables(reader: Reader, dialect: Dialect) -> dict[str, list[st
 
     On SQLite, the description consists of the statements that created the table and its indexes. On PostgreSQL, it
     consists of the table's columns, constraints and indexes. No code in the schema is executed."""
-    found: dict[str, list[str]] = {}
+    lines_by_table: dict[str, list[str]] = {}
     if dialect == "sqlite":
         for table, sql in await reader.fetch(_SQLITE_STATEMENTS):
-            found.setdefault(table, []).append(normalize_statement(sql))
+            lines_by_table.setdefault(table, []).append(normalize_statement(sql))
     else:
         ((schema,),) = await reader.fetch(_POSTGRES_SCHEMA)
         for kind, statement in (("column", _POSTGRES_COLUMNS), ("rule", _POSTGRES_RULES), ("index", _POSTGRES_INDEXES)):
-            for table, *said in await reader.fetch(statement):
-                line = " ".join([kind, *map(str, said)])
-                found.setdefault(table, []).append(line.replace(f" ON {schema}.", " ON "))
-    return {table: sorted(lines) for table, lines in found.items()}
+            for table, *columns in await reader.fetch(statement):
+                line = " ".join([kind, *map(str, columns)])
+                lines_by_table.setdefault(table, []).append(line.replace(f" ON {schema}.", " ON "))
+    return {table: sorted(lines) for table, lines in lines_by_table.items()}
 
 
 def normalize_statement(statement: str) -> str:
@@ -128,7 +128,7 @@ def _line(table: str, kind: str, row: Row) -> str:
 
 def _checks(sql: str) -> list[str]:
     """The expressions of CHECK, which SQLite stores only in the text of the statement."""
-    found: list[str] = []
+    checks: list[str] = []
     for start in re.finditer(r"\bCHECK\s*\(", sql):
         depth, end = 1, start.end()
         for piece in re.finditer(r"'(?:[^']|'')*'|[()]", sql[start.end() :]):
@@ -136,5 +136,5 @@ def _checks(sql: str) -> list[str]:
             if depth == 0:
                 end = start.end() + piece.start()
                 break
-        found.append(" ".join(sql[start.end() : end].split()))
-    return found
+        checks.append(" ".join(sql[start.end() : end].split()))
+    return checks

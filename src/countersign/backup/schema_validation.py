@@ -96,19 +96,19 @@ def require_plain(table: Table) -> None:
         raise invalid_archive(f"the statement that creates {table.name!r} is not a CREATE TABLE")
     bodies = [created[1]]
     for statement in (*table.finish, *table.references):
-        found = _CONSTRAINT.fullmatch(statement) or _CREATE_INDEX.fullmatch(statement)
-        if found is None:
+        match = _CONSTRAINT.fullmatch(statement) or _CREATE_INDEX.fullmatch(statement)
+        if match is None:
             raise invalid_archive(f"a statement of {table.name!r} is neither a constraint nor an index")
-        bodies.append(_REFERENCE.sub("REFERENCES (", found[1]))
+        bodies.append(_REFERENCE.sub("REFERENCES (", match[1]))
     if not all(map(_is_safe, bodies)):
         raise invalid_archive(f"a statement of {table.name!r} calls a function that is not allowed")
 
 
 def _is_safe(body: str) -> bool:
     """Whether the body of a statement calls only safe functions, and contains no other statement."""
-    bare = _without_literals(body)
-    called = {name.lstrip("0123456789.").lower() for name, opening in _CALL.findall(bare) if opening}
-    return _UNSAFE.search(bare) is None and called <= _SAFE_WORDS
+    code = _without_literals(body)
+    function_names = {name.lstrip("0123456789.").lower() for name, parenthesis in _CALL.findall(code) if parenthesis}
+    return _UNSAFE.search(code) is None and function_names <= _SAFE_WORDS
 
 
 def _without_literals(statement: str) -> str:
@@ -119,11 +119,11 @@ def _without_literals(statement: str) -> str:
 def _is_one_list(text: str) -> bool:
     """Whether the first parenthesis is closed by the last character."""
     depth = 0
-    bare = _without_literals(text)
-    for at, letter in enumerate(bare):
+    code = _without_literals(text)
+    for position, letter in enumerate(code):
         depth += (letter == "(") - (letter == ")")
         if depth == 0:
-            return at == len(bare) - 1
+            return position == len(code) - 1
     return False
 
 
@@ -136,19 +136,19 @@ async def require_own(database: Database, migrations: str, own_tables: OwnTables
         UnknownSchemaObjects: the file contains other objects, or lacks an object.
         SchemaMismatch: a newer version created the file.
     """
-    found = await describe_tables(database, "sqlite")
-    if found.get(migrate.LEDGER) != [normalize_statement(migrate.ledger("sqlite"))]:
+    tables = await describe_tables(database, "sqlite")
+    if tables.get(migrate.LEDGER) != [normalize_statement(migrate.ledger("sqlite"))]:
         raise _altered(migrate.LEDGER)
     leaving = len(await migrate.pending(database, migrations))
     with TemporaryDirectory(dir=scratch_folder) as folder:
         scratch = await open_database(f"{SQLITE}{folder}/made.sqlite", schema="", reserve_bytes=0)
         try:
             await migrate.upgrade(scratch, migrations, leaving=leaving)
-            expected = await describe_tables(scratch, "sqlite")
+            expected_tables = await describe_tables(scratch, "sqlite")
         finally:
             await scratch.close()
-    for table in await _module_tables(found, expected, own_tables, database):
-        if not all(map(_is_of_module, found[table])):
+    for table in await _module_tables(tables, expected_tables, own_tables, database):
+        if not all(map(_is_of_module, tables[table])):
             raise _unknown(table)
 
 
@@ -163,22 +163,22 @@ async def require_own_within(
         UnknownSchemaObjects, SchemaMismatch: see `require_own`.
     """
     restored = await bulk_load.transaction(schema)
-    found = await describe_tables(restored, "postgres")
+    tables = await describe_tables(restored, "postgres")
     if is_served:
-        found = {table: lines for table, lines in found.items() if not table.startswith(ENGINE_TABLES)}
-    if migrate.LEDGER not in found:
+        tables = {table: lines for table, lines in tables.items() if not table.startswith(ENGINE_TABLES)}
+    if migrate.LEDGER not in tables:
         raise _altered(migrate.LEDGER)
     leaving = await migrate.count_pending_within(restored, migrations)
     await restored.run(_CREATE_SCRATCH)
     scratch = await bulk_load.transaction(_SCRATCH)
     await migrate.create_scratch(scratch, migrations, "postgres", leaving=leaving)
-    expected = await describe_tables(scratch, "postgres")
+    expected_tables = await describe_tables(scratch, "postgres")
     await scratch.run(_DROP_SCRATCH)
-    await _module_tables(found, expected, own_tables, await bulk_load.transaction(schema))
+    await _module_tables(tables, expected_tables, own_tables, await bulk_load.transaction(schema))
 
 
 async def _module_tables(
-    found: Mapping[str, list[str]], expected: Mapping[str, list[str]], own_tables: OwnTables, reader: Reader
+    tables: Mapping[str, list[str]], expected_tables: Mapping[str, list[str]], own_tables: OwnTables, reader: Reader
 ) -> list[str]:
     """Compare the tables with the expected ones, and return the names of the tables of modules.
 
@@ -186,22 +186,22 @@ async def _module_tables(
         UnknownSchemaObjects: a table differs from what the migrations create, or belongs neither to them nor to a
             module.
     """
-    for table, lines in expected.items():
-        if _without_operator_indexes(found.get(table, []), lines) != lines:
+    for table, lines in expected_tables.items():
+        if _without_operator_indexes(tables.get(table, []), lines) != lines:
             raise _altered(table)
     try:
-        own = await own_tables(reader)
+        own_names = await own_tables(reader)
     except msgspec.MsgspecError as error:
         raise UnknownSchemaObjects("the list of installed modules cannot be read") from error
-    others = sorted(found.keys() - expected.keys())
-    for table in others:
-        if table not in own:
+    other_names = sorted(tables.keys() - expected_tables.keys())
+    for table in other_names:
+        if table not in own_names:
             raise _unknown(table)
-    return others
+    return other_names
 
 
-def _without_operator_indexes(found: Sequence[str], expected: Sequence[str]) -> list[str]:
-    return [each for each in found if each in expected or _OPERATOR_INDEX.fullmatch(each) is None]
+def _without_operator_indexes(lines: Sequence[str], expected_lines: Sequence[str]) -> list[str]:
+    return [each for each in lines if each in expected_lines or _OPERATOR_INDEX.fullmatch(each) is None]
 
 
 def _altered(table: str) -> UnknownSchemaObjects:

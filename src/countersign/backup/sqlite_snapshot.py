@@ -118,17 +118,17 @@ async def open_snapshot(paths: Mapping[str, Path], *, block_writes: bool = False
         Unavailable: a file cannot be opened, or another process wrote to it for too long.
         Moved: the files were moved to PostgreSQL.
     """
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         # Block writers with a separate connection, because SQLite cannot copy from a connection that holds the write
         # lock.
         for path in paths.values() if block_writes else ():
-            holding = await asyncio.to_thread(_begin, path, "BEGIN IMMEDIATE")
-            opened.callback(holding.close, True)
+            lock_connection = await asyncio.to_thread(_begin, path, "BEGIN IMMEDIATE")
+            stack.callback(lock_connection.close, True)
         moment = clock.now()
         connections: dict[str, sqlite.Connection] = {}
         for schema, path in paths.items():
             connections[schema] = await asyncio.to_thread(_begin, path, "BEGIN")
-            opened.callback(connections[schema].close, True)
+            stack.callback(connections[schema].close, True)
         # Check this last: if a migration to PostgreSQL ended before the snapshot, the files are no longer in use.
         for folder in {path.parent for path in paths.values()}:
             migration_marker.require_not_moved(folder)
@@ -147,13 +147,16 @@ def check_integrity(path: Path) -> list[str]:
     """
     connection = sqlite.connect(path, use="read")
     try:
-        found = [str(row[0]) for row in sqlite.fetch(connection, _INTEGRITY, ())]
-        if found == ["ok"]:
+        faults = [str(row[0]) for row in sqlite.fetch(connection, _INTEGRITY, ())]
+        if faults == ["ok"]:
             alive = sqlite.fetch(connection, _ACTIVE_OBJECTS, ())
-            broken = sqlite.fetch(connection, _REFERENCES, ())
-            found = [f"the {kind} {name} was not created by Countersign" for kind, name in alive]
-            found += [f"{count} rows of {table} refer to missing rows of {parent}" for table, parent, count in broken]
-        return found
+            broken_references = sqlite.fetch(connection, _REFERENCES, ())
+            faults = [f"the {kind} {name} was not created by Countersign" for kind, name in alive]
+            faults += [
+                f"{count} rows of {table} refer to missing rows of {parent}"
+                for table, parent, count in broken_references
+            ]
+        return faults
     finally:
         connection.close(True)
 

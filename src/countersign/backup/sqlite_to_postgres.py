@@ -49,14 +49,14 @@ async def dry_run(snapshot: SqliteSnapshotReader, progress: Progress) -> list[Ta
     Raises:
         NotMovable: PostgreSQL cannot store a value.
     """
-    found: list[TableChecksum] = []
+    checksums: list[TableChecksum] = []
     for table, statement in await table_checksum.table_reads(snapshot):
         stream = _TableStream(snapshot, table, await _columns(snapshot, table), progress)
         async with aclosing(stream.rows(statement)) as rows:
             async for _ in rows:
                 continue
-        found.append(stream.digest())
-    return found
+        checksums.append(stream.digest())
+    return checksums
 
 
 async def migrate_tables(
@@ -73,15 +73,15 @@ async def migrate_tables(
     for schema, service in services.items():
         await service.create(await bulk_load.make(schema))
         references = await bulk_load.open(schema)
-        sent = await _send(snapshot.of(schema), bulk_load, schema, progress)
+        sent_checksums = await _send(snapshot.of(schema), bulk_load, schema, progress)
         await bulk_load.close(schema, references)
         progress(f"comparing {schema}", 0)
-        received = [each async for each in table_checksum.table_checksums(await bulk_load.of(schema))]
-        if sent != received:
-            names = ", ".join(sorted({each.table for each in {*sent} ^ {*received}}))
+        received_checksums = [each async for each in table_checksum.table_checksums(await bulk_load.of(schema))]
+        if sent_checksums != received_checksums:
+            names = ", ".join(sorted({each.table for each in {*sent_checksums} ^ {*received_checksums}}))
             raise NotMovable(f"these tables of {schema} are not equal on both sides: {names}", resolution=_UNEQUAL)
         await service.finish(await bulk_load.transaction(schema))
-        digests |= {f"{schema}.{each.table}": each for each in sent}
+        digests |= {f"{schema}.{each.table}": each for each in sent_checksums}
     return digests
 
 
@@ -91,7 +91,7 @@ _UNEQUAL = "Nothing was moved. Run `countersign verify`, check the memory and di
 async def _send(
     snapshot: SqliteSnapshotReader, bulk_load: PostgresBulkLoad, schema: str, progress: Progress
 ) -> list[TableChecksum]:
-    sent: list[TableChecksum] = []
+    sent_checksums: list[TableChecksum] = []
     for table, statement in await table_checksum.table_reads(snapshot):
         columns = await _columns(snapshot, table)
         names = [name for name, _ in columns]
@@ -101,8 +101,8 @@ async def _send(
         stream = _TableStream(snapshot, table, columns, progress)
         async with aclosing(stream.rows(statement)) as rows:
             await bulk_load.add_rows(schema, table, names, rows)
-        sent.append(stream.digest())
-    return sent
+        sent_checksums.append(stream.digest())
+    return sent_checksums
 
 
 async def _columns(snapshot: SqliteSnapshotReader, table: str) -> list[tuple[str, bool]]:
@@ -128,7 +128,7 @@ class _TableStream:
         Raises:
             NotMovable: PostgreSQL cannot store a value.
         """
-        sent = 0
+        sent_rows = 0
         try:
             async with aclosing(self._snapshot.stream(statement)) as batches:
                 async for batch in batches:
@@ -136,8 +136,8 @@ class _TableStream:
                     for row in batch:
                         self._require_storable(row)
                         yield row
-                    sent += len(batch)
-                    self._progress(f"moving {self._table}, rows", sent)
+                    sent_rows += len(batch)
+                    self._progress(f"moving {self._table}, rows", sent_rows)
         except UnicodeError as error:
             text = f"a text in the table {self._table} is not UTF-8: {error}"
             remedy = "Correct the text in the SQLite file, with the tools of SQLite."
@@ -174,10 +174,10 @@ class BlobMigration:
         """The number of blobs that were copied and compared."""
         return len(self._copied)
 
-    async def require_own(self, known: str) -> None:
+    async def require_own(self, known_statement: str) -> None:
         """Check that the target contains only blobs of this installation: garbage collection would delete others.
 
-        The statement `known` finds a blob in the SQLite databases by its digest, $1.
+        The statement `known_statement` finds a blob in the SQLite databases by its digest, $1.
 
         Raises:
             NotEmpty: the target contains an unknown blob.
@@ -185,7 +185,7 @@ class BlobMigration:
         await self._target.check()
         async with self._databases.snapshot() as snapshot:
             async for sha256, *_ in self._target.sealed():
-                if not await snapshot.fetch(self._blobs.schema, known, sha256):
+                if not await snapshot.fetch(self._blobs.schema, known_statement, sha256):
                     remedy = "If an interrupted move left it, empty the blob store. Otherwise name another prefix."
                     raise NotEmpty(f"the blob store contains an unknown blob, {sha256}", resolution=remedy)
 
@@ -196,14 +196,14 @@ class BlobMigration:
             NotMovable: the target has a blob with other bytes.
             StorageFull, Unavailable: a blob cannot be read or written.
         """
-        last = ""
+        last_sha256 = ""
         while True:
             async with self._databases.snapshot() as snapshot:
-                rows = await self._page(snapshot, last)
+                rows = await self._page(snapshot, last_sha256)
             await self._copy_all([row[0] for row in rows])
             if len(rows) < BLOBS_PER_PAGE:
                 return
-            last = rows[-1][0]
+            last_sha256 = rows[-1][0]
 
     async def end(self, snapshot: SqliteSnapshot) -> None:
         """Copy the remaining blobs of the snapshot. Writes must be blocked, so that no blob is removed meanwhile.
@@ -212,31 +212,31 @@ class BlobMigration:
             NotMovable: a blob is missing or damaged, or the target has a blob with other bytes.
             StorageFull, Unavailable: see `begin`.
         """
-        last = ""
-        while rows := await self._page(snapshot, last):
-            bad = await self._copy_all([row[0] for row in rows if bytes.fromhex(row[0]) not in self._copied])
-            if bad:
-                text = f"{len(bad)} files are missing or damaged here: {', '.join(bad)}"
+        last_sha256 = ""
+        while rows := await self._page(snapshot, last_sha256):
+            bad_blobs = await self._copy_all([row[0] for row in rows if bytes.fromhex(row[0]) not in self._copied])
+            if bad_blobs:
+                text = f"{len(bad_blobs)} files are missing or damaged here: {', '.join(bad_blobs)}"
                 remedy = "Restore them from a backup (`countersign verify` names them all); nothing was moved."
                 raise NotMovable(text, resolution=remedy)
-            last = rows[-1][0]
+            last_sha256 = rows[-1][0]
 
-    async def _page(self, snapshot: Snapshot, last: str) -> list[Row]:
-        return await snapshot.fetch(self._blobs.schema, self._blobs.statement, last, BLOBS_PER_PAGE)
+    async def _page(self, snapshot: Snapshot, last_sha256: str) -> list[Row]:
+        return await snapshot.fetch(self._blobs.schema, self._blobs.statement, last_sha256, BLOBS_PER_PAGE)
 
     async def _copy_all(self, digests: Sequence[str]) -> list[str]:
-        bad: list[str] = []
+        bad_blobs: list[str] = []
         for start in range(0, len(digests), MAX_CONCURRENT):
             batch = digests[start : start + MAX_CONCURRENT]
             sizes = await asyncio.gather(*map(self._copy, batch))
             for sha256, size in zip(batch, sizes, strict=True):
                 if size is None:
-                    bad.append(sha256)
+                    bad_blobs.append(sha256)
                 else:
                     self._copied.add(bytes.fromhex(sha256))
                     self.bytes += size
             self._progress("moving files", self.bytes)
-        return bad
+        return bad_blobs
 
     async def _copy(self, sha256: str) -> int | None:
         """Copy a blob and read it back. Return its size, or None if the blob is missing or damaged in the source."""
@@ -249,11 +249,11 @@ class BlobMigration:
                 await self._put(sha256, source.read(sha256, 0, size), size)
             except (ChecksumMismatch, NotFound):
                 return None
-        received = hashlib.sha256()
+        received_digest = hashlib.sha256()
         # Read one byte more than the size, so that a longer blob has another digest.
         async for chunk in self._target.read(sha256, 0, size + 1):
-            received.update(chunk)
-        if received.hexdigest() != sha256:
+            received_digest.update(chunk)
+        if received_digest.hexdigest() != sha256:
             remedy = "Remove that blob and run the command again. If this happens again, the blob store damages blobs."
             raise NotMovable(f"the blob {sha256} in the blob store has other bytes", resolution=remedy)
         return size
@@ -274,11 +274,11 @@ class BlobMigration:
 
 async def blob_totals(snapshot: Snapshot, blobs: BlobSource) -> tuple[int, int]:
     """The number of blobs that the snapshot refers to, and the total size of those that exist."""
-    count, total, last = 0, 0, ""
+    count, total, last_sha256 = 0, 0, ""
     page = partial(snapshot.fetch, blobs.schema, blobs.statement)
-    while rows := await page(last, BLOBS_PER_PAGE):
+    while rows := await page(last_sha256, BLOBS_PER_PAGE):
         for (sha256,) in rows:
             total += await blobs.store.size(sha256) or 0
         count += len(rows)
-        last = rows[-1][0]
+        last_sha256 = rows[-1][0]
     return count, total

@@ -15,14 +15,12 @@ SHELLS = ("bash", "zsh", "fish")
 @output.json_option
 def version() -> None:
     """Show the versions of the program, of the databases it makes, and of Python and SQLite."""
-    # Import these modules late: they load both services, and other commands should not wait for that.
+    # Import these modules late: they load SQLite, and other commands should not wait for that.
     from countersign.kernel.database import migrate, sqlite_connection
-    from countersign.records import app
-    from countersign.records.schema import install
-    from countersign.store import lifespan
+    from countersign.records import migrations as of_records
+    from countersign.store import migrations as of_store
 
-    packages = {lifespan.SCHEMA: lifespan.MIGRATIONS, app.SCHEMA: install.MIGRATIONS}
-    schemas = {schema: migrate.migrations(package)[-1].name for schema, package in packages.items()}
+    schemas = {each.SCHEMA: migrate.migrations(each.__name__)[-1].name for each in (of_store, of_records)}
     value = {
         "version": __version__,
         "schemas": schemas,
@@ -30,8 +28,8 @@ def version() -> None:
         "sqlite": sqlite_connection.LIBRARY,
         "system": f"{sys.platform} {platform.machine()}",
     }
-    shown = {**value, "schemas": ", ".join(f"{schema} {name}" for schema, name in schemas.items())}
-    output.answer(value, "\n".join(f"{name}: {text}" for name, text in shown.items()))
+    shown_values = {**value, "schemas": ", ".join(f"{schema} {name}" for schema, name in schemas.items())}
+    output.answer(value, "\n".join(f"{name}: {text}" for name, text in shown_values.items()))
 
 
 @click.command()
@@ -47,7 +45,7 @@ def completion(shell: str) -> None:
 
     from countersign.cli.main import commands
 
-    found = get_completion_class(shell)
-    if found is None:
+    completion_class = get_completion_class(shell)
+    if completion_class is None:
         raise LookupError(f"click completes nothing in {shell}")
-    click.echo(found(commands, {}, "countersign", "_COUNTERSIGN_COMPLETE").source())
+    click.echo(completion_class(commands, {}, "countersign", "_COUNTERSIGN_COMPLETE").source())

@@ -30,14 +30,14 @@ CLIENT_VARIABLES = (
 )
 
 
-def load(**given: object) -> settings.Settings:
+def load(**options: object) -> settings.Settings:
     """Load the settings of this process. Arguments from the command line take precedence, unless they are None.
 
     Raises:
         Failure: a setting cannot be used.
     """
     try:
-        return settings.load(os.environ, **given)
+        return settings.load(os.environ, **options)
     except settings.BadSetting as error:
         raise _setting_failure(error) from error
 
@@ -60,36 +60,38 @@ def config(data: str | None) -> None:
     names are the names of the variables in lower case, without COUNTERSIGN_.
     """
     try:
-        explained = settings.explain(os.environ, data=data)
+        setting_values = settings.explain(os.environ, data=data)
     except settings.BadSetting as error:
         raise _setting_failure(error) from error
-    explained += [_explained(variable) for variable in CLIENT_VARIABLES]
+    setting_values += [_explained(variable) for variable in CLIENT_VARIABLES]
     if output.wants_json():
-        output.answer({"settings": [_as_json(each) for each in explained]})
+        output.answer({"settings": [_as_json(setting) for setting in setting_values]})
         return
-    for each in explained:
-        click.echo(output.clean(_as_text(each)))
+    for setting in setting_values:
+        click.echo(output.clean(_as_text(setting)))
 
 
 def _explained(variable: ClientVariable) -> settings.SettingValue:
     value = os.environ.get(variable.name, "")
-    shown = HIDDEN if value and variable.is_secret else value or variable.default
+    shown_value = HIDDEN if value and variable.is_secret else value or variable.default
     source = "environment" if value else "default"
-    return settings.SettingValue(variable.name, shown, source, variable.default, "", variable.meaning)
+    return settings.SettingValue(variable.name, shown_value, source, variable.default, "", variable.meaning)
 
 
-def _as_json(each: settings.SettingValue) -> dict[str, str]:
+def _as_json(setting: settings.SettingValue) -> dict[str, str]:
     return {
-        "variable": each.variable,
-        "value": each.shown,
-        "source": each.source,
-        "default": each.default,
-        "unit": each.unit,
-        "meaning": each.meaning,
+        "variable": setting.variable,
+        "value": setting.shown,
+        "source": setting.source,
+        "default": setting.default,
+        "unit": setting.unit,
+        "meaning": setting.meaning,
     }
 
 
-def _as_text(each: settings.SettingValue) -> str:
-    default = "" if each.source == "default" else f"; default {each.default or 'empty'}"
-    unit = f" [{each.unit}]" if each.unit else ""
-    return f"{each.variable} = {each.shown or '(empty)'}{unit}   ({each.source}{default})\n    {each.meaning}"
+def _as_text(setting: settings.SettingValue) -> str:
+    default = "" if setting.source == "default" else f"; default {setting.default or 'empty'}"
+    unit = f" [{setting.unit}]" if setting.unit else ""
+    return (
+        f"{setting.variable} = {setting.shown or '(empty)'}{unit}   ({setting.source}{default})\n    {setting.meaning}"
+    )

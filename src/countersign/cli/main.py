@@ -93,12 +93,12 @@ class Commands(click.Group):
         # Imported modules stay in memory, so the garbage collector would find nothing.
         gc.disable()
         try:
-            found: object = getattr(import_module(f"countersign.cli.{module}"), name)
+            command: object = getattr(import_module(f"countersign.cli.{module}"), name)
         finally:
             gc.enable()
-        if not isinstance(found, click.Command):
+        if not isinstance(command, click.Command):
             raise TypeError(f"{entry.place} is no command")
-        return found
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

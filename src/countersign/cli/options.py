@@ -60,8 +60,8 @@ def selected_server_url() -> str:
         UsageError: the address in the environment is invalid.
     """
     context = click.get_current_context(silent=True)
-    given: object = None if context is None else context.meta.get(_SERVER)
-    return str(given) if given else parse_server_url(os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER)
+    server_option: object = None if context is None else context.meta.get(_SERVER)
+    return str(server_option) if server_option else parse_server_url(os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER)
 
 
 def parse_server_url(address: str) -> str:
@@ -71,17 +71,17 @@ def parse_server_url(address: str) -> str:
         UsageError: the address is not an http:// or https:// URL, or has a password, query or fragment.
     """
     try:
-        parts = urlsplit(address.strip())
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        url_parts = urlsplit(address.strip())
+        is_address = url_parts.scheme in ("http", "https") and bool(url_parts.hostname) and url_parts.port != 0
     except ValueError:
         is_address = False
     if not is_address:
         raise click.UsageError(f"{address!r} is not a server address; write it like {DEFAULT_SERVER}")
-    parts = urlsplit(address.strip())
-    if parts.username is not None or parts.query or parts.fragment:
+    url_parts = urlsplit(address.strip())
+    if url_parts.username is not None or url_parts.query or url_parts.fragment:
         raise click.UsageError("a server address has no user, query or fragment; use `countersign login` for tokens")
-    path = parts.path.rstrip("/").removesuffix("/api/v1")
-    return f"{parts.scheme}://{parts.netloc}{path}"
+    path = url_parts.path.rstrip("/").removesuffix("/api/v1")
+    return f"{url_parts.scheme}://{url_parts.netloc}{path}"
 
 
 def passphrase_option(command: COMMAND) -> COMMAND:
@@ -99,34 +99,36 @@ def read_passphrase(file: str | None, failure: str, *, is_new: bool = False) -> 
         Failure: no passphrase is given, its file is readable by other users, or the passphrase is too short.
     """
     if file is not None:
-        found = _read_passphrase_file(Path(file), failure)
+        passphrase = _read_passphrase_file(Path(file), failure)
     elif value := os.environ.get(BACKUP_VARIABLE):
-        found = value
+        passphrase = value
     elif sys.stdin.isatty():
-        found = str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True))
+        passphrase = str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True))
     else:
         raise Failure(failure, why="no passphrase is given", remedy=_PASSPHRASE_REMEDY, exit_code=Exit.USAGE)
-    if is_new and len(found.strip()) < MIN_PASSPHRASE_LENGTH:
+    if is_new and len(passphrase.strip()) < MIN_PASSPHRASE_LENGTH:
         remedy = "Choose a longer passphrase, such as five random words, or: openssl rand -base64 24"
-        why = f"the passphrase has fewer than {MIN_PASSPHRASE_LENGTH} characters, not counting blanks around it"
-        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.USAGE)
-    return found
+        reason = f"the passphrase has fewer than {MIN_PASSPHRASE_LENGTH} characters, not counting blanks around it"
+        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.USAGE)
+    return passphrase
 
 
 def _read_passphrase_file(path: Path, failure: str) -> str:
     try:
         mode = path.stat().st_mode
         if stat.S_ISREG(mode) and mode & 0o077:
-            why = f"{path} can be read by other users of this machine"
-            raise Failure(failure, why=why, remedy=f"Run: chmod 600 {path}", exit_code=Exit.USAGE)
-        with path.open("rb") as opened:
-            content = opened.read(MAX_PASSPHRASE_FILE_BYTES + 1).decode()
+            reason = f"{path} can be read by other users of this machine"
+            raise Failure(failure, why=reason, remedy=f"Run: chmod 600 {path}", exit_code=Exit.USAGE)
+        with path.open("rb") as file:
+            content = file.read(MAX_PASSPHRASE_FILE_BYTES + 1).decode()
     except (OSError, UnicodeDecodeError) as error:
-        why = f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
-        raise Failure(failure, why=why, remedy="Correct the path, or the file.", exit_code=Exit.USAGE) from error
+        reason = f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
+        raise Failure(failure, why=reason, remedy="Correct the path, or the file.", exit_code=Exit.USAGE) from error
     if len(content.encode()) > MAX_PASSPHRASE_FILE_BYTES:
-        why = f"{path} has more than {MAX_PASSPHRASE_FILE_BYTES} bytes, and all of it would be the passphrase"
-        raise Failure(failure, why=why, remedy="Name a file that contains only the passphrase.", exit_code=Exit.USAGE)
+        reason = f"{path} has more than {MAX_PASSPHRASE_FILE_BYTES} bytes, and all of it would be the passphrase"
+        raise Failure(
+            failure, why=reason, remedy="Name a file that contains only the passphrase.", exit_code=Exit.USAGE
+        )
     return content.removesuffix("\n").removesuffix("\r")
 
 
@@ -189,8 +191,8 @@ def parse_time(ctx: click.Context, param: click.Parameter, value: str | None) ->
     """
     from countersign.kernel import clock
 
-    found = _instant(ctx, param, value, day_s=_DAY_S)
-    return None if found is None else clock.rfc3339(found)
+    instant = _instant(ctx, param, value, day_s=_DAY_S)
+    return None if instant is None else clock.rfc3339(instant)
 
 
 def parse_past_time(ctx: click.Context, param: click.Parameter, value: str | None) -> "Instant | None":
@@ -210,8 +212,8 @@ def _instant(ctx: click.Context, param: click.Parameter, value: str | None, *, d
     try:
         if days := _DAYS.fullmatch(value):
             return clock.later(clock.now(), seconds=int(days[1]) * day_s)
-        parsed = datetime.fromisoformat(value)
-        return clock.from_datetime(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
+        parsed_time = datetime.fromisoformat(value)
+        return clock.from_datetime(parsed_time if parsed_time.tzinfo else parsed_time.replace(tzinfo=UTC))
     except (ValueError, OverflowError) as error:
         way = "from now" if day_s > 0 else "ago"
         text = (

@@ -113,31 +113,31 @@ class Failure(Exception):
 
 def disk_full_failure(failure: str, error: BaseException) -> Failure:
     """Return the failure of a command for an operating system error which says that a disk is full."""
-    place = getattr(error, "filename", None)
-    why = f"the disk is full: {place} cannot be written" if isinstance(place, str) else "the disk is full"
+    filename = getattr(error, "filename", None)
+    reason = f"the disk is full: {filename} cannot be written" if isinstance(filename, str) else "the disk is full"
     remedy, problem = StorageFull.resolution, StorageFull.code
-    return Failure(failure, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=problem)
+    return Failure(failure, why=reason, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=problem)
 
 
-def refusal_failure(failure: str, refused: Refused) -> Failure:
+def refusal_failure(failure: str, refusal: Refused) -> Failure:
     """Convert a refusal of work on this machine into the failure of a command."""
-    if is_disk_full(refused) and not isinstance(refused, StorageFull):
-        why, remedy = f"the disk is full: {refused.detail}", StorageFull.resolution
-        return Failure(failure, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
-    asked = refused.headers.get("Retry-After", "")
-    remedy = refused.remedy
-    if remedy == type(refused).resolution:
-        remedy = hint(refused.code, int(asked) if asked.isdecimal() else 0) or remedy
-    exit_code = exit_code_of(refused.status, refused.code)
+    if is_disk_full(refusal) and not isinstance(refusal, StorageFull):
+        message, remedy = f"the disk is full: {refusal.detail}", StorageFull.resolution
+        return Failure(failure, why=message, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
+    retry_after = refusal.headers.get("Retry-After", "")
+    remedy = refusal.remedy
+    if remedy == type(refusal).resolution:
+        remedy = hint(refusal.code, int(retry_after) if retry_after.isdecimal() else 0) or remedy
+    exit_code = exit_code_of(refusal.status, refusal.code)
     # API clients see the text of the exception, so details of this machine, such as a path, are in its notes.
-    reason = reason_with_faults(refused.detail, [(fault.place, fault.detail) for fault in refused.faults])
-    why = " ".join((reason, *getattr(refused, "__notes__", ())))
-    return Failure(failure, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
+    reason = reason_with_faults(refusal.detail, [(fault.place, fault.detail) for fault in refusal.faults])
+    message = " ".join((reason, *getattr(refusal, "__notes__", ())))
+    return Failure(failure, why=message, remedy=remedy, exit_code=exit_code, problem=refusal.code)
 
 
 def reason_with_faults(detail: str, faults: Iterable[tuple[str, str]]) -> str:
     """Return the reason, followed by each fault that the reason does not mention yet, as `place: text`."""
-    missing = [f"{place}: {text}" if place else text for place, text in faults if text and text not in detail]
+    missing = [f"{field}: {text}" if field else text for field, text in faults if text and text not in detail]
     return "; ".join((detail, *missing) if detail else missing)
 
 
@@ -205,26 +205,26 @@ def note(text: str) -> None:
     click.echo(clean(text), err=True)
 
 
-def answer(value: object, words: str = "") -> None:
+def answer(value: object, text: str = "") -> None:
     """Print the result of a command: with --json the value as JSON, otherwise the text."""
     if wants_json():
         click.echo(json.dumps(value, ensure_ascii=True))
-    elif words:
-        click.echo(clean(words))
+    elif text:
+        click.echo(clean(text))
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print the rows in aligned columns on a terminal, otherwise as lines of cells that are separated by tabs."""
-    cleaned = [[clean(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
+    clean_rows = [[clean(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
     if not is_terminal():
-        for row in cleaned:
+        for row in clean_rows:
             click.echo("\t".join(row))
         return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(*headings, box=None, pad_edge=False, header_style="bold")
-    for row in cleaned:
-        shown.add_row(*(Text(cell) for cell in row))
-    Console().print(shown)
+    printed_table = Table(*headings, box=None, pad_edge=False, header_style="bold")
+    for row in clean_rows:
+        printed_table.add_row(*(Text(cell) for cell in row))
+    Console().print(printed_table)

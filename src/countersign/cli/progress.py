@@ -22,13 +22,13 @@ class Meter(Protocol):
 
 
 @contextmanager
-def meter(label: str, total: int, done: int = 0) -> Generator[Meter]:
-    """Show a transfer of `total` bytes, of which `done` were done earlier, until the block ends."""
+def meter(label: str, total: int, done_bytes: int = 0) -> Generator[Meter]:
+    """Show a transfer of `total` bytes, of which `done_bytes` were done earlier, until the block ends."""
     if output.is_terminal() and not output.wants_json():
-        with _bar(label, total, done) as bar:
+        with _bar(label, total, done_bytes) as bar:
             yield bar
         return
-    lines = _Lines(label, total, done)
+    lines = _Lines(label, total, done_bytes)
     yield lines
     lines.end()
 
@@ -44,9 +44,9 @@ def size(count: float) -> str:
 
 def duration(seconds: float) -> str:
     """Format a number of seconds as m:ss or h:mm:ss."""
-    minutes, second = divmod(int(seconds), 60)
+    minutes, seconds_left = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+    return f"{hours}:{minute:02}:{seconds_left:02}" if hours else f"{minute}:{seconds_left:02}"
 
 
 class _Lines:
@@ -67,22 +67,22 @@ class _Lines:
             return
         self._told_s = now_s
         rate = max(0, done - self._from) / (now_s - self._started_s)
-        left = f", {duration((self._total - done) / rate)} left" if rate else ""
+        left_text = f", {duration((self._total - done) / rate)} left" if rate else ""
         percent = 100 * done // self._total if self._total else 100
-        self._tell(f"{percent}% of {size(self._total)}, {size(rate)}/s{left}")
+        self._tell(f"{percent}% of {size(self._total)}, {size(rate)}/s{left_text}")
 
     def end(self) -> None:
         """Report that the transfer has succeeded."""
         seconds = max(clock.monotonic_s() - self._started_s, 0.001)
-        moved = max(0, self._done - self._from)
-        self._tell(f"done, {size(moved)} in {duration(seconds)}, {size(moved / seconds)}/s")
+        moved_bytes = max(0, self._done - self._from)
+        self._tell(f"done, {size(moved_bytes)} in {duration(seconds)}, {size(moved_bytes / seconds)}/s")
 
     def _tell(self, text: str) -> None:
         click.echo(f"{self._label}: {text}", err=output.wants_json())
 
 
 @contextmanager
-def _bar(label: str, total: int, done: int) -> Generator[Meter]:
+def _bar(label: str, total: int, done_bytes: int) -> Generator[Meter]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     columns = (
@@ -92,14 +92,14 @@ def _bar(label: str, total: int, done: int) -> Generator[Meter]:
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns) as shown:
-        task = shown.add_task(output.clean(label), total=total, completed=done)
+    with Progress(*columns) as display:
+        task = display.add_task(output.clean(label), total=total, completed=done_bytes)
 
         class Bar:
             """Moves the bar."""
 
             def at(self, done: int) -> None:
                 """Report the number of bytes done."""
-                shown.update(task, completed=done)
+                display.update(task, completed=done)
 
         yield Bar()

@@ -84,7 +84,7 @@ class SingleFlight(Generic[T]):
 
 
 class CooperativeIterator(Generic[T]):
-    """Iterates the items with `async for`, and yields to the event loop after every `each` items, or earlier if
+    """Iterates the items with `async for`, and yields to the event loop after every `max_items` items, or earlier if
     MAX_BLOCK_S has passed, because a single item may contain a text of a megabyte. Statements on SQLite and values from
     memory never suspend, so a loop over thousands of items would block every other request of the process.
     """
@@ -93,9 +93,9 @@ class CooperativeIterator(Generic[T]):
     MAX_BLOCK_S = 0.02
     """The time after which the loop yields before the next item."""
 
-    def __init__(self, items: Iterable[T], each: int = EACH) -> None:
+    def __init__(self, items: Iterable[T], max_items: int = EACH) -> None:
         self._items = iter(items)
-        self._each = each
+        self._each = max_items
         self._count = 0
         self._began_s = clock.monotonic_s()
 

@@ -20,10 +20,10 @@ def require_readable(url: str, setting: str) -> SplitResult:
         ValueError: a port is not a number, or the password contains an unencoded delimiter; the message names the
             setting and quotes no part of the URL.
     """
-    parts = _parts(url)
-    if parts is None or _is_cut(parts) or not are_hosts(parts.netloc.rpartition("@")[2]):
+    url_parts = _parts(url)
+    if url_parts is None or _is_cut(url_parts) or not are_hosts(url_parts.netloc.rpartition("@")[2]):
         raise unreadable(setting)
-    return parts
+    return url_parts
 
 
 def unreadable(setting: str) -> ValueError:
@@ -48,19 +48,19 @@ def _parts(url: str) -> SplitResult | None:
         return None
 
 
-def _is_cut(parts: SplitResult) -> bool:
+def _is_cut(url_parts: SplitResult) -> bool:
     """Return whether the @ that ends the user info comes after the end of the authority."""
-    if not parts.netloc or "@" in parts.netloc:
+    if not url_parts.netloc or "@" in url_parts.netloc:
         return False
-    fields = [field for field in parts.query.split("&") if not field.startswith(_LOGIN)]
-    return any("@" in each for each in (parts.path, parts.fragment, *fields))
+    fields = [field for field in url_parts.query.split("&") if not field.startswith(_LOGIN)]
+    return any("@" in each for each in (url_parts.path, url_parts.fragment, *fields))
 
 
 def _is_host(host: str) -> bool:
     if host.startswith("["):
-        name, bracket, after = host.partition("]")
-        is_named = bool(name and bracket) and after[:1] in ("", ":")
-        port = after[1:]
+        name, bracket, rest_of_host = host.partition("]")
+        is_named = bool(name and bracket) and rest_of_host[:1] in ("", ":")
+        port = rest_of_host[1:]
     else:
         _, _, port = host.partition(":")
         is_named = True
@@ -81,10 +81,10 @@ def require_postgres(url: str, setting: str = DATABASE_SETTING) -> None:
         ValueError: the URL cannot be parsed; the message names the setting and the remedy, and quotes no part of the
             URL.
     """
-    parts = require_readable(url, setting)
+    url_parts = require_readable(url, setting)
     # asyncpg ends the password at the first @, and would resolve the rest as a host.
-    is_clear = parts.netloc.count("@") <= 1 and not _BAD_ESCAPE.search(url) and not parts.fragment
-    if not is_clear or not _is_readable_query(parts.query):
+    is_clear = url_parts.netloc.count("@") <= 1 and not _BAD_ESCAPE.search(url) and not url_parts.fragment
+    if not is_clear or not _is_readable_query(url_parts.query):
         raise unreadable(setting)
 
 
@@ -95,8 +95,8 @@ def describe_postgres(url: str) -> str:
     Raises:
         ValueError: the URL cannot be parsed. The message quotes no part of the URL.
     """
-    parts = require_readable(url, DATABASE_SETTING)
-    user = parts.username or "".join(parse_qs(parts.query).get("user", ()))
+    url_parts = require_readable(url, DATABASE_SETTING)
+    user = url_parts.username or "".join(parse_qs(url_parts.query).get("user", ()))
     return f"{unquote(user)}@{postgres_location(url)}" if user else postgres_location(url)
 
 
@@ -106,11 +106,11 @@ def postgres_location(url: str) -> str:
     Raises:
         ValueError: the URL cannot be parsed. The message quotes no part of the URL.
     """
-    parts = require_readable(url, DATABASE_SETTING)
-    hosts = parts.netloc.rpartition("@")[2]
+    url_parts = require_readable(url, DATABASE_SETTING)
+    hosts = url_parts.netloc.rpartition("@")[2]
     if "," in hosts:
-        return f"{hosts}{parts.path}"
-    return f"{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
+        return f"{hosts}{url_parts.path}"
+    return f"{url_parts.hostname or 'localhost'}:{url_parts.port or 5432}{url_parts.path}"
 
 
 def _is_readable_query(query: str) -> bool:

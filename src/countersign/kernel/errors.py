@@ -133,18 +133,18 @@ def is_disk_full(error: BaseException | None) -> bool:
 
 def is_volume_full(path: Path) -> bool:
     """Return whether the volume of the path, or of its nearest existing parent, has no space left."""
-    for each in (path, *path.parents):
+    for folder in (path, *path.parents):
         try:
-            volume = os.statvfs(each)
+            volume = os.statvfs(folder)
         except OSError:
             continue
         return volume.f_bavail * volume.f_frsize < _MIN_FREE_BYTES
     return False
 
 
-def disk_full(place: str, error: BaseException | None = None, *, resolution: str | None = None) -> StorageFull:
-    """Return the refusal of a write to `place`, with the system's reason unless the reason is a full volume."""
+def disk_full(path_text: str, error: BaseException | None = None, *, resolution: str | None = None) -> StorageFull:
+    """Return the refusal of a write to `path_text`, with the system's reason unless the reason is a full volume."""
     reason = ""
     if isinstance(error, OSError) and error.errno in ERRNOS and error.errno != errno.ENOSPC:
         reason = f" ({(error.strerror or os.strerror(error.errno)).lower()})"
-    return StorageFull(f"The disk is full: no space is left for {place}{reason}.", resolution=resolution)
+    return StorageFull(f"The disk is full: no space is left for {path_text}{reason}.", resolution=resolution)

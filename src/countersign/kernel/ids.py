@@ -56,6 +56,12 @@ def new_record_id() -> str:
     return random_bytes(12).hex()
 
 
+def new_request_id() -> str:
+    """Return a new id of a request: 64 bits as 16 hexadecimal digits. It is unique, but not secret: it comes from a
+    generator in memory, which every forked process seeds again."""
+    return f"{random.getrandbits(64):016x}"
+
+
 def random_bytes(count: int) -> bytes:
     """Return `count` unpredictable bytes from the operating system; inside a block of `seeded`, bytes from the seed."""
     return _seeded[-1].randbytes(count) if _seeded else secrets.token_bytes(count)

@@ -173,7 +173,7 @@ async def read(places: InstallationPlaces) -> InstallationState:
         InstallationMismatch: the file or the marker with the id cannot be read.
         Unavailable: the database cannot be reached.
     """
-    own = await asyncio.to_thread(directory_id, places.folder)
+    own_id = await asyncio.to_thread(directory_id, places.folder)
     are_blobs_read, marker = True, None
     if places.blobs is not None:
         try:
@@ -181,7 +181,7 @@ async def read(places: InstallationPlaces) -> InstallationState:
         except Unavailable:
             are_blobs_read = False
     return InstallationState(
-        own=own,
+        own=own_id,
         blobs=marker and marker.id,
         are_blobs_read=are_blobs_read,
         sibling=await _sibling_id(places, places.database) if places.database else places.sibling,
@@ -198,18 +198,18 @@ async def examine(places: InstallationPlaces) -> InstallationState:
         DatabaseMoved: the directory's migration marker cannot be read.
         Unavailable: the database cannot be reached.
     """
-    found = await read(places)
-    _require_equal(places, found)
-    if found.database is None:
-        await _require_fit(places, found)
-    if found.directory is None:
+    installation_state = await read(places)
+    _require_equal(places, installation_state)
+    if installation_state.database is None:
+        await _require_fit(places, installation_state)
+    if installation_state.directory is None:
         await asyncio.to_thread(_require_marked, places)
-    if places.blobs is not None and found.are_blobs_read and found.blobs is None:
+    if places.blobs is not None and installation_state.are_blobs_read and installation_state.blobs is None:
         await _require_own_files(places, places.blobs)
-    return found
+    return installation_state
 
 
-async def register(places: InstallationPlaces, found: InstallationState) -> str | None:
+async def register(places: InstallationPlaces, installation_state: InstallationState) -> str | None:
     """Write the id to the locations that have none according to `examine`; returns the id.
 
     Returns None and writes nothing if no location has an id and the blob store cannot be reached.
@@ -219,31 +219,31 @@ async def register(places: InstallationPlaces, found: InstallationState) -> str 
         OSError: the directory cannot be written.
         Unavailable, StorageFull: the database or the blob store cannot be written.
     """
-    if found.known is None and not found.are_blobs_read:
+    if installation_state.known is None and not installation_state.are_blobs_read:
         return None
-    own = found.database
-    if own is None:
-        proposed = found.known or await asyncio.to_thread(_propose, places.folder)
-        own = await _store_id(places, _require_database(places), proposed)
-    if places.blobs is not None and found.are_blobs_read and found.blobs is None:
-        await claim(places.blobs, own, places.blobs_name)
-    if not _lists_service(places, found.own):
-        await asyncio.to_thread(_settle_directory, places, own)
-    return own
+    own_id = installation_state.database
+    if own_id is None:
+        proposed_id = installation_state.known or await asyncio.to_thread(_propose, places.folder)
+        own_id = await _store_id(places, _require_database(places), proposed_id)
+    if places.blobs is not None and installation_state.are_blobs_read and installation_state.blobs is None:
+        await claim(places.blobs, own_id, places.blobs_name)
+    if not _lists_service(places, installation_state.own):
+        await asyncio.to_thread(_settle_directory, places, own_id)
+    return own_id
 
 
-async def claim(blobs: BlobStore, own: str, name: str) -> None:
+async def claim(blobs: BlobStore, own_id: str, name: str) -> None:
     """Mark the blob store as owned by the installation, unless it belongs to another installation.
 
     Raises:
         InstallationMismatch: the blob store belongs to another installation.
         Unavailable, StorageFull: the blob store cannot be written.
     """
-    if await blobs.mark(msgspec.json.encode(Marker(own)), is_new=True):
+    if await blobs.mark(msgspec.json.encode(Marker(own_id)), is_new=True):
         return
     marker = await blobs_marker(blobs, name)
-    if marker is None or marker.id != own:
-        raise _mismatch(name, marker.id if marker else None, "this installation", own)
+    if marker is None or marker.id != own_id:
+        raise _mismatch(name, marker.id if marker else None, "this installation", own_id)
 
 
 async def advance(database: Database, blobs: BlobStore, name: str) -> None:
@@ -286,7 +286,7 @@ async def require_latest(database: Database, blobs: BlobStore, name: str) -> Non
         _require_latest(Instant(row[1]), marker, name)
 
 
-async def adopt(places: InstallationPlaces, own: str, at: Instant) -> None:
+async def adopt(places: InstallationPlaces, own_id: str, adopted_at: Instant) -> None:
     """Write the id to all locations, replacing any other. The directory is written last, so that an interruption is
     detected.
 
@@ -294,19 +294,19 @@ async def adopt(places: InstallationPlaces, own: str, at: Instant) -> None:
         OSError, Unavailable, StorageFull: a location cannot be written.
     """
     if places.blobs is not None:
-        await places.blobs.mark(msgspec.json.encode(Marker(own, at)), is_new=False)
+        await places.blobs.mark(msgspec.json.encode(Marker(own_id, adopted_at)), is_new=False)
     async with _require_database(places).transaction() as transaction:
-        await transaction.run(REPLACE, own, at)
-    await asyncio.to_thread(_replace_in_directory, places, own)
+        await transaction.run(REPLACE, own_id, adopted_at)
+    await asyncio.to_thread(_replace_in_directory, places, own_id)
     mark = await asyncio.to_thread(migration_marker.read_marker, places.folder)
     if mark is not None and places.database_url:
-        named = msgspec.structs.replace(mark, to=connection_urls.postgres_location(places.database_url))
-        await asyncio.to_thread(migration_marker.write_marker, places.folder, named)
+        named_mark = msgspec.structs.replace(mark, to=connection_urls.postgres_location(places.database_url))
+        await asyncio.to_thread(migration_marker.write_marker, places.folder, named_mark)
 
 
-async def replace(transaction: Transaction, own: str) -> None:
+async def replace(transaction: Transaction, own_id: str) -> None:
     """Write the id to the database of the transaction, replacing any other."""
-    await transaction.run(REPLACE, own, 0)
+    await transaction.run(REPLACE, own_id, 0)
 
 
 async def forget(transaction: Transaction) -> None:
@@ -351,37 +351,37 @@ async def blobs_marker(blobs: BlobStore, name: str) -> Marker | None:
         raise InstallationMismatch(f"the marker of {name}, which has the id of its installation, is damaged") from error
 
 
-def write_directory(folder: Path, own: str, services: Iterable[str]) -> None:
+def write_directory(folder: Path, own_id: str, services: Iterable[str]) -> None:
     """Write the id, which the databases of these services have, to the data directory. The id is durable on return.
 
     Raises:
         OSError: the file cannot be written.
     """
-    content = DirectoryId(own, is_settled=True, services=tuple(sorted(services)))
+    content = DirectoryId(own_id, is_settled=True, services=tuple(sorted(services)))
     disk.write_atomically(folder / FILE_NAME, msgspec.json.encode(content), is_new=False)
 
 
-def _require_equal(places: InstallationPlaces, found: InstallationState) -> None:
-    named = [
-        (places.database_name, found.database),
-        (f"the {places.service.sibling_schema} database there", found.sibling),
-        (places.folder_name, found.directory),
-        (places.blobs_name, found.blobs),
+def _require_equal(places: InstallationPlaces, installation_state: InstallationState) -> None:
+    ids_by_place = [
+        (places.database_name, installation_state.database),
+        (f"the {places.service.sibling_schema} database there", installation_state.sibling),
+        (places.folder_name, installation_state.directory),
+        (places.blobs_name, installation_state.blobs),
     ]
-    first, *others = [(name, own) for name, own in named if own is not None] or [("", None)]
-    for name, own in others:
-        if own != first[1]:
-            raise _mismatch(*first, name, own)
+    first_place, *other_places = [(name, own_id) for name, own_id in ids_by_place if own_id is not None] or [("", None)]
+    for name, own_id in other_places:
+        if own_id != first_place[1]:
+            raise _mismatch(*first_place, name, own_id)
 
 
-async def _require_fit(places: InstallationPlaces, found: InstallationState) -> None:
+async def _require_fit(places: InstallationPlaces, installation_state: InstallationState) -> None:
     """Check that a database without an id may get the id of the other locations, or a new id."""
-    if found.blobs is not None:
-        raise _mismatch(places.database_name, None, places.blobs_name, found.blobs)
-    has_sibling = found.sibling is not None or await asyncio.to_thread(_has_sibling_file, places)
-    had_own = found.own is not None and places.service.schema in found.own.services
-    if found.directory is not None and (had_own or not has_sibling):
-        raise _mismatch(places.database_name, None, places.folder_name, found.directory)
+    if installation_state.blobs is not None:
+        raise _mismatch(places.database_name, None, places.blobs_name, installation_state.blobs)
+    has_sibling = installation_state.sibling is not None or await asyncio.to_thread(_has_sibling_file, places)
+    had_own = installation_state.own is not None and places.service.schema in installation_state.own.services
+    if installation_state.directory is not None and (had_own or not has_sibling):
+        raise _mismatch(places.database_name, None, places.folder_name, installation_state.directory)
     is_used = await _is_used(places)
     if places.database_url and not is_used and await asyncio.to_thread(migration_marker.is_ambiguous, places.folder):
         text = f"{places.folder_name} contains SQLite databases, and {places.database_name} is empty"
@@ -405,12 +405,15 @@ def _require_marked(places: InstallationPlaces) -> None:
 async def _require_own_files(places: InstallationPlaces, blobs: BlobStore) -> None:
     """Check that a blob store without an id has files that the database refers to, or that neither of the two has
     files."""
-    known = await _expected_digests(places)
-    for sha256 in known:
+    expected_digests = await _expected_digests(places)
+    for sha256 in expected_digests:
         if await blobs.size(sha256) is not None:
             return
-    if known:
-        text = f"{places.database_name} refers to files, and {places.blobs_name} has none of the first {len(known)}"
+    if expected_digests:
+        text = (
+            f"{places.database_name} refers to files, and {places.blobs_name} has none of the first "
+            f"{len(expected_digests)}"
+        )
         raise InstallationMismatch(text)
     is_empty = await _is_empty(blobs.sealed())
     if is_empty and not await _is_used(places):
@@ -419,8 +422,8 @@ async def _require_own_files(places: InstallationPlaces, blobs: BlobStore) -> No
         raise InstallationMismatch(f"{places.blobs_name} has files, and {places.database_name} refers to none")
 
 
-async def _is_empty(found: AsyncIterator[object]) -> bool:
-    async for _ in found:
+async def _is_empty(entries: AsyncIterator[object]) -> bool:
+    async for _ in entries:
         return False
     return True
 
@@ -459,12 +462,12 @@ def _require_database(places: InstallationPlaces) -> Database:
     return places.database
 
 
-async def _store_id(places: InstallationPlaces, database: Database, proposed: str) -> str:
+async def _store_id(places: InstallationPlaces, database: Database, proposed_id: str) -> str:
     """Write the id to the database, unless another process has written one first; returns the stored id."""
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
             await transaction.fetch(_ONE_AT_A_TIME)
-        await transaction.run(INSERT, await _sibling_id(places, transaction) or proposed)
+        await transaction.run(INSERT, await _sibling_id(places, transaction) or proposed_id)
         row = await transaction.fetch_one(STORED)
     if row is None:
         raise LookupError("the id of the installation was removed while it was recorded")
@@ -477,36 +480,36 @@ def _propose(folder: Path) -> str:
     Raises:
         OSError: the file cannot be written.
     """
-    fresh = DirectoryId(ids.new_uuid(), is_settled=False)
-    disk.write_atomically(folder / FILE_NAME, msgspec.json.encode(fresh), is_new=True)
-    found = directory_id(folder)
-    return fresh.id if found is None else found.id
+    new_directory_id = DirectoryId(ids.new_uuid(), is_settled=False)
+    disk.write_atomically(folder / FILE_NAME, msgspec.json.encode(new_directory_id), is_new=True)
+    existing_id = directory_id(folder)
+    return new_directory_id.id if existing_id is None else existing_id.id
 
 
-def _lists_service(places: InstallationPlaces, own: DirectoryId | None) -> bool:
+def _lists_service(places: InstallationPlaces, directory_id: DirectoryId | None) -> bool:
     """Return whether the directory has the id and lists the service."""
-    return own is not None and own.is_settled and places.service.schema in own.services
+    return directory_id is not None and directory_id.is_settled and places.service.schema in directory_id.services
 
 
-def _settle_directory(places: InstallationPlaces, own: str) -> None:
+def _settle_directory(places: InstallationPlaces, own_id: str) -> None:
     with _locked(places.folder):
-        found = directory_id(places.folder)
-        if found is not None and found.is_settled and found.id != own:
-            raise _mismatch(places.folder_name, found.id, places.database_name, own)
-        _add_service(places, own, found)
+        existing_id = directory_id(places.folder)
+        if existing_id is not None and existing_id.is_settled and existing_id.id != own_id:
+            raise _mismatch(places.folder_name, existing_id.id, places.database_name, own_id)
+        _add_service(places, own_id, existing_id)
 
 
-def _replace_in_directory(places: InstallationPlaces, own: str) -> None:
+def _replace_in_directory(places: InstallationPlaces, own_id: str) -> None:
     """Write the id to the directory, replacing any other."""
     with _locked(places.folder):
-        _add_service(places, own, directory_id(places.folder))
+        _add_service(places, own_id, directory_id(places.folder))
 
 
-def _add_service(places: InstallationPlaces, own: str, found: DirectoryId | None) -> None:
+def _add_service(places: InstallationPlaces, own_id: str, directory_id: DirectoryId | None) -> None:
     """Write the id, and add the service to the services that have the id already. The caller holds the lock of the
     file, since both services may start concurrently."""
-    others = found.services if found is not None and found.id == own else ()
-    write_directory(places.folder, own, {*others, places.service.schema})
+    other_services = directory_id.services if directory_id is not None and directory_id.id == own_id else ()
+    write_directory(places.folder, own_id, {*other_services, places.service.schema})
 
 
 @contextmanager
@@ -541,15 +544,15 @@ async def _row_of_latest(reader: Reader, blobs: BlobStore, name: str) -> Marker:
 
 def _require_latest(collected_at: Instant, marker: Marker, name: str) -> None:
     if marker.collected_at > collected_at:
-        own = clock.rfc3339(collected_at) if collected_at else "never"
+        own_time = clock.rfc3339(collected_at) if collected_at else "never"
         raise DatabaseOutdated(
             f"the collector last ran on {name} at {clock.rfc3339(Instant(marker.collected_at))}, and by the database "
-            f"{own}: the database is an older state, or another copy of it is served with the same files"
+            f"{own_time}: the database is an older state, or another copy of it is served with the same files"
         )
 
 
-def _mismatch(one: str, one_id: str | None, other: str, other_id: str | None) -> InstallationMismatch:
-    def describe(name: str, own: str | None) -> str:
-        return f"{name} belongs to the installation {own}" if own else f"{name} has no id of an installation"
+def _mismatch(first_name: str, one_id: str | None, second_name: str, other_id: str | None) -> InstallationMismatch:
+    def describe(name: str, own_id: str | None) -> str:
+        return f"{name} belongs to the installation {own_id}" if own_id else f"{name} has no id of an installation"
 
-    return InstallationMismatch(f"{describe(one, one_id)}, and {describe(other, other_id)}")
+    return InstallationMismatch(f"{describe(first_name, one_id)}, and {describe(second_name, other_id)}")

@@ -2,7 +2,7 @@
 a database cannot store (NUL, unpaired surrogates)."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -56,6 +56,8 @@ def read(raw: bytes | str, *, max_depth: int = MAX_DEPTH, checks_texts: bool = T
         value = _decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotJson("the body is not JSON in UTF-8") from error
+    # Only escapes can name a NUL or a surrogate: JSON in UTF-8 contains neither.
+    checks_texts = checks_texts and not (isinstance(raw, bytes) and b"\\u" not in raw)
     _refuse_duplicates(raw, _members(value, max_depth, max_depth, checks_texts=checks_texts))
     return value
 
@@ -89,24 +91,26 @@ def has_at_most(count: int, raw: bytes) -> bool:
 
 def _members(value: object, depth: int, max_depth: int, *, checks_texts: bool) -> int:
     """Return the number of members of all objects in the value."""
-    if isinstance(value, str):
-        if checks_texts:
-            _require_storable(value)
-        return 0
+    if isinstance(value, str) and checks_texts:
+        _require_storable(value)
     if not isinstance(value, dict | list):
         return 0
     if not depth:
         raise TooDeep(f"the JSON is nested more than {max_depth} levels deep")
-    if isinstance(value, list):
-        items = cast("list[object]", value)
-        return sum(_members(each, depth - 1, max_depth, checks_texts=checks_texts) for each in items)
-    members = cast("dict[str, object]", value)
+    names, items = _names_and_items(cast("dict[str, object] | list[object]", value))
     if checks_texts:
-        for name in members:
-            _require_storable(name)
-    return len(members) + sum(
-        _members(each, depth - 1, max_depth, checks_texts=checks_texts) for each in members.values()
-    )
+        _require_storable("".join(names))
+    # Do not call this function for values that have neither members nor texts to check: most values are such.
+    kinds = (dict, list, str) if checks_texts else (dict, list)
+    nested = cast("list[object]", [each for each in items if isinstance(each, kinds)])
+    return len(names) + sum([_members(each, depth - 1, max_depth, checks_texts=checks_texts) for each in nested])
+
+
+def _names_and_items(value: dict[str, object] | list[object]) -> tuple[Collection[str], Iterable[object]]:
+    """Return the names of an object's members, and their values; a list has items without names."""
+    if isinstance(value, list):
+        return (), value
+    return value.keys(), value.values()
 
 
 def _require_storable(text: str) -> None:
@@ -127,11 +131,11 @@ def _refuse_duplicates(raw: bytes | str, members: int) -> None:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> None:
-    seen: set[str] = set()
+    seen_keys: set[str] = set()
     for name, _ in pairs:
-        if name in seen:
+        if name in seen_keys:
             raise DuplicateKey(f'duplicate key "{_printable(name)}"')
-        seen.add(name)
+        seen_keys.add(name)
 
 
 def _printable(name: str) -> str:

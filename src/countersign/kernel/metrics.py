@@ -29,17 +29,17 @@ class Family:
         self.labels = labels
         FAMILIES[name] = self
 
-    def lines(self, also: Sequence[tuple[str, str]]) -> list[str]:
-        """Return the sample lines of this process. In each line, the labels of `also` precede the sample's own
+    def lines(self, extra_labels: Sequence[tuple[str, str]]) -> list[str]:
+        """Return the sample lines of this process. In each line, the labels of `extra_labels` precede the sample's own
         labels."""
         return []
 
-    def sample(self, value: float, *values: str, also: Sequence[tuple[str, str]] = ()) -> str:
+    def sample(self, value: float, *values: str, extra_labels: Sequence[tuple[str, str]] = ()) -> str:
         """Return one sample line."""
-        return f"{self.name}{self._set(values, also)} {_number(value)}"
+        return f"{self.name}{self._set(values, extra_labels)} {_number(value)}"
 
-    def _set(self, values: Labels, also: Sequence[tuple[str, str]], suffix: str = "") -> str:
-        pairs = (*also, *zip(self.labels, values, strict=True))
+    def _set(self, values: Labels, extra_labels: Sequence[tuple[str, str]], suffix: str = "") -> str:
+        pairs = (*extra_labels, *zip(self.labels, values, strict=True))
         inner = ",".join([*(f'{name}="{_escaped(value)}"' for name, value in pairs), *([suffix] if suffix else [])])
         return f"{{{inner}}}" if inner else ""
 
@@ -62,15 +62,15 @@ class Numbers(Family):
 
     def of(self, *values: str) -> Series:
         """Return the series of these labels. Callers that count often should keep the returned series."""
-        found = self._series.get(values)
-        if found is None:
-            kept = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
-            found = self._series.setdefault(kept, Series())
-        return found
+        series = self._series.get(values)
+        if series is None:
+            label_values = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
+            series = self._series.setdefault(label_values, Series())
+        return series
 
-    def lines(self, also: Sequence[tuple[str, str]]) -> list[str]:
+    def lines(self, extra_labels: Sequence[tuple[str, str]]) -> list[str]:
         """See Family."""
-        return [self.sample(each.value, *values, also=also) for values, each in self._series.items()]
+        return [self.sample(each.value, *values, extra_labels=extra_labels) for values, each in self._series.items()]
 
 
 class Durations:
@@ -97,25 +97,29 @@ class Histogram(Family):
 
     def of(self, *values: str) -> Durations:
         """Return the series of these labels. Callers that count often should keep the returned series."""
-        found = self._series.get(values)
-        if found is None:
-            kept = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
-            found = self._series.setdefault(kept, Durations())
-        return found
+        series = self._series.get(values)
+        if series is None:
+            label_values = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
+            series = self._series.setdefault(label_values, Durations())
+        return series
 
-    def lines(self, also: Sequence[tuple[str, str]]) -> list[str]:
+    def lines(self, extra_labels: Sequence[tuple[str, str]]) -> list[str]:
         """See Family."""
-        return [line for values, each in self._series.items() for line in self._of_series(values, each, also)]
+        return [line for values, each in self._series.items() for line in self._of_series(values, each, extra_labels)]
 
-    def _of_series(self, values: Labels, durations: Durations, also: Sequence[tuple[str, str]]) -> list[str]:
+    def _of_series(self, values: Labels, durations: Durations, extra_labels: Sequence[tuple[str, str]]) -> list[str]:
         lines: list[str] = []
         total = 0
-        for bound, count in zip((*map(_number, SECONDS), "+Inf"), durations.counts, strict=True):
+        for upper_bound, count in zip((*map(_number, SECONDS), "+Inf"), durations.counts, strict=True):
             total += count
-            bucket = self._set(values, also, f'le="{bound}"')
+            bucket = self._set(values, extra_labels, f'le="{upper_bound}"')
             lines.append(f"{self.name}_bucket{bucket} {total}")
-        plain = self._set(values, also)
-        return [*lines, f"{self.name}_sum{plain} {_number(durations.sum_s)}", f"{self.name}_count{plain} {total}"]
+        label_set = self._set(values, extra_labels)
+        return [
+            *lines,
+            f"{self.name}_sum{label_set} {_number(durations.sum_s)}",
+            f"{self.name}_count{label_set} {total}",
+        ]
 
 
 FAMILIES: dict[str, Family] = {}
@@ -145,20 +149,20 @@ def histogram(name: str, meaning: str, *labels: str) -> Histogram:
     return Histogram(name, meaning, labels)
 
 
-def counted(also: Sequence[tuple[str, str]]) -> dict[str, str]:
+def counted(extra_labels: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Map the name of each family to the sample lines of this process."""
-    found = {name: "\n".join(family.lines(also)) for name, family in FAMILIES.items()}
-    return {name: lines for name, lines in found.items() if lines}
+    text_by_family = {name: "\n".join(family.lines(extra_labels)) for name, family in FAMILIES.items()}
+    return {name: lines for name, lines in text_by_family.items() if lines}
 
 
-def text(parts: Iterable[Mapping[str, str]], samples: Iterable[Sample]) -> str:
+def text(samples_by_worker: Iterable[Mapping[str, str]], samples: Iterable[Sample]) -> str:
     """Combine the lines of several processes and values read on demand: each family once, with its samples."""
     lines: dict[str, list[str]] = {}
-    for part in parts:
-        for name, block in part.items():
+    for worker_samples in samples_by_worker:
+        for name, block in worker_samples.items():
             lines.setdefault(name, []).append(block)
-    for each in samples:
-        lines.setdefault(each.family.name, []).append(each.family.sample(each.value, *each.labels))
+    for line in samples:
+        lines.setdefault(line.family.name, []).append(line.family.sample(line.value, *line.labels))
     page: list[str] = []
     for name, family in sorted(FAMILIES.items()):
         if name in lines:

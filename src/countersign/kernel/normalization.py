@@ -36,10 +36,10 @@ def _long_runs() -> re.Pattern[str]:
 
 def _ranges(codes: list[int]) -> str:
     """Return the characters as ranges for a character class of a regular expression."""
-    parts: list[str] = []
+    ranges: list[str] = []
     start = codes[0]
-    for here, following in zip(codes, [*codes[1:], -1], strict=True):
-        if following != here + 1:
-            parts.append(f"{re.escape(chr(start))}-{re.escape(chr(here))}")
-            start = following
-    return "".join(parts)
+    for code, next_code in zip(codes, [*codes[1:], -1], strict=True):
+        if next_code != code + 1:
+            ranges.append(f"{re.escape(chr(start))}-{re.escape(chr(code))}")
+            start = next_code
+    return "".join(ranges)

@@ -37,16 +37,16 @@ from countersign.kernel.tracing import SCOPE, Span, moments_ns, parent_of
 def session() -> requests.Session:
     """Return a session that reads the status and headers of a response, and never its body, which may be endless. Use
     it only within `deadline`."""
-    opened = requests.Session()
-    opened.stream = True
-    opened.hooks["response"] = [_discard_body]
+    http_session = requests.Session()
+    http_session.stream = True
+    http_session.hooks["response"] = [_discard_body]
     for scheme in ("http://", "https://"):
-        opened.mount(scheme, _CuttableAdapter())
-    return opened
+        http_session.mount(scheme, _CuttableAdapter())
+    return http_session
 
 
 @contextmanager
-def deadline(own: requests.Session, limit_s: float) -> Generator[None]:
+def deadline(session: requests.Session, limit_s: float) -> Generator[None]:
     """Use the session in this thread during the block. The connections of the session are closed when the block ends,
     or after `limit_s`, whichever is earlier."""
     with _ConnectionCutter(limit_s) as cutting:
@@ -55,7 +55,7 @@ def deadline(own: requests.Session, limit_s: float) -> Generator[None]:
             yield
         finally:
             _UNDER_WAY.reset(token)
-            own.close()
+            session.close()
 
 
 def _discard_body(answer: requests.Response, *_: object, **__: object) -> None:
@@ -166,7 +166,7 @@ class OtlpTracer:
             **({"http.response.status_code": span.status} if span.status else {}),
             **({"error.type": str(span.status or "cut")} if not 0 < span.status < 500 else {}),
         }
-        exported = (
+        exported_count = (
             self._provider(span.service)
             .get_tracer(SCOPE, self._version)
             .start_span(
@@ -179,8 +179,8 @@ class OtlpTracer:
             )
         )
         if "error.type" in attributes:
-            exported.set_status(StatusCode.ERROR)
-        exported.end(ended_ns)
+            exported_count.set_status(StatusCode.ERROR)
+        exported_count.end(ended_ns)
 
     def close(self) -> None:
         """See Tracer. Spans that the collector does not accept within CLOSING_S are dropped."""
@@ -193,11 +193,11 @@ class OtlpTracer:
 
     def _provider(self, service: str) -> TracerProvider:
         """Return the provider of a service. A process may run two services, so each service has its own."""
-        found = self._providers.get(service)
-        if found is None:
+        provider = self._providers.get(service)
+        if provider is None:
             names = {"service.namespace": SCOPE, "service.name": service, "service.version": self._version}
-            found = TracerProvider(resource=Resource(names), shutdown_on_exit=False)
-            found.add_span_processor(
+            provider = TracerProvider(resource=Resource(names), shutdown_on_exit=False)
+            provider.add_span_processor(
                 BatchSpanProcessor(
                     _Exporter(self._endpoint),
                     max_queue_size=MAX_WAITING,
@@ -205,8 +205,8 @@ class OtlpTracer:
                     export_timeout_millis=PATIENCE_S * 1000,
                 )
             )
-            self._providers[service] = found
-        return found
+            self._providers[service] = provider
+        return provider
 
 
 class _Exporter(OTLPSpanExporter):

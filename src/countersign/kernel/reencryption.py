@@ -51,8 +51,8 @@ async def require_keys(database: Database, columns: Sequence[EncryptedColumn], m
         DecryptionFailed: keys are missing; the refusal names them.
         Unavailable: the database cannot be read.
     """
-    needed = {key_id for column in columns for key_id in await _key_ids(database, column)}
-    missing = sorted(key_id for key_id in needed if master.named(key_id) is None)
+    needed_keys = {key_id for column in columns for key_id in await _key_ids(database, column)}
+    missing = sorted(key_id for key_id in needed_keys if master.named(key_id) is None)
     if missing:
         raise encryption.missing_keys(missing, master)
 
@@ -60,20 +60,20 @@ async def require_keys(database: Database, columns: Sequence[EncryptedColumn], m
 async def _key_ids(database: Database, column: EncryptedColumn) -> list[str]:
     """List the keys that encrypted values of the column. One read for each key suffices, however many values there are:
     it skips from the smallest value of one key to the next key."""
-    found: list[str] = []
-    at = b""
+    key_ids: list[str] = []
+    position = b""
     for _ in range(MAX_KEYS):
-        rows = await database.scan(column.smallest, at)
+        rows = await database.scan(column.smallest, position)
         if not rows:
             break
         value = bytes(rows[0][0])
         key_id = encryption.encryption_key_id(value)
         if key_id is None:
-            at = value + b"\0"
+            position = value + b"\0"
             continue
-        found.append(key_id)
-        at = encryption.upper_bound_of_key(key_id)
-    return found
+        key_ids.append(key_id)
+        position = encryption.upper_bound_of_key(key_id)
+    return key_ids
 
 
 async def key_usage(database: Database, column: EncryptedColumn, master: MasterKey) -> list[KeyUsage]:
@@ -90,7 +90,7 @@ async def key_usage(database: Database, column: EncryptedColumn, master: MasterK
                 values, unopened = counts.get(key_id, (0, 0))
                 is_open = _decrypt_or_none(bytes(value), column, master) is not None
                 counts[key_id] = (values + 1, unopened + (not is_open))
-    return [KeyUsage(column.table, key_id, *counted) for key_id, counted in sorted(counts.items())]
+    return [KeyUsage(column.table, key_id, *counts_of_key) for key_id, counts_of_key in sorted(counts.items())]
 
 
 async def reencrypt(database: Database, column: EncryptedColumn, master: MasterKey) -> int:
@@ -101,33 +101,33 @@ async def reencrypt(database: Database, column: EncryptedColumn, master: MasterK
     Raises:
         StorageFull, Unavailable: the database cannot be written.
     """
-    changed = 0
+    changed_rows = 0
     async with aclosing(_pages(database, column)) as pages:
         async for rows in pages:
             anew = [each for row in rows if (each := _replacement(row, column, master)) is not None]
             if anew:
                 async with database.transaction() as transaction:
                     for values in anew:
-                        changed += await transaction.run(column.replace, *values)
-    return changed
+                        changed_rows += await transaction.run(column.replace, *values)
+    return changed_rows
 
 
 async def _pages(database: Database, column: EncryptedColumn) -> AsyncGenerator[list[Row]]:
     key = column.first_key
     while rows := await database.fetch(column.page, BATCH_SIZE, *key):
         yield rows
-        _, *last = rows[-1]
-        key = tuple(last)
+        _, *last_key = rows[-1]
+        key = tuple(last_key)
 
 
 def _replacement(row: Row, column: EncryptedColumn, master: MasterKey) -> tuple[Value, ...] | None:
     """Return the parameters of `replace` for the row, or None if its value has the current key or cannot be
     decrypted."""
-    before, *key = row
-    if encryption.encryption_key_id(bytes(before)) == master.current.id:
+    ciphertext, *key = row
+    if encryption.encryption_key_id(bytes(ciphertext)) == master.current.id:
         return None
-    plaintext = _decrypt_or_none(bytes(before), column, master)
-    return None if plaintext is None else (before, encryption.encrypt(master, plaintext, column.purpose), *key)
+    plaintext = _decrypt_or_none(bytes(ciphertext), column, master)
+    return None if plaintext is None else (ciphertext, encryption.encrypt(master, plaintext, column.purpose), *key)
 
 
 def _decrypt_or_none(value: bytes, column: EncryptedColumn, master: MasterKey) -> bytes | None:

@@ -39,27 +39,27 @@ async def resolve(host: str, port: int) -> list[str]:
     """
     name = (host, port)
     with _changing:
-        found = _under_way.get(name)
-        if found is None:
+        lookup = _under_way.get(name)
+        if lookup is None:
             if len(_under_way) >= MAX_LOOKUPS:
                 raise OSError(f"{MAX_LOOKUPS} name lookups are running already")
-            found = _under_way[name] = Future()
+            lookup = _under_way[name] = Future()
             # Mark the future as running, so that no waiter can cancel it for the other waiters.
-            found.set_running_or_notify_cancel()
-            Thread(target=_look_up, args=(name, found), name="lookup", daemon=True).start()
-    return await asyncio.wrap_future(found)
+            lookup.set_running_or_notify_cancel()
+            Thread(target=_look_up, args=(name, lookup), name="lookup", daemon=True).start()
+    return await asyncio.wrap_future(lookup)
 
 
-def _look_up(name: _Name, found: "Future[list[str]]") -> None:
+def _look_up(name: _Name, lookup: "Future[list[str]]") -> None:
     host, port = name
     try:
         entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         _end_lookup(name)
-        found.set_exception(error)
+        lookup.set_exception(error)
     else:
         _end_lookup(name)
-        found.set_result(list(dict.fromkeys(str(entry[4][0]) for entry in entries)))
+        lookup.set_result(list(dict.fromkeys(str(entry[4][0]) for entry in entries)))
 
 
 def _end_lookup(name: _Name) -> None:
@@ -109,25 +109,27 @@ class Document(NamedTuple):
     max_age_s: int | None
 
 
-def address(url: str, *, private: bool) -> UrlParts:
-    """Parse an absolute ASCII URL without user and fragment. With `private`, http is allowed as well, for tests and
-    private networks.
+def address(url: str, *, allows_private: bool) -> UrlParts:
+    """Parse an absolute ASCII URL without user and fragment. With `allows_private`, http is allowed as well, for tests
+    and private networks.
 
     Raises:
         ValueError: the URL is malformed, or longer than 2,048 characters; the text names the remedy.
     """
     if _PRINTABLE.fullmatch(url) is None:
         raise ValueError(f"a URL must have at most {MAX_URL_LENGTH} printable ASCII characters")
-    parts = urlsplit(url)
-    if parts.scheme not in (_PORTS if private else ("https",)):
+    url_parts = urlsplit(url)
+    if url_parts.scheme not in (_PORTS if allows_private else ("https",)):
         raise ValueError("the URL must begin with https://")
-    if "@" in parts.netloc or "#" in url:
+    if "@" in url_parts.netloc or "#" in url:
         raise ValueError("the URL must not contain a user or a fragment")
-    host = parts.hostname
+    host = url_parts.hostname
     if host is None or _HOST.fullmatch(host) is None:
         raise ValueError("the URL contains no host")
-    target = parts._replace(scheme="", netloc="", path=parts.path or "/").geturl()
-    return UrlParts(parts.scheme == "https", host, parts.port or _PORTS[parts.scheme], parts.netloc, target)
+    target = url_parts._replace(scheme="", netloc="", path=url_parts.path or "/").geturl()
+    return UrlParts(
+        url_parts.scheme == "https", host, url_parts.port or _PORTS[url_parts.scheme], url_parts.netloc, target
+    )
 
 
 def is_public(ip: IPv4Address | IPv6Address) -> bool:
@@ -143,21 +145,21 @@ def is_public(ip: IPv4Address | IPv6Address) -> bool:
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
-async def get_json(url: str, *, private: bool) -> Document:
+async def get_json(url: str, *, allows_private: bool) -> Document:
     """Fetch the document at the URL with one GET request, within 3 s and up to 64 KiB in total.
 
-    Every IP address of the host must be public, unless `private` is set. The connection goes to the address that was
-    checked, so that DNS rebinding has no effect. Redirects are not followed; proxies, cookies and credentials are not
-    used.
+    Every IP address of the host must be public, unless `allows_private` is set. The connection goes to the address that
+    was checked, so that DNS rebinding has no effect. Redirects are not followed; proxies, cookies and credentials are
+    not used.
 
     Raises:
         Unreachable: the request failed.
     """
-    async with _exchange(url, TOTAL_S, private=private) as (place, reader, writer):
-        return await _get(place, reader, writer)
+    async with _exchange(url, TOTAL_S, allows_private=allows_private) as (address_parts, reader, writer):
+        return await _get(address_parts, reader, writer)
 
 
-async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> int:
+async def post(url: str, body: bytes, headers: Mapping[str, str], *, allows_private: bool) -> int:
     """Send a JSON document with one POST request, within 10 s in total; returns the status of the response.
 
     IP addresses are checked and pinned as in `get_json`. Only the head of the response is read, at most 16 KiB;
@@ -167,11 +169,12 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bo
         RequestTimeout: there was no response in time.
         Unreachable: the response is not HTTP, or the address is not public.
     """
-    async with _exchange(url, POST_S, private=private) as (place, reader, writer):
-        given = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    async with _exchange(url, POST_S, allows_private=allows_private) as (address_parts, reader, writer):
+        header_lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         head = (
-            f"POST {place.target} HTTP/1.1\r\nHost: {place.authority}\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\nUser-Agent: countersign\r\nConnection: close\r\n{given}\r\n"
+            f"POST {address_parts.target} HTTP/1.1\r\nHost: {address_parts.authority}\r\nContent-Type: "
+            "application/json\r\n"
+            f"Content-Length: {len(body)}\r\nUser-Agent: countersign\r\nConnection: close\r\n{header_lines}\r\n"
         )
         writer.write(head.encode() + body)
         await writer.drain()
@@ -180,7 +183,7 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bo
 
 @asynccontextmanager
 async def _exchange(
-    url: str, total_s: float, *, private: bool
+    url: str, total_s: float, *, allows_private: bool
 ) -> AsyncGenerator[tuple[UrlParts, asyncio.StreamReader, asyncio.StreamWriter]]:
     """Open a connection that is closed when the block ends. The block has a deadline.
 
@@ -190,10 +193,10 @@ async def _exchange(
     """
     try:
         async with asyncio.timeout(total_s):
-            place = address(url, private=private)
-            reader, writer = await _open_connection(place, private=private)
+            address_parts = address(url, allows_private=allows_private)
+            reader, writer = await _open_connection(address_parts, allows_private=allows_private)
             try:
-                yield place, reader, writer
+                yield address_parts, reader, writer
             finally:
                 writer.transport.abort()
     except TimeoutError:
@@ -202,23 +205,25 @@ async def _exchange(
         raise Unreachable(f"{type(error).__name__}: {error}") from error
 
 
-async def _open_connection(place: UrlParts, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _open_connection(
+    url_parts: UrlParts, *, allows_private: bool
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to the first checked address that accepts a connection. With https, verify the certificate of the
     host."""
-    ips = await resolve(place.host, place.port)
+    ips = await resolve(url_parts.host, url_parts.port)
     for ip in ips:
-        if not private and not is_public(ip_address(ip)):
-            raise Unreachable(f"{place.host} resolves to {ip}, which is not public")
+        if not allows_private and not is_public(ip_address(ip)):
+            raise Unreachable(f"{url_parts.host} resolves to {ip}, which is not public")
     # Load the trusted certificates in a thread, since that is slow.
-    tls = await asyncio.to_thread(ssl.create_default_context) if place.is_secure else None
-    name = place.host if place.is_secure else None
-    refused = OSError(f"{place.host} has no address")
+    tls = await asyncio.to_thread(ssl.create_default_context) if url_parts.is_secure else None
+    name = url_parts.host if url_parts.is_secure else None
+    connection_error = OSError(f"{url_parts.host} has no address")
     for ip in ips[:ADDRESSES_TRIED]:
         try:
-            return await asyncio.open_connection(ip, place.port, ssl=tls, server_hostname=name)
+            return await asyncio.open_connection(ip, url_parts.port, ssl=tls, server_hostname=name)
         except OSError as error:
-            refused = error
-    raise refused
+            connection_error = error
+    raise connection_error
 
 
 class _ResponseParser:
@@ -250,10 +255,10 @@ class _ResponseParser:
         return self.has_head and not {b"content-length", b"transfer-encoding"} & self.headers.keys()
 
 
-async def _get(place: UrlParts, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Document:
+async def _get(url_parts: UrlParts, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Document:
     lines = (
-        f"GET {place.target} HTTP/1.1",
-        f"Host: {place.authority}",
+        f"GET {url_parts.target} HTTP/1.1",
+        f"Host: {url_parts.authority}",
         "Accept: application/json, application/jwk-set+json;q=0.9, */*;q=0.1",
         "Accept-Encoding: identity",
         "User-Agent: countersign",
@@ -272,11 +277,11 @@ async def _read_status(reader: asyncio.StreamReader) -> int:
     """Return the status of the response, after its complete head."""
     answer = _ResponseParser()
     parser = httptools.HttpResponseParser(answer)
-    received = 0
+    received_bytes = 0
     while not answer.has_head:
         piece = await reader.read(_READ_BYTES)
-        received += len(piece)
-        if not piece or received > MAX_HEAD_BYTES + _READ_BYTES:
+        received_bytes += len(piece)
+        if not piece or received_bytes > MAX_HEAD_BYTES + _READ_BYTES:
             raise Unreachable("the response has no head, or one that is too large")
         try:
             parser.feed_data(piece)
@@ -290,18 +295,18 @@ async def _read_status(reader: asyncio.StreamReader) -> int:
 async def _read_response(answer: _ResponseParser, reader: asyncio.StreamReader) -> None:
     """Read a complete response of status 200, up to the limits."""
     parser = httptools.HttpResponseParser(answer)
-    received = 0
+    received_bytes = 0
     while not answer.is_whole:
         piece = await reader.read(_READ_BYTES)
         if not piece and answer.ends_with_the_connection:
             break
         if not piece:
             raise Unreachable("the connection ended before the response was complete")
-        received += len(piece)
+        received_bytes += len(piece)
         parser.feed_data(piece)
         if answer.has_head and parser.get_status_code() != 200:
             raise Unreachable(f"the status of the response is {parser.get_status_code()}; redirects are not followed")
-        if received > MAX_HEAD_BYTES + MAX_BODY_BYTES or len(answer.body) > MAX_BODY_BYTES:
+        if received_bytes > MAX_HEAD_BYTES + MAX_BODY_BYTES or len(answer.body) > MAX_BODY_BYTES:
             raise Unreachable(f"the response has more than {MAX_BODY_BYTES} bytes")
 
 
@@ -309,5 +314,5 @@ def _max_age_s(cache_control: str) -> int | None:
     """Return how long Cache-Control allows a response to be cached (RFC 9111 §5.2.2)."""
     if "no-store" in cache_control.lower() or "no-cache" in cache_control.lower():
         return 0
-    found = _MAX_AGE.search(cache_control)
-    return None if found is None else int(found[1])
+    match = _MAX_AGE.search(cache_control)
+    return None if match is None else int(match[1])

@@ -125,10 +125,15 @@ def _plain_line(event: Event) -> str:
 
     Control characters, which could move a terminal's cursor, are escaped.
     """
-    first = [str(event.pop(name, "")) for name in ("time", "level", "part", "event")]
+    leading_values = [str(event.pop(name, "")) for name in ("time", "level", "part", "event")]
     traceback = str(event.pop("exception", ""))
     members = [f"{name}={json.dumps(value, default=str)}" for name, value in event.items()]
-    lines = [" ".join((f"{first[0][11:19]} {first[1]:<7} {first[2]}: {first[3]}", *members)), *traceback.splitlines()]
+    lines = [
+        " ".join(
+            (f"{leading_values[0][11:19]} {leading_values[1]:<7} {leading_values[2]}: {leading_values[3]}", *members)
+        ),
+        *traceback.splitlines(),
+    ]
     return "\n".join(line if line.isprintable() else ascii(line)[1:-1] for line in lines)
 
 
@@ -213,8 +218,8 @@ class ThrottledErrorLog:
     A refusal is logged with its reason, any other exception with its traceback.
     """
 
-    def __init__(self, part: str, event: str) -> None:
-        self._log = logger(part)
+    def __init__(self, part_name: str, event: str) -> None:
+        self._log = logger(part_name)
         self._event = event
         self._kind: type[Exception] | None = None
         self._began_s = self._logged_s = 0.0

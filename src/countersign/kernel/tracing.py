@@ -54,10 +54,10 @@ class Parent(NamedTuple):
 
 def parent_of(traceparent: str | None) -> Parent | None:
     """Parse the header (W3C Trace Context §3.2); returns None if the header is invalid."""
-    found = _TRACEPARENT.fullmatch(traceparent or "")
-    if found is None or not int(found[1], 16) or not int(found[2], 16):
+    match = _TRACEPARENT.fullmatch(traceparent or "")
+    if match is None or not int(match[1], 16) or not int(match[2], 16):
         return None
-    return Parent(int(found[1], 16), int(found[2], 16), bool(int(found[3], 16) & 1))
+    return Parent(int(match[1], 16), int(match[2], 16), bool(int(match[3], 16) & 1))
 
 
 def moments_ns(elapsed_s: float) -> tuple[int, int]:

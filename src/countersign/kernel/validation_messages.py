@@ -53,8 +53,8 @@ class Explained(NamedTuple):
 def explain(error: msgspec.ValidationError) -> Explained:
     """Return where the input is wrong, and what it must be."""
     # Search from the end: the message may quote input before the path.
-    original, place, path = str(error).rpartition(_PLACE)
-    if not place:
+    original, place_mark, path = str(error).rpartition(_PLACE)
+    if not place_mark:
         original, path = path, ""
     steps = [name or index for name, index in _STEP.findall(path.removesuffix("`"))]
     if field := _FIELD.match(original):
@@ -67,23 +67,23 @@ def sentence(error: msgspec.DecodeError) -> str:
     """Return one sentence about an invalid JSON text, such as a setting's value."""
     if not isinstance(error, msgspec.ValidationError):
         return "it is not valid JSON"
-    explained = explain(error)
-    return f"{explained.pointer.lstrip('/') or 'the value'} {explained.text}"
+    explanation = explain(error)
+    return f"{explanation.pointer.lstrip('/') or 'the value'} {explanation.text}"
 
 
-def _requirement(words: str) -> str:
-    if words in _INVALID:
-        return f"must be {_INVALID[words]}"
-    if length := _LENGTH.match(words):
-        noun, bound, count = length.groups()
-        return f"must have {_BOUNDS[bound]} {count} {_UNITS[noun]}"
-    if bounds := _RANGE.match(words):
+def _requirement(error_text: str) -> str:
+    if error_text in _INVALID:
+        return f"must be {_INVALID[error_text]}"
+    if length := _LENGTH.match(error_text):
+        noun, bound_name, count = length.groups()
+        return f"must have {_BOUNDS[bound_name]} {count} {_UNITS[noun]}"
+    if bounds := _RANGE.match(error_text):
         return f"must be {_BOUNDS[bounds.group(1)]} {bounds.group(2)}"
-    if multiple := _MULTIPLE.match(words):
+    if multiple := _MULTIPLE.match(error_text):
         return f"must be a multiple of {multiple.group(1)}"
-    if words.startswith("Expected `str` matching regex"):
+    if error_text.startswith("Expected `str` matching regex"):
         return "has characters or a form that are not allowed here"
-    if types := _TYPE.match(words):
+    if types := _TYPE.match(error_text):
         nouns = [_NOUNS.get(each, "a documented value") for each in types.group(1).split(" | ")]
         return "must be " + " or ".join(nouns)
-    return "is out of range" if "out of range" in words else "is not one of the documented values"
+    return "is out of range" if "out of range" in error_text else "is not one of the documented values"

@@ -20,9 +20,9 @@ class Approvals:
     """The commands that an agent can only propose. Approvals that depend on the input of a command are not included."""
 
     def __init__(
-        self, declared: frozenset[str], settings: frozenset[str], lifted: frozenset[str] = frozenset()
+        self, declared_ids: frozenset[str], settings: frozenset[str], lifted: frozenset[str] = frozenset()
     ) -> None:
-        self.ids = declared | settings
+        self.ids = declared_ids | settings
         self.lifted = lifted
 
     def ask_for(self, command_id: str) -> bool:
@@ -41,13 +41,17 @@ BuiltinCommands = Mapping[str, Mapping[str, str]]
 """Maps models to their built-in commands, and each command to its description."""
 
 
-def command_list(caller: Caller, approvals: Approvals, own: BuiltinCommands) -> list[dict[str, Any]]:
+def command_list(caller: Caller, approvals: Approvals, builtin_commands: BuiltinCommands) -> list[dict[str, Any]]:
     """Return the descriptors of the commands (API document), sorted by id."""
-    found = [
+    command_rows = [
         {
             "id": f"{name}.{each}",
             "description": describe(
-                view, each, own.get(name, {}), needs_approval=needs_approval, proposed=approvals.fields(view)
+                view,
+                each,
+                builtin_commands.get(name, {}),
+                needs_approval=needs_approval,
+                proposed_fields=approvals.fields(view),
             ),
             "needs_approval": needs_approval,
         }
@@ -55,7 +59,7 @@ def command_list(caller: Caller, approvals: Approvals, own: BuiltinCommands) -> 
         for each in view.commands
         for needs_approval in (approvals.ask_for(f"{name}.{each}"),)
     ]
-    return sorted(found, key=lambda each: each["id"])
+    return sorted(command_rows, key=lambda each: each["id"])
 
 
 def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, Any]:
@@ -81,9 +85,9 @@ def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, 
     return {"modules": modules, "models": models, "caller": caller_shown}
 
 
-def name_currency(described: Mapping[str, Any], currency: str | None) -> None:
+def name_currency(document: Mapping[str, Any], currency: str | None) -> None:
     """Add the currency of the installation to the fields of money in what `meta` returned."""
-    for model in described["models"]:
+    for model in document["models"]:
         for field in model["fields"]:
             if field["kind"] == "money":
                 field["currency"] = currency
@@ -300,8 +304,8 @@ def input_schema(view: ModelView, name: str) -> Schema:
     special = BUILTIN_INPUTS.get(f"{view.model.name}.{name}")
     if special is not None:
         return _object(dict(special), _REQUIRED.get(f"{view.model.name}.{name}", []))
-    made = _INPUTS.get(name)
-    return made(view) if made is not None else _writing(view, name)
+    make_schema = _INPUTS.get(name)
+    return make_schema(view) if make_schema is not None else _writing(view, name)
 
 
 _INPUTS: Mapping[str, Callable[[ModelView], Schema]] = {
@@ -332,16 +336,16 @@ def _searching(view: ModelView) -> Schema:
     """Return the members that only `search` has."""
     numbers = [each for each in clear_fields(view) if isinstance(view.model.fields.get(each), Number)]
     refs = [name for name in view.fields if isinstance(view.model.fields[name], Ref)]
-    found: Schema = {}
+    schema: Schema = {}
     if numbers:
         items = {"type": "string", "enum": numbers}
-        words = "answer their sums over all matches"
-        found["sums"] = {"type": "array", "maxItems": MAX_SUMS, "items": items, "description": words}
+        sums_text = "answer their sums over all matches"
+        schema["sums"] = {"type": "array", "maxItems": MAX_SUMS, "items": items, "description": sums_text}
     if refs:
         items = {"type": "string", "enum": refs}
-        words = "answer the names of the records they refer to"
-        found["expand"] = {"type": "array", "maxItems": MAX_REFS, "items": items, "description": words}
-    return found
+        sums_text = "answer the names of the records they refer to"
+        schema["expand"] = {"type": "array", "maxItems": MAX_REFS, "items": items, "description": sums_text}
+    return schema
 
 
 def _series(view: ModelView) -> Schema:
@@ -385,20 +389,22 @@ def _grouped(view: ModelView) -> list[str]:
 
 def _writing(view: ModelView, name: str) -> Schema:
     workflow = view.model.workflow
-    written = [each for each in view.fields if each in view.writable]
+    written_fields = [each for each in view.fields if each in view.writable]
     if name == "create":
-        return _creating(view, written)
+        return _creating(view, written_fields)
     if workflow is not None and name in workflow.moves:
-        written = [each for each in workflow.moves[name].accepted_fields if each in view.fields]
-    return _object({"id": _ID, "revision": _REVISION, **_field_schemas(view, written)}, ["id"])
+        written_fields = [each for each in workflow.moves[name].accepted_fields if each in view.fields]
+    return _object({"id": _ID, "revision": _REVISION, **_field_schemas(view, written_fields)}, ["id"])
 
 
-def _creating(view: ModelView, written: list[str]) -> Schema:
+def _creating(view: ModelView, written_fields: list[str]) -> Schema:
     """Return the schema of the input of `create`. It does not contain the state field, because that field starts at its
     first option."""
-    governed = None if view.model.workflow is None else view.model.workflow.field
-    given = [each for each in written if each != governed]
-    return _object(_field_schemas(view, given), [each for each in given if _is_required_input(view.model, each)])
+    state_field = None if view.model.workflow is None else view.model.workflow.field
+    input_fields = [each for each in written_fields if each != state_field]
+    return _object(
+        _field_schemas(view, input_fields), [each for each in input_fields if _is_required_input(view.model, each)]
+    )
 
 
 def _is_required_input(model: Declared, name: str) -> bool:
@@ -454,6 +460,6 @@ def value_schema(view: ModelView, name: str) -> Schema:
     return {}
 
 
-def _object(properties: Schema, required: list[str]) -> Schema:
+def _object(properties: Schema, required_names: list[str]) -> Schema:
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {**schema, "required": required} if required else schema
+    return {**schema, "required": required_names} if required_names else schema

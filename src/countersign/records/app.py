@@ -98,13 +98,13 @@ async def opened(
         stack.push_async_callback(database.close)
         places = places_of(settings, database)
         # Check the installation first, so that no tables are created in the database of another installation.
-        found = await installation_id.examine(places)
+        installation_state = await installation_id.examine(places)
         if upgrades:
             await install.upgrade(database, registry, master)
         else:
             await install.require_applied(database, registry)
         await asyncio.to_thread(migration_marker.mark_new_folder, data, settings.database_url)
-        await installation_id.register(places, found)
+        await installation_id.register(places, installation_state)
         async with database.transaction() as transaction:
             await grants.seed_roles(transaction, registry)
         counters = SharedMemoryCounters(data)

@@ -62,17 +62,17 @@ class AuditCheck:
             Unavailable: the database cannot be reached.
         """
         refuse_unknown_keys(body, (), "audit_entry.verify")
-        reading = self._reading
-        if reading is None or reading.report.done():
+        reading_settings = self._reading
+        if reading_settings is None or reading_settings.report.done():
             records = run.engine.records
             report = asyncio.create_task(verify.verify(records.database, records.secret))
-            self._reading = reading = _RunningCheck(clock.now(), report)
+            self._reading = reading_settings = _RunningCheck(clock.now(), report)
         # The first caller may disconnect before the end, but the other callers still wait for the result.
-        report = await asyncio.shield(reading.report)
+        report = await asyncio.shield(reading_settings.report)
         is_told = run.caller.is_administrator
         return AuditReport(
             report.is_intact,
-            clock.rfc3339(reading.begun),
+            clock.rfc3339(reading_settings.begun),
             report.entries if is_told else None,
             [AuditFault(each.lane, each.number, each.id, each.what) for each in report.faults] if is_told else None,
         )
@@ -149,29 +149,29 @@ async def _revoke_agent_token(run: Run, model: str, body: Body) -> object:
 async def _end_credential(run: Run, model: str, record_id: str) -> object:
     """End the session or token, and return its record. If it has already ended, the record does not change."""
     view = run.view_of(model)
-    async with run.writing() as inside:
-        record = await record_writer.find(inside, view.model, view.reach("revoke"), record_id)
-        ended_at = await sessions.end_credential(inside.transaction, model, record.id)
+    async with run.writing() as write_run:
+        record = await record_writer.find(write_run, view.model, view.reach("revoke"), record_id)
+        ended_at = await sessions.end_credential(write_run.transaction, model, record.id)
         if ended_at is not None:
             await record_writer.record_audit(
-                inside, f"{model}.revoke", view.model, record.id, {"ended_at": [None, ended_at]}
+                write_run, f"{model}.revoke", view.model, record.id, {"ended_at": [None, ended_at]}
             )
-        return await crud.read_record(inside, model, record_id)
+        return await crud.read_record(write_run, model, record_id)
 
 
 async def _invite(run: Run, model: str, body: Body) -> object:
     """Create a link, valid for a day, with which the person sets a password."""
     target_id = _only_id(body, "user.invite")
     view = run.view_of("user")
-    async with run.writing() as inside:
-        transaction = inside.transaction
-        record = await record_writer.find(inside, view.model, view.reach("invite"), target_id)
+    async with run.writing() as write_run:
+        transaction = write_run.transaction
+        record = await record_writer.find(write_run, view.model, view.reach("invite"), target_id)
         engine = run.engine
         if not await no_escalation.has_all_of(transaction, engine.registry, engine.commands, run.caller, record.id):
             raise BadInput("user.invite is refused: this person has more rights than you; ask an administrator")
         creator_id = "" if run.caller.is_administrator else run.caller.user_id
         secret = await invitations.invite(transaction, record.id, creator_id)
-        await record_writer.record_audit(inside, "user.invite", view.model, record.id, {})
+        await record_writer.record_audit(write_run, "user.invite", view.model, record.id, {})
     return {"link": invitations.address(run.engine.records, secret)}
 
 
@@ -199,26 +199,26 @@ class CallPage(msgspec.Struct):
 async def _calls(run: Run, model: str, body: Body) -> object:
     """Return the calls of an agent's token that the caller sees, the newest first."""
     refuse_unknown_keys(body, ("id", "after", "limit"), "agent_token.calls")
-    after, limit = body.get("after", 0), body.get("limit", 50)
-    if type(after) is not int or after < 0 or after > 2**53 - 1:
+    after_id, limit = body.get("after", 0), body.get("limit", 50)
+    if type(after_id) is not int or after_id < 0 or after_id > 2**53 - 1:
         raise BadInput("after must be the cursor of an earlier response")
     if type(limit) is not int or not 1 <= limit <= MAX_CALLS:
         raise BadInput(f"limit must be an integer from 1 to {MAX_CALLS}")
     await crud.read_record(run, model, body.get("id"))
     await run.engine.calls.write()
-    found = await call_log.calls_after(run.reader, str(body["id"]), after, limit)
+    logged_calls = await call_log.calls_after(run.reader, str(body["id"]), after_id, limit)
     entries = [
         CallEntry(each.number, clock.rfc3339(each.at), each.tool, each.record_id, each.result, each.elapsed_us / 1_000)
-        for each in found
+        for each in logged_calls
     ]
-    return CallPage(entries, max((each.number for each in found), default=after))
+    return CallPage(entries, max((each.number for each in logged_calls), default=after_id))
 
 
 async def _deactivate(run: Run, model: str, body: Body) -> object:
     """Deactivate a person: run `user.update` with `is_active` set to false, with all its checks."""
     target_id = _only_id(body, "user.deactivate")
-    async with run.writing() as inside:
-        view = inside.view_of("user")
-        prepared = await command.check(inside, view, "update", {"id": target_id, "is_active": False})
-        record_id = await command.apply(inside, prepared)
-        return await command.result(inside, prepared, record_id)
+    async with run.writing() as write_run:
+        view = write_run.view_of("user")
+        prepared_command = await command.check(write_run, view, "update", {"id": target_id, "is_active": False})
+        record_id = await command.apply(write_run, prepared_command)
+        return await command.result(write_run, prepared_command, record_id)

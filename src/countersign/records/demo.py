@@ -114,25 +114,25 @@ async def is_open(engine: Engine) -> bool:
     row = await engine.records.database.fetch_one(_KNOWN)
     if row is None:
         return False
-    stored = await engine.records.database.fetch_one(_HASH, row[0])
-    return stored is not None and await passwords.verify(PASSWORD, stored[0])
+    hash_row = await engine.records.database.fetch_one(_HASH, row[0])
+    return hash_row is not None and await passwords.verify(PASSWORD, hash_row[0])
 
 
 async def seed(engine: Engine) -> bool:
     """Add the demonstration data to an empty database. Return whether the database was empty."""
     if await engine.records.database.fetch_one(_ANYBODY) is not None:
         return False
-    hashed = await passwords.hash_password(PASSWORD)
+    password_hash = await passwords.hash_password(PASSWORD)
     with clock.fixed(STARTED), ids.seeded("countersign"):
         async with engine.records.database.transaction() as transaction:
-            nobody = Caller("person", "", "", "", View({}))
-            run = Run(engine, nobody, transaction, Actor("", request_id="demo"), transaction)
-            await _Seeder(run).everything(hashed)
+            caller = Caller("person", "", "", "", View({}))
+            run = Run(engine, caller, transaction, Actor("", request_id="demo"), transaction)
+            await _Seeder(run).everything(password_hash)
     return True
 
 
-def _between(least: int, most: int) -> int:
-    return least + int.from_bytes(ids.random_bytes(8)) % (most - least + 1)
+def _between(smallest: int, largest: int) -> int:
+    return smallest + int.from_bytes(ids.random_bytes(8)) % (largest - smallest + 1)
 
 
 def _choice(items: Sequence[T]) -> T:
@@ -178,10 +178,10 @@ class _Seeder:
         self._parties: list[_Party] = []
         self._names: Counter[str] = Counter()
 
-    async def everything(self, hashed: str) -> None:
+    async def everything(self, password_hash: str) -> None:
         """Create all records. The people are created first, because they own the other records."""
         for username, name, roles in PEOPLE:
-            person = await user_creation.add(self._run, username, name, f"{username}@example.com", roles, hashed)
+            person = await user_creation.add(self._run, username, name, f"{username}@example.com", roles, password_hash)
             self._people[username] = person
         for number in range(PARTIES):
             await self._party(number)
@@ -196,17 +196,17 @@ class _Seeder:
         for number in range(TICKETS):
             await self._ticket(number)
 
-    async def _create(self, model: str, values: Mapping[str, object], by: str = "root") -> str:
-        declared = self._run.engine.registry.models[model]
-        run = replace(self._run, actor=replace(self._run.actor, user_id=self._people[by]))
-        hands = workflow.EffectContext(run, declared, "", {}, "demo")
+    async def _create(self, model: str, values: Mapping[str, object], creator_id: str = "root") -> str:
+        model_declaration = self._run.engine.registry.models[model]
+        run = replace(self._run, actor=replace(self._run.actor, user_id=self._people[creator_id]))
+        hands = workflow.EffectContext(run, model_declaration, "", {}, "demo")
         return await hands.create(model, **{name: each for name, each in values.items() if each is not None})
 
     async def _act(self, model: str, record_id: str, *moves: str) -> None:
-        declared = self._run.engine.registry.models[model]
+        model_declaration = self._run.engine.registry.models[model]
         for name in moves:
-            record = await record_writer.find(self._run, declared, None, record_id)
-            await workflow.perform(self._run, declared, record, workflow.move_of(declared, name), {})
+            record = await record_writer.find(self._run, model_declaration, None, record_id)
+            await workflow.perform(self._run, model_declaration, record, workflow.move_of(model_declaration, name), {})
 
     def _person(self) -> str:
         if _between(1, 100) <= 8:
@@ -219,10 +219,10 @@ class _Seeder:
         return [each for each in parties if each.is_company]
 
     def _party_of(self, number: int) -> _Party:
-        drawn = _choice(self._parties)
-        if drawn not in self._parties[LATIN_PARTIES:] or _is_other(number):
-            return drawn
-        return _at([each for each in self._parties[:LATIN_PARTIES] if each.is_company == drawn.is_company], number)
+        party = _choice(self._parties)
+        if party not in self._parties[LATIN_PARTIES:] or _is_other(number):
+            return party
+        return _at([each for each in self._parties[:LATIN_PARTIES] if each.is_company == party.is_company], number)
 
     def _notes(self, number: int) -> str:
         return _choice(OTHER_NOTES if _is_other(number) else NOTES)
@@ -230,60 +230,60 @@ class _Seeder:
     def _phone(self) -> str:
         return f"+{_between(30, 89)} {_between(100, 999)} {_between(100_000, 999_999)}"
 
-    def _day(self, first: int, last: int) -> str:
-        return clock.rfc3339(clock.later(STARTED, seconds=_between(first, last) * 86400))[:10]
+    def _day(self, first_day: int, last_day: int) -> str:
+        return clock.rfc3339(clock.later(STARTED, seconds=_between(first_day, last_day) * 86400))[:10]
 
     def _known_company(self, number: int) -> _Party:
-        drawn = _choice(COMPANIES)
+        company = _choice(COMPANIES)
         if number >= LATIN_PARTIES:
             name = f"{_at(OTHER_COMPANIES, number)} {number}"
             return _Party("", name, _at(OTHER_NAMES, number), f"contact{number}@company.example", is_company=True)
-        self._names[drawn] += 1
+        self._names[company] += 1
         contact = f"{_at(FIRST_NAMES, number * 7)} {_at(LAST_NAMES, number * 11 + number // 26)}"
-        email = f"{_user(contact)}@{_in_address(drawn)}.example"
-        return _Party("", f"{drawn} {_at(BRANCHES, self._names[drawn] - 1)}", contact, email, is_company=True)
+        email = f"{_user(contact)}@{_in_address(company)}.example"
+        return _Party("", f"{company} {_at(BRANCHES, self._names[company] - 1)}", contact, email, is_company=True)
 
     def _known_person(self, number: int) -> _Party:
         _choice(COMPANIES)
-        drawn = self._person()
+        person = self._person()
         if number >= LATIN_PARTIES:
             name = _at(OTHER_NAMES, number)
             return _Party("", name, name, f"contact{number}@mail.example", is_company=False)
-        return _Party("", drawn, drawn, f"{_user(drawn)}{number}@mail.example", is_company=False)
+        return _Party("", person, person, f"{_user(person)}{number}@mail.example", is_company=False)
 
     async def _party(self, number: int) -> None:
         is_company = _between(0, 1) == 0
-        known = self._known_company(number) if is_company else self._known_person(number)
+        known_values = self._known_company(number) if is_company else self._known_person(number)
         party = await self._create(
             "party",
             {
-                "name": known.name,
+                "name": known_values.name,
                 "kind": "company" if is_company else "person",
-                "email": known.email,
+                "email": known_values.email,
                 "phone": self._phone(),
                 "tax_id": f"EU{_between(10**8, 10**9 - 1)}{number:03d}" if is_company else None,
                 "notes": self._notes(number) if number % 3 == 0 else None,
                 "customer_since": self._day(-2000, -1),
             },
         )
-        self._parties.append(known._replace(id=party))
+        self._parties.append(known_values._replace(id=party))
         city, postcode, country = _choice(CITIES if number < LATIN_PARTIES else OTHER_CITIES)
         street = f"{_choice(STREETS)} {_between(1, 180)}"
         address = {"party": party, "street": street, "postcode": postcode, "city": city, "country": country}
         await self._create("address", address)
 
     async def _lead(self, number: int) -> None:
-        known, company = self._contact(number)
-        form, drawn = _choice(LEAD_TITLES), _choice(COMPANIES)
-        title = form.format(company=company or drawn)
+        contact_values, company = self._contact(number)
+        form, company_name = _choice(LEAD_TITLES), _choice(COMPANIES)
+        title = form.format(company=company or company_name)
         source = self._source(number)
         owner = "alice" if number % 3 else "bob"
-        ended = {"lost_reason": _choice(LOST_REASONS)} if number % 5 == 4 else {}
+        end_values = {"lost_reason": _choice(LOST_REASONS)} if number % 5 == 4 else {}
         lead = await self._create(
             "lead",
             {
-                **known,
-                **ended,
+                **contact_values,
+                **end_values,
                 "source": source,
                 "title": title,
                 "expected_revenue_minor": _between(5, 900) * 10_000 if number % 7 else None,
@@ -293,7 +293,7 @@ class _Seeder:
                 "notes": self._notes(number) if number % 5 == 0 else None,
                 "stage": ("new", "qualified", "proposed", "won", "lost")[number % 5],
             },
-            by=owner,
+            creator_id=owner,
         )
         if number % 10 == 0:
             kind = _choice(("call", "mail", "meeting", "task"))
@@ -310,8 +310,8 @@ class _Seeder:
         companies = self._companies_of(number)
         if number % 4:
             party = _choice(companies)
-            known = {"contact_name": party.contact, "contact_email": party.email, "party": party.id}
-            return known, party.name.rpartition(" ")[0]
+            contact_values = {"contact_name": party.contact, "contact_email": party.email, "party": party.id}
+            return contact_values, party.name.rpartition(" ")[0]
         contact = self._person()
         if number % 16 == 0:
             return {"contact_name": contact, "contact_email": f"{_user(contact)}@mail.example"}, ""
@@ -321,15 +321,15 @@ class _Seeder:
 
     async def _invoice(self, number: int, products: list[str]) -> None:
         party = self._party_of(number).id
-        due = self._day(10, 60)
+        due_day = self._day(10, 60)
         # An invoice without a due date stays a draft. A draft that is due before today could not be posted.
-        invoice = await self._create("invoice", {"party": party, "due": due if number % 4 else None})
+        invoice = await self._create("invoice", {"party": party, "due": due_day if number % 4 else None})
         for _ in range(_between(1, 3)):
-            place = _between(0, len(products) - 1)
-            _, name, price = PRODUCTS[place]
+            product_index = _between(0, len(products) - 1)
+            _, name, price = PRODUCTS[product_index]
             line = {
                 "invoice": invoice,
-                "product": products[place],
+                "product": products[product_index],
                 "description": name,
                 "quantity": _between(1, 12),
                 "unit_price_minor": price,

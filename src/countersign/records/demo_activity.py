@@ -76,8 +76,8 @@ async def add_activity(engine: Engine) -> None:
     with ids.seeded("activity"):
         async with engine.records.database.transaction() as transaction:
             people = dict(await transaction.fetch(_PEOPLE))
-            nobody = Caller("person", "", "", "", View({}))
-            run = Run(engine, nobody, transaction, Actor(people["root"], request_id="demo"), transaction)
+            caller = Caller("person", "", "", "", View({}))
+            run = Run(engine, caller, transaction, Actor(people["root"], request_id="demo"), transaction)
             past = _Past(clock.now())
             activity = _Activity(run, people, past)
             agents = _Agents(run, people, past)
@@ -130,20 +130,24 @@ class _Activity:
 
     async def set_values(self, model: str, record_id: str, **values: str) -> None:
         """Set fields of a record."""
-        declared = self._run.engine.registry.models[model]
-        record = await record_writer.find(self._run, declared, None, record_id)
-        given = {name: FieldInput(declared.fields[name].read(value)) for name, value in values.items()}
-        await record_writer.update(self._run, declared, record, given, f"{model}.update")
+        model_declaration = self._run.engine.registry.models[model]
+        record = await record_writer.find(self._run, model_declaration, None, record_id)
+        field_inputs = {name: FieldInput(model_declaration.fields[name].read(value)) for name, value in values.items()}
+        await record_writer.update(self._run, model_declaration, record, field_inputs, f"{model}.update")
 
     async def _create(self, model: str, **values: object) -> None:
-        declared = self._run.engine.registry.models[model]
-        await workflow.EffectContext(self._run, declared, "", {}, f"{model}.create").create(model, **values)
+        model_declaration = self._run.engine.registry.models[model]
+        await workflow.EffectContext(self._run, model_declaration, "", {}, f"{model}.create").create(model, **values)
 
     async def _act(self, model: str, record_id: str, name: str, **inputs: object) -> None:
-        declared = self._run.engine.registry.models[model]
-        record = await record_writer.find(self._run, declared, None, record_id)
-        given = {field: FieldInput(declared.fields[field].read(value)) for field, value in inputs.items()}
-        await workflow.perform(self._run, declared, record, workflow.move_of(declared, name), given)
+        model_declaration = self._run.engine.registry.models[model]
+        record = await record_writer.find(self._run, model_declaration, None, record_id)
+        field_inputs = {
+            field: FieldInput(model_declaration.fields[field].read(value)) for field, value in inputs.items()
+        }
+        await workflow.perform(
+            self._run, model_declaration, record, workflow.move_of(model_declaration, name), field_inputs
+        )
 
     async def leads(self) -> None:
         """Let decided leads lie in the past and open ones ahead, and add activities to some."""
@@ -154,18 +158,18 @@ class _Activity:
             stages[was] = stages.get(was, -1) + 1
             stage = _LATER_STAGES.get((was, stages[was] % 5), str(was))
             is_decided = stage in ("won", "lost")
-            place = places[is_decided]
+            place_in_list = places[is_decided]
             places[is_decided] += 1
-            close = -_growing(place % 240, 240, 2 * SPREAD_DAYS) if is_decided else place * 11 % 67 - 2
-            person = "alice" if place % 2 == 0 else "bob"
+            close = -_growing(place_in_list % 240, 240, 2 * SPREAD_DAYS) if is_decided else place_in_list * 11 % 67 - 2
+            person = "alice" if place_in_list % 2 == 0 else "bob"
             values = {"stage": stage, "expected_close": self._past.day(close), "owner": self._people[person]}
             await self._by(person).set_values("lead", lead, **values)
             if number % 3 == 0:
-                kind, words = _ACTIVITIES[number % len(_ACTIVITIES)]
-                subject = f"{words}: {title}"[:200]
-                due = _in_busy_weeks(number, 14 - _growing(number, len(leads), 2 * SPREAD_DAYS + 14))
-                state = "done" if due < 0 and number % 7 else "planned"
-                values = {"kind": kind, "subject": subject, "due": self._past.day(due), "state": state}
+                kind, activity_title = _ACTIVITIES[number % len(_ACTIVITIES)]
+                subject = f"{activity_title}: {title}"[:200]
+                due_day = _in_busy_weeks(number, 14 - _growing(number, len(leads), 2 * SPREAD_DAYS + 14))
+                state = "done" if due_day < 0 and number % 7 else "planned"
+                values = {"kind": kind, "subject": subject, "due": self._past.day(due_day), "state": state}
                 await self._create("activity", lead=lead, **values)
 
     async def invoices(self) -> None:
@@ -173,12 +177,12 @@ class _Activity:
         day = self._past.day
         invoices = await self._run.transaction.fetch(_INVOICES)
         for number, (invoice,) in enumerate(invoices):
-            issued = number * SPREAD_DAYS // len(invoices) - SPREAD_DAYS
-            await self.set_values("invoice", invoice, due=day(issued + 14 + number % 3 * 8))
-            await self.set_values("invoice", invoice, issued=day(issued))
-        for number, (invoice, amount, issued) in enumerate(await self._run.transaction.fetch(_OPEN)):
+            issue_day = number * SPREAD_DAYS // len(invoices) - SPREAD_DAYS
+            await self.set_values("invoice", invoice, due=day(issue_day + 14 + number % 3 * 8))
+            await self.set_values("invoice", invoice, issued=day(issue_day))
+        for number, (invoice, amount, issue_day) in enumerate(await self._run.transaction.fetch(_OPEN)):
             if number % 5:
-                paid_on = min(day(-1), max(issued, day(number * SPREAD_DAYS // 150 - SPREAD_DAYS // 2)))
+                paid_on = min(day(-1), max(issue_day, day(number * SPREAD_DAYS // 150 - SPREAD_DAYS // 2)))
                 payment = {"amount_minor": amount, "paid_on": paid_on, "reference": f"DEMO {number:04d}"}
                 await self._create("payment", invoice=invoice, **payment)
                 await self._act("invoice", invoice, "settle")
@@ -188,8 +192,10 @@ class _Activity:
         tickets = await self._run.transaction.fetch(_TICKETS)
         for number, (ticket,) in enumerate(tickets):
             assignee = self._people[("alice", "bob")[number % 2]]
-            opened = -number // 2 if number < RECENT_TICKETS else -_growing(number, len(tickets), 2 * SPREAD_DAYS) - 5
-            await self.set_values("ticket", ticket, opened=self._past.day(opened), assignee=assignee)
+            opened_day = (
+                -number // 2 if number < RECENT_TICKETS else -_growing(number, len(tickets), 2 * SPREAD_DAYS) - 5
+            )
+            await self.set_values("ticket", ticket, opened=self._past.day(opened_day), assignee=assignee)
             if number >= RECENT_TICKETS:
                 await self._act("ticket", ticket, "solve", resolution="Answered by e-mail.")
             elif number % 3:
@@ -205,8 +211,8 @@ class _Activity:
         bob = self._by("bob")
         with self._past.ago(13 * DAY_MINUTES):
             for day, kind, subject in _PLANNED:
-                due, state = self._past.day(day), "done" if day < 0 else "planned"
-                await bob._create("activity", lead=lead, kind=kind, subject=subject, due=due, state=state)
+                due_day, state = self._past.day(day), "done" if day < 0 else "planned"
+                await bob._create("activity", lead=lead, kind=kind, subject=subject, due=due_day, state=state)
             await bob.set_values("ticket", ticket, party=party)
         with self._past.ago(12 * DAY_MINUTES):
             await bob.set_values("lead", lead, notes=_NOTES)
@@ -218,8 +224,8 @@ class _Activity:
         """Let people do what the first pages show as the newest activity."""
         fetch = self._run.transaction.fetch
         won = [row[0] for row in await fetch(_WINNABLE)][-1]
-        first, second = [row[0] for row in await fetch(_IN_STAGE, "new")][-2:]
-        offered = [row[0] for row in await fetch(_IN_STAGE, "qualified")][-1]
+        first_lead, second_lead = [row[0] for row in await fetch(_IN_STAGE, "new")][-2:]
+        offered_lead = [row[0] for row in await fetch(_IN_STAGE, "qualified")][-1]
         tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
         alice, bob = self._by("alice"), self._by("bob")
         with self._past.ago(19 * HOUR_MINUTES):
@@ -228,24 +234,29 @@ class _Activity:
         with self._past.ago(3 * HOUR_MINUTES):
             await bob._act("ticket", tickets[0], "solve", resolution="The printer has its old driver again.")
         with self._past.ago(2 * HOUR_MINUTES):
-            await bob._act("lead", first, "qualify")
+            await bob._act("lead", first_lead, "qualify")
         with self._past.ago(64):
-            await alice._act("lead", offered, "propose")
+            await alice._act("lead", offered_lead, "propose")
         with self._past.ago(38):
-            await bob.set_values("lead", second, expected_close=self._past.day(9))
+            await bob.set_values("lead", second_lead, expected_close=self._past.day(9))
         with self._past.ago(12):
             await bob._act("ticket", tickets[1], "wait")
-        opened = (("lead", offered), ("ticket", tickets[2]), ("party", (await fetch(_PARTIES))[0][0]), ("lead", won))
+        opened_records = (
+            ("lead", offered_lead),
+            ("ticket", tickets[2]),
+            ("party", (await fetch(_PARTIES))[0][0]),
+            ("lead", won),
+        )
         visits = {
-            (self._people["alice"], model, record_id): self._past.minutes(9 + 22 * place)
-            for place, (model, record_id) in enumerate(opened)
+            (self._people["alice"], model, record_id): self._past.minutes(9 + 22 * index)
+            for index, (model, record_id) in enumerate(opened_records)
         }
         await call_log.write_opened(self._run.transaction, visits)
 
 
-def _growing(place: int, count: int, days: int) -> int:
+def _growing(index: int, count: int, days: int) -> int:
     """Return how many days ago the record at a place is, so that there are more of them towards today."""
-    return round(days * (1 - ((place + 1) / count) ** 0.8))
+    return round(days * (1 - ((index + 1) / count) ** 0.8))
 
 
 def _in_busy_weeks(number: int, day: int) -> int:
@@ -266,7 +277,7 @@ class _Agents:
 
     async def issue(self) -> None:
         """Issue the tokens of four agents."""
-        await self._issue("alice", "inbox-triage", "lead.*", "activity.*", "ticket.*", "plan.*")
+        await self._issue("alice", "inbox-triage", "lead.*", "activity.*", "ticket.*", "party.get", "plan.*")
         await self._issue("alice", "crm-sync", "lead.*", "party.*", "plan.*")
         await self._issue("alice", "helpdesk-bot", "ticket.*", "party.get", "plan.*")
         await self._issue("carol", "billing-helper", "invoice.*", "payment.*", "product.*", "party.get", "plan.*")
@@ -278,17 +289,25 @@ class _Agents:
         tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
         parties = [row[0] for row in await fetch(_PARTIES)]
         invoices = [row[0] for row in await fetch(_UNPAID)]
-        self._read("inbox-triage", 16, (("ticket.search", []), ("ticket.get", tickets), ("lead.get", leads)))
+        self._read(
+            "inbox-triage",
+            16,
+            (("ticket.search", []), ("ticket.get", tickets), ("lead.get", leads), ("party.get", parties)),
+        )
+        # It sent a value that the field does not allow.
+        self._note(self._agents["inbox-triage"], 3 * HOUR_MINUTES, "lead.update", leads[0], "refused", 6_000)
         self._read("crm-sync", 12, (("lead.search", []), ("lead.get", leads), ("party.get", parties)))
         self._read("helpdesk-bot", 24, (("ticket.search", []), ("ticket.get", tickets), ("party.get", parties)))
         self._read("billing-helper", 8, (("invoice.search", []), ("invoice.get", invoices), ("lead.search", [])))
-        await call_log.add(self._run.transaction, sorted(self._calls, key=lambda each: each.at))
+        await call_log.add(self._run.transaction, sorted(self._calls, key=lambda call: call.at))
 
-    def _read(self, agent: str, every: int, reads: tuple[tuple[str, list[str]], ...]) -> None:
+    def _read(self, agent: str, calls_per_day: int, reads: tuple[tuple[str, list[str]], ...]) -> None:
         """Note a read by one of these tools in each of so many parts of a day, and fewer on some days."""
         caller = self._agents[agent]
-        for number in range(LOGGED_DAYS * every):
-            ago = (LOGGED_DAYS * every - number) * DAY_MINUTES // every - DAY_MINUTES // every + 6
+        for number in range(LOGGED_DAYS * calls_per_day):
+            ago = (
+                (LOGGED_DAYS * calls_per_day - number) * DAY_MINUTES // calls_per_day - DAY_MINUTES // calls_per_day + 6
+            )
             if ago // DAY_MINUTES % 3 == 2 and number % 2:
                 continue
             tool, records = reads[number % len(reads)]
@@ -299,8 +318,8 @@ class _Agents:
             self._note(caller, ago, tool, record, result, 9_000 + number * 7_919 % 46_000)
 
     def _note(self, agent: Caller, ago: int, tool: str, record: str | None, result: str, elapsed_us: int) -> None:
-        at = self._past.minutes(ago)
-        self._calls.append(AgentCall(agent.credential_id, at, tool, record, result, elapsed_us))
+        noted_at = self._past.minutes(ago)
+        self._calls.append(AgentCall(agent.credential_id, noted_at, tool, record, result, elapsed_us))
 
     async def change(self, lead: str) -> None:
         """Change records with two agents, as their permissions allow; one of them is this lead."""
@@ -324,39 +343,39 @@ class _Agents:
 
     async def _sales(self, lead: str) -> None:
         fetch = self._run.transaction.fetch
-        new = [row[0] for row in await fetch(_IN_STAGE, "new")]
+        new_leads = [row[0] for row in await fetch(_IN_STAGE, "new")]
         # Fonts of some systems lack other letters, and the first page shows these titles.
-        lost = [lead for lead, title in await fetch(_WITH_ACTIVITIES, "lost") if max(title) < _AFTER_LATIN]
-        offered = [row[0] for row in await fetch(_IN_STAGE, "proposed") if row[0] != lead][-2:]
+        lost_leads = [lead for lead, title in await fetch(_WITH_ACTIVITIES, "lost") if max(title) < _AFTER_LATIN]
+        offered_leads = [row[0] for row in await fetch(_IN_STAGE, "proposed") if row[0] != lead][-2:]
         tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
-        await self._change_leads([lead, *offered])
+        await self._change_leads([lead, *offered_leads])
         answer = {"id": tickets[2], "resolution": "The new version exports all columns."}
-        why = "The export works with the new version."
-        await self._propose("helpdesk-bot", 88, why, ("ticket.solve", answer))
+        reason = "The export works with the new version."
+        await self._propose("helpdesk-bot", 88, reason, ("ticket.solve", answer))
         for ago, (lead,) in zip((130, 52), (await fetch(_WINNABLE))[:2], strict=True):
             await self._propose("crm-sync", ago, "The order has arrived.", ("lead.win", {"id": lead}))
-        stale = [("lead.delete", {"id": each, "cascade": True}) for each in lost[1:3]]
+        stale = [("lead.delete", {"id": each, "cascade": True}) for each in lost_leads[1:3]]
         await self._propose("inbox-triage", 31, "Lost for more than a year, without activity.", *stale)
-        duplicate = ("lead.delete", {"id": new[0], "cascade": True})
+        duplicate = ("lead.delete", {"id": new_leads[0], "cascade": True})
         await self._propose("crm-sync", 16, "A duplicate of another lead.", duplicate)
-        why = "The contact wrote that the trial is cancelled and asked for their data to be removed."
-        await self._propose("inbox-triage", 4, why, ("lead.delete", {"id": lost[0], "cascade": True}))
+        reason = "The contact wrote that the trial is cancelled and asked for their data to be removed."
+        await self._propose("inbox-triage", 4, reason, ("lead.delete", {"id": lost_leads[0], "cascade": True}))
 
     async def _change_leads(self, leads: list[str]) -> None:
         """Propose an amount for one lead, and a day for each of the others."""
-        first, *others = leads
-        amount = ("lead.update", {"id": first, "expected_revenue_minor": 2_450_000})
+        first_lead, *other_leads = leads
+        amount = ("lead.update", {"id": first_lead, "expected_revenue_minor": 2_450_000})
         await self._propose("crm-sync", 67, "The customer ordered two more tills.", amount)
-        for lead in others:
+        for lead in other_leads:
             step = ("lead.update", {"id": lead, "expected_close": self._past.day(21)})
             await self._propose("crm-sync", 175, "The customer decides after the trade fair.", step)
 
     async def _billing(self) -> None:
         fetch = self._run.transaction.fetch
         for ago, (invoice, amount) in zip((190, 75), await fetch(_UNPAID), strict=True):
-            given = {"invoice": invoice, "amount_minor": amount, "paid_on": self._past.day(0)}
-            why = "The bank statement shows this transfer."
-            await self._propose("billing-helper", ago, why, ("payment.create", given))
+            payment_values = {"invoice": invoice, "amount_minor": amount, "paid_on": self._past.day(0)}
+            reason = "The bank statement shows this transfer."
+            await self._propose("billing-helper", ago, reason, ("payment.create", payment_values))
         for (product,) in await fetch(_PRODUCTS):
             step = ("product.update", {"id": product, "tax_bp": 700})
             await self._propose("billing-helper", 60, "The reduced rate applies.", step)
@@ -369,20 +388,22 @@ class _Agents:
             raise LookupError(f"the person {person} of the demonstration is missing")
         view = visibility.view_of(engine.registry, engine.commands, rights)
         owner = Caller("person", rights.user_id, person, "", view, rights.roles)
-        issued = await agent_tokens.issue_token(transaction, engine.records, owner, TokenRequest(scopes, label))
-        agent = await Callers(engine.records, engine.commands).agent(transaction, issued.record_id)
+        issued_token = await agent_tokens.issue_token(transaction, engine.records, owner, TokenRequest(scopes, label))
+        agent = await Callers(engine.records, engine.commands).agent(transaction, issued_token.record_id)
         if agent is None:
             raise LookupError(f"the agent {label} of the demonstration cannot authenticate")
         self._agents[label] = agent
 
-    async def _propose(self, label: str, ago: int, why: str, *steps: _Step) -> None:
+    async def _propose(self, label: str, ago: int, reason: str, *steps: _Step) -> None:
         agent = self._agents[label]
         run = replace(self._run, caller=agent, actor=actor_of(agent, "demo"))
         with self._past.ago(ago):
-            named = [(*name.partition(".")[::2], given) for name, given in steps]
-            prepared = [await command.check(run, run.view_of(model), name, given) for model, name, given in named]
-            if prepared:
-                await proposals.propose(run, prepared, why=why)
+            step_parts = [(*name.partition(".")[::2], inputs) for name, inputs in steps]
+            prepared_commands = [
+                await command.check(run, run.view_of(model), name, inputs) for model, name, inputs in step_parts
+            ]
+            if prepared_commands:
+                await proposals.propose(run, prepared_commands, reason=reason)
         target = steps[0][1].get("id")
         record = target if isinstance(target, str) else None
         self._note(agent, ago, steps[0][0], record, "proposed", 84_000)

@@ -84,15 +84,15 @@ async def add_pages(run: Run, people: Mapping[str, str], now: Instant, lead: str
     leads = [row[0] for row in await run.transaction.fetch(_LEADS, clock.rfc3339(now)[:10])]
     leads.append(lead)
     for comment in _COMMENTS:
-        at = clock.later(now, seconds=-comment.hours * 3_600)
+        written_at = clock.later(now, seconds=-comment.hours * 3_600)
         author = people[comment.author]
-        with clock.fixed(at):
-            about = {"model": "lead", "record": leads[comment.place], "written_at": clock.rfc3339(at)}
+        with clock.fixed(written_at):
+            about = {"model": "lead", "record": leads[comment.place], "written_at": clock.rfc3339(written_at)}
             await _create(run, author, "comment", author=author, text=comment.text, **about)
 
 
 async def _create(run: Run, person: str, model: str, /, **values: object) -> str:
     """Create a record as its person does; return its id."""
     as_person = replace(run, actor=replace(run.actor, user_id=person))
-    declared = run.engine.registry.models[model]
-    return await workflow.EffectContext(as_person, declared, "", {}, f"{model}.create").create(model, **values)
+    model_declaration = run.engine.registry.models[model]
+    return await workflow.EffectContext(as_person, model_declaration, "", {}, f"{model}.create").create(model, **values)

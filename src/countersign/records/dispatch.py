@@ -56,18 +56,18 @@ class Dispatch:
         request_id: str,
         *,
         key: object = None,
-        stopping: asyncio.Event | None = None,
+        stop_event: asyncio.Event | None = None,
     ) -> CommandOutcome:
         """Run a command of the view (see `require_command`). If the command needs approval, store it as a plan.
 
         `key` is the Idempotency-Key as sent. With a key, a writing command runs once, and a repeated call receives the
-        response of the first call. Read commands ignore the key. A waiting command ends when `stopping` is set.
+        response of the first call. Read commands ignore the key. A waiting command ends when `stop_event` is set.
 
         Raises:
             BadInput: the input is refused, and nothing was written.
         """
         actor = actor_of(caller, request_id)
-        run = Run(self.engine, caller, self.engine.records.database, actor, stopping=stopping)
+        run = Run(self.engine, caller, self.engine.records.database, actor, stopping=stop_event)
         started_s, result = clock.monotonic_s(), "refused"
         try:
             if key is None or not command.writes(view.model, name):
@@ -103,12 +103,12 @@ class Dispatch:
     async def _write(self, run: Run, view: ModelView, name: str, body: Body) -> object:
         _refuse_reason(run.caller, view, name, body)
         try:
-            async with run.writing() as inside:
-                prepared = await command.check(inside, view, name, body)
-                if await policy.needs_approval(inside, prepared):
-                    return await proposals.propose(inside, [prepared], why=None)
-                record_id = await command.apply(inside, prepared)
-                return await command.result(inside, prepared, record_id)
+            async with run.writing() as write_run:
+                prepared_command = await command.check(write_run, view, name, body)
+                if await policy.needs_approval(write_run, prepared_command):
+                    return await proposals.propose(write_run, [prepared_command], reason=None)
+                record_id = await command.apply(write_run, prepared_command)
+                return await command.result(write_run, prepared_command, record_id)
         except ConstraintViolation as error:
             # The checks succeeded, so a concurrent call must have written in the meantime.
             raise TryAgain(f"{view.model.name}.{name} conflicts with a concurrent change; try again") from error
@@ -116,19 +116,19 @@ class Dispatch:
     async def _import(self, run: Run, view: ModelView, body: Body) -> object:
         """Propose an import for an agent. The rows are checked as far as the agent may know the result. Nothing is
         written."""
-        found = await csv_import.read_table(run, view, body)
-        async with run.writing() as inside:
-            checked, prepared = await csv_import.check_rows(inside, view, found)
-            if checked.dry_run or checked.errors:
-                return checked
-            return await proposals.propose(inside, prepared, why=None)
+        table = await csv_import.read_table(run, view, body)
+        async with run.writing() as write_run:
+            checked_rows, prepared_commands = await csv_import.check_rows(write_run, view, table)
+            if checked_rows.dry_run or checked_rows.errors:
+                return checked_rows
+            return await proposals.propose(write_run, prepared_commands, reason=None)
 
     async def approvals(self) -> Approvals:
         """Return the commands that agents can only propose, either by declaration or because of a setting."""
         rows = await self.engine.records.database.fetch(_SETTINGS)
         lifted = frozenset(str(row[0]).removeprefix(policy.PREFIX) for row in rows if policy.lifts(str(row[1])))
-        asked = frozenset(str(row[0]).removeprefix(policy.PREFIX) for row in rows) - lifted
-        declared = {
+        approval_ids = frozenset(str(row[0]).removeprefix(policy.PREFIX) for row in rows) - lifted
+        declared_names = {
             f"{name}.{each}"
             for name, model in self.engine.registry.models.items()
             for each in (*model.commands, *command.moves(model))
@@ -136,21 +136,21 @@ class Dispatch:
             or policy.is_declared(self.engine.registry, name, each)
             or (policy.is_default(model, each) and f"{name}.{each}" not in lifted)
         }
-        return Approvals(frozenset(declared), asked, lifted)
+        return Approvals(frozenset(declared_names), approval_ids, lifted)
 
     async def currency(self) -> str | None:
         """Return the currency that the setting names, or None."""
         row = await self.engine.records.database.fetch_one(_SETTING, CURRENCY.name)
-        found = None if row is None else str(row[0]).strip().strip('"')
-        return found if found in CURRENCY.options[1:] else None
+        currency_text = None if row is None else str(row[0]).strip().strip('"')
+        return currency_text if currency_text in CURRENCY.options[1:] else None
 
 
 def _denied(run: Run, view: ModelView) -> tuple[str, ...]:
     """Return the hidden fields of the model and of the other models whose fields occur in this response."""
     if not run.mentioned_models:
         return view.denied
-    others = [other.denied for name, other in run.caller.view.models.items() if name in run.mentioned_models]
-    return tuple(sorted({each for denied in (view.denied, *others) for each in denied}))
+    other_denials = [other.denied for name, other in run.caller.view.models.items() if name in run.mentioned_models]
+    return tuple(sorted({each for denied in (view.denied, *other_denials) for each in denied}))
 
 
 def _refuse_reason(caller: Caller, view: ModelView, name: str, body: Body) -> None:

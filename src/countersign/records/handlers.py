@@ -91,17 +91,19 @@ class Handlers:
 
     async def meta(self, call: RecordsRequest) -> Response:
         """Return the modules, models, readable fields and actions that are visible to the caller."""
-        found = api_document.meta(call.caller, self.dispatch.engine.registry, await self._approvals())
-        api_document.name_currency(found, await self.dispatch.currency())
-        answer = _tagged(call, found)
+        document = api_document.meta(call.caller, self.dispatch.engine.registry, await self._approvals())
+        api_document.name_currency(document, await self.dispatch.currency())
+        answer = _tagged(call, document)
         answer.headers = (*answer.headers, LINK)
         return answer
 
     async def openapi(self, call: RecordsRequest) -> Response:
         """Return the OpenAPI document of the commands that the caller may use."""
         records, approvals = self.dispatch.engine.records, await self._approvals()
-        on = messages.revision_names(with_2026=records.settings.mcp_2026)
-        return _tagged(call, openapi_document.openapi_document(call.caller, records.root_url, approvals, self.own, on))
+        revisions = messages.revision_names(with_2026=records.settings.mcp_2026)
+        return _tagged(
+            call, openapi_document.openapi_document(call.caller, records.root_url, approvals, self.own, revisions)
+        )
 
     async def run(self, call: RecordsRequest) -> Response:
         """Run a command."""
@@ -110,14 +112,16 @@ class Handlers:
         body = decode.json_object(call.body)
         if is_whole_list(name, body):
             return Response(200, whole_list(self._run(call), model, body))
-        if name == "export" and (wanted := _wanted(call.headers.get("accept"))):
-            return self._exported(call, model, {**body, "content_type": wanted})
+        if name == "export" and (wanted_format := _wanted(call.headers.get("accept"))):
+            return self._exported(call, model, {**body, "content_type": wanted_format})
         key = call.headers.get(idempotency.HEADER)
-        done = await self.dispatch.run(call.caller, view, name, body, call.request_id, key=key, stopping=call.stopping)
-        marks = (idempotency.REPLAYED,) if done.is_replayed else ()
-        if isinstance(done.value, Proposal):
-            return Response(202, encode(done.value), headers=marks)
-        return Response(200, encode(Envelope(done.denied or view.denied, done.value)), headers=marks)
+        outcome = await self.dispatch.run(
+            call.caller, view, name, body, call.request_id, key=key, stop_event=call.stopping
+        )
+        marks = (idempotency.REPLAYED,) if outcome.is_replayed else ()
+        if isinstance(outcome.value, Proposal):
+            return Response(202, encode(outcome.value), headers=marks)
+        return Response(200, encode(Envelope(outcome.denied or view.denied, outcome.value)), headers=marks)
 
     async def approve(self, call: RecordsRequest) -> Response:
         """Approve a plan, and run it."""
@@ -160,15 +164,17 @@ def _approval(run: Run, call: RecordsRequest) -> decisions.Approval:
 
 async def _issued(run: Run, token_request: agent_tokens.TokenRequest) -> Token:
     model = run.engine.registry.models["agent_token"]
-    async with run.writing() as inside:
-        issued = await agent_tokens.issue_token(inside.transaction, run.engine.records, run.caller, token_request)
-        values = {name: [None, each] for name, each in issued.values.items() if each is not None}
-        await record_writer.record_audit(inside, "agent_token.create", model, issued.record_id, values)
-    return Token(issued.token)
+    async with run.writing() as write_run:
+        issued_token = await agent_tokens.issue_token(
+            write_run.transaction, run.engine.records, run.caller, token_request
+        )
+        values = {name: [None, each] for name, each in issued_token.values.items() if each is not None}
+        await record_writer.record_audit(write_run, "agent_token.create", model, issued_token.record_id, values)
+    return Token(issued_token.token)
 
 
 def _wanted(accept: str | None) -> str | None:
-    names = [part.split(";")[0].strip() for part in (accept or "").split(",")]
+    names = [media_type.split(";")[0].strip() for media_type in (accept or "").split(",")]
     return next((each for each in export.FORMATS if each in names), None)
 
 
@@ -179,9 +185,9 @@ def _plain_note(note: str) -> str:
         raise BadInput(f"note {error}") from error
 
 
-def _body(call: RecordsRequest, *known: str) -> Mapping[str, object]:
+def _body(call: RecordsRequest, *known_names: str) -> Mapping[str, object]:
     body = decode.json_object(call.body)
-    refuse_unknown_keys(body, known, "the body")
+    refuse_unknown_keys(body, known_names, "the body")
     return body
 
 

@@ -50,8 +50,11 @@ async def _opened(records: Records) -> str:
 
 async def _measured(records: Records) -> Iterable[Sample]:
     now = clock.now()
-    ((count, oldest),) = await records.database.scan(_WAITING, now)
-    samples = [Sample(PLANS, count), Sample(OLDEST, max(0, now - oldest) / clock.SECOND if oldest else 0)]
+    ((count, oldest_instant),) = await records.database.scan(_WAITING, now)
+    samples = [
+        Sample(PLANS, count),
+        Sample(OLDEST, max(0, now - oldest_instant) / clock.SECOND if oldest_instant else 0),
+    ]
     if records.database.dialect == "sqlite":
         file = app.database_file(records.settings)
         samples.append(Sample(instrumentation.WAL, instrumentation.wal_bytes(file), (NAME,)))

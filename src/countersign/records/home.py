@@ -85,11 +85,11 @@ async def home(run: Run, model: str, body: Body) -> Home:
     """
     refuse_unknown_keys(body, (), "user.home")
     views = [view for view in run.caller.view.models.values() if _has_work(run, view)]
-    found = [each for view in views if (each := await _open_records(run, view)) is not None and each.count]
+    open_records = [each for view in views if (each := await _open_records(run, view)) is not None and each.count]
     return Home(
         waiting=await _waiting(run),
-        due=[each for each in found if each.owner_field != _ASSIGNEE],
-        tickets=[each for each in found if each.owner_field == _ASSIGNEE],
+        due=[each for each in open_records if each.owner_field != _ASSIGNEE],
+        tickets=[each for each in open_records if each.owner_field == _ASSIGNEE],
         recent=(await _recent(run))[:ITEMS],
         feed=await _feed(run),
     )
@@ -109,13 +109,13 @@ async def recent(run: Run, model: str, body: Body) -> list[RecentRecord]:
 
 
 async def _waiting(run: Run) -> WaitingPlans:
-    count, high = await plan_commands.count_waiting(run)
-    newest: Body = {
+    count, high_risk_count = await plan_commands.count_waiting(run)
+    newest_query: Body = {
         "filter": [{"field": "state", "op": "eq", "value": "pending"}],
         "order": [{"field": "proposed_at", "dir": "desc"}],
         "limit": ITEMS,
     }
-    return WaitingPlans(count, high, await list_search.records(run, "plan", newest) if count else [])
+    return WaitingPlans(count, high_risk_count, await list_search.records(run, "plan", newest_query) if count else [])
 
 
 def _has_work(run: Run, view: ModelView) -> bool:
@@ -132,9 +132,9 @@ def _owner_field(view: ModelView) -> Ref | None:
 def _date_field(view: ModelView) -> Field | None:
     """Return the date field by which a record is due: the date field of the last measure that has one or, without such
     a measure, the last date field."""
-    measured = [each.date for each in view.model.measures if each.date and view.sees_in_clear(each.date)]
+    measure_dates = [each.date for each in view.model.measures if each.date and view.sees_in_clear(each.date)]
     dates = [name for name in view.fields if view.model.fields[name].kind == "date" and view.sees_in_clear(name)]
-    names = measured or dates
+    names = measure_dates or dates
     return view.model.fields[names[-1]] if names else None
 
 
@@ -144,25 +144,27 @@ async def _open_records(run: Run, view: ModelView) -> OpenRecords | None:
     owner, day = _owner_field(view), _date_field(view)
     if owner is None or (day is None and owner.name != _ASSIGNEE):
         return None
-    mine: dict[str, object] = {"field": owner.name, "op": "eq", "value": run.caller.user_id}
-    conditions = [mine, *_open_states(view), *_soon(owner, day)]
-    by = "id" if day is None else day.name
-    query: Body = {"filter": conditions, "order": [{"field": by}], "limit": ITEMS}
+    own_filter: dict[str, object] = {"field": owner.name, "op": "eq", "value": run.caller.user_id}
+    conditions = [own_filter, *_open_states(view), *_soon(owner, day)]
+    order_field = "id" if day is None else day.name
+    query: Body = {"filter": conditions, "order": [{"field": order_field}], "limit": ITEMS}
     page = await list_search.search(run, view.model.name, query)
-    rows = run.engine.reading(run.caller, view).members(page.rows, ("id", by))
-    days = {str(row["id"]): row[by] for row in rows}
+    rows = run.engine.reading(run.caller, view).members(page.rows, ("id", order_field))
+    days = {str(row["id"]): row[order_field] for row in rows}
     # Without a date field, the records are ordered by id, and no date is shown.
-    shown = by if by != "id" else None
-    items = [DueRecord(line, days[line.id] if shown else None) for line in await find.lines(run, view, list(days))]
-    return OpenRecords(view.model.name, owner.name, shown, page.total, items)
+    shown_field = order_field if order_field != "id" else None
+    items = [
+        DueRecord(line, days[line.id] if shown_field else None) for line in await find.lines(run, view, list(days))
+    ]
+    return OpenRecords(view.model.name, owner.name, shown_field, page.total, items)
 
 
 def _soon(owner: Ref, day: Field | None) -> list[dict[str, object]]:
     """Return the condition that a record of the person is due within two weeks. For tickets, return no condition."""
     if owner.name == _ASSIGNEE or day is None:
         return []
-    last = clock.rfc3339(clock.later(clock.now(), seconds=DUE_DAYS * 86_400))[:10]
-    return [{"field": day.name, "op": "lte", "value": last}]
+    last_day = clock.rfc3339(clock.later(clock.now(), seconds=DUE_DAYS * 86_400))[:10]
+    return [{"field": day.name, "op": "lte", "value": last_day}]
 
 
 def _open_states(view: ModelView) -> list[dict[str, object]]:
@@ -181,26 +183,26 @@ def _open_states(view: ModelView) -> list[dict[str, object]]:
 
 async def _recent(run: Run) -> list[RecentRecord]:
     await run.engine.calls.write()
-    opened = await call_log.recent_records(run.reader, run.caller.user_id)
-    lines = await _lines(run, [(model, record_id) for model, record_id, _ in opened])
+    opened_records = await call_log.recent_records(run.reader, run.caller.user_id)
+    lines = await _lines(run, [(model, record_id) for model, record_id, _ in opened_records])
     return [
-        RecentRecord(lines[model, record_id], clock.rfc3339(at))
-        for model, record_id, at in opened
+        RecentRecord(lines[model, record_id], clock.rfc3339(opened_at))
+        for model, record_id, opened_at in opened_records
         if (model, record_id) in lines
     ]
 
 
 async def _lines(run: Run, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], RecordLine]:
     """Return the lines of those records that exist for the caller, with one statement for each model."""
-    wanted: dict[str, list[str]] = {}
+    ids_by_model: dict[str, list[str]] = {}
     for model, record_id in keys:
-        wanted.setdefault(model, []).append(record_id)
-    found: dict[tuple[str, str], RecordLine] = {}
-    for model, ids in wanted.items():
+        ids_by_model.setdefault(model, []).append(record_id)
+    line_by_record: dict[tuple[str, str], RecordLine] = {}
+    for model, ids in ids_by_model.items():
         view = run.caller.view.models.get(model)
         if view is not None and view.is_readable and run.engine.registry.module_of[model].name != BASE:
-            found |= {(model, line.id): line for line in await find.lines(run, view, list(dict.fromkeys(ids)))}
-    return found
+            line_by_record |= {(model, line.id): line for line in await find.lines(run, view, list(dict.fromkeys(ids)))}
+    return line_by_record
 
 
 async def _feed(run: Run) -> list[FeedEntry]:
@@ -212,8 +214,8 @@ async def _feed(run: Run) -> list[FeedEntry]:
     ]
     if not models:
         return []
-    since = clock.later(clock.now(), seconds=-FEED_DAYS * 86_400)
-    entries = await audit_history.newest_changes(run, models, since, MAX_FEED)
+    since_instant = clock.later(clock.now(), seconds=-FEED_DAYS * 86_400)
+    entries = await audit_history.newest_changes(run, models, since_instant, MAX_FEED)
     lines = await _lines(run, [(each.model, each.record_id) for each in entries])
     return [
         FeedEntry(each.at, each.by, each.agent, each.command, lines[each.model, each.record_id])

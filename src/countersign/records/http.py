@@ -106,14 +106,14 @@ def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
     """
     parsed_query = list_search.read_query(run, model, "list", body)
     list_search.statement(run, model, parsed_query)
-    denied = run.view_of(model).denied
+    denied_names = run.view_of(model).denied
     run.engine.calls.note(run.caller, f"{model}.list", None, "ok", clock.monotonic_s())
 
     async def pieces() -> AsyncGenerator[bytes]:
-        yield b'{"denied":%b,"value":[' % encode(denied)
+        yield b'{"denied":%b,"value":[' % encode(denied_names)
         separator = b""
-        async with aclosing(list_search.stream(run, model, parsed_query)) as found:
-            async for records in found:
+        async with aclosing(list_search.stream(run, model, parsed_query)) as rows:
+            async for records in rows:
                 yield separator + encode(records)[1:-1]
                 separator = b","
         yield b"]}"

@@ -126,32 +126,32 @@ class KeyedCalls:
 
     async def _answer(self, run: Run, call: KeyedCall, key: Key, command: Command) -> tuple[object, bool]:
         database = run.engine.records.database
-        stored = await idempotency.find(database, key)
-        if stored is not None:
-            return await _replayed(run, call, stored.answer), True
+        stored_answer = await idempotency.find(database, key)
+        if stored_answer is not None:
+            return await _replayed(run, call, stored_answer.answer), True
         async with database.transaction() as transaction:
-            inside = run.within(transaction)
+            write_run = run.within(transaction)
             await idempotency.lock(database, transaction, key)
-            stored = await idempotency.find(transaction, key)
-            if stored is not None:
-                return await _replayed(inside, call, stored.answer), True
+            stored_answer = await idempotency.find(transaction, key)
+            if stored_answer is not None:
+                return await _replayed(write_run, call, stored_answer.answer), True
             try:
                 async with transaction.savepoint():
-                    value = await command(inside)
+                    value = await command(write_run)
             except Refused as error:
                 if error.status != 400 or isinstance(error, TryAgain):
                     raise
-                value, refused = None, error
-                outcome = await _refusal(inside, call, error)
+                value, refusal = None, error
+                outcome = await _refusal(write_run, call, error)
             else:
                 # This is outside the `try`. Otherwise, an error raised here would be stored as a refusal although the
                 # effect is committed.
-                refused = None
-                outcome = await _outcome(inside, call, value)
+                refusal = None
+                outcome = await _outcome(write_run, call, value)
             answer = Response(200, _encoded(outcome))
             await idempotency.store(transaction, key, answer, secret=True, is_derivable=False)
-        if refused is not None:
-            raise refused
+        if refusal is not None:
+            raise refusal
         return value, False
 
 
@@ -159,9 +159,9 @@ def _encoded(outcome: Outcome) -> bytes:
     """Return the stored form of the outcome. If a record is larger than 1 MiB, only its id is stored, and the record is
     read again. If a refusal is larger than 1 MiB, its reason is not stored. A value, such as the errors of an import,
     cannot be recomputed and is stored whatever its size."""
-    encoded = encode(outcome)
-    if len(encoded) <= idempotency.MAX_STORED_BYTES:
-        return encoded
+    encoded_outcome = encode(outcome)
+    if len(encoded_outcome) <= idempotency.MAX_STORED_BYTES:
+        return encoded_outcome
     if isinstance(outcome, RecordOutcome):
         outcome.fields = None
     elif isinstance(outcome, RefusalOutcome):
@@ -175,11 +175,11 @@ async def _outcome(run: Run, call: KeyedCall, value: object) -> Outcome:
     if isinstance(value, Proposal):
         return ProposalOutcome(value.plan_id, value.expires_at)
     if call.view is not None:
-        reading = run.engine.reading(run.caller, call.view)
-        if isinstance(value, reading.shape):
+        record_reader = run.engine.reading(run.caller, call.view)
+        if isinstance(value, record_reader.shape):
             record_id, revision, *_ = msgspec.structs.astuple(cast("msgspec.Struct", value))
             # Records with structures, such as plans, are rendered again from the stored record.
-            fields = None if reading.structures else await _copies(run, call.view, record_id)
+            fields = None if record_reader.structures else await _copies(run, call.view, record_id)
             return RecordOutcome(record_id, revision, _sight(run, call.view), fields)
     return ValueOutcome(msgspec.Raw(encode(value)), "" if _is_plain(value) else _whole_sight(run))
 
@@ -201,11 +201,11 @@ async def _copies(run: Run, view: ModelView, record_id: str) -> dict[str, Any] |
     )
 
 
-async def _refusal(run: Run, call: KeyedCall, refused: Refused) -> RefusalOutcome:
+async def _refusal(run: Run, call: KeyedCall, refusal: Refused) -> RefusalOutcome:
     record_id = call.body.get("id")
     is_seen = isinstance(record_id, str) and await _exists(run, call, record_id)
-    members = dict(refused.members)
-    return RefusalOutcome(refused.detail, members, _whole_sight(run), str(record_id) if is_seen else None)
+    members = dict(refusal.members)
+    return RefusalOutcome(refusal.detail, members, _whole_sight(run), str(record_id) if is_seen else None)
 
 
 async def _exists(run: Run, call: KeyedCall, record_id: str) -> bool:
@@ -242,8 +242,8 @@ def _rule(condition: Where | Condition) -> str:
     return repr(condition) if isinstance(condition, Where) else type(condition).__name__
 
 
-def _hashed(run: Run, what: object) -> str:
-    return run.engine.vault.keyed(encode(what)).hex()
+def _hashed(run: Run, content: object) -> str:
+    return run.engine.vault.keyed(encode(content)).hex()
 
 
 async def _replayed(run: Run, call: KeyedCall, answer: Response) -> object:
@@ -287,6 +287,6 @@ async def _record_again(run: Run, call: KeyedCall, outcome: RecordOutcome) -> ob
         return {"id": outcome.id}
     if outcome.fields is None or outcome.sight != _sight(run, view):
         return await crud.read_record(run, view.model.name, outcome.id)
-    shown = await redaction.record(run, view, outcome.fields)
-    reading = run.engine.reading(run.caller, view)
-    return reading.shape(outcome.id, outcome.revision, *(shown[name] for name in view.fields))
+    visible_fields = await redaction.record(run, view, outcome.fields)
+    record_reader = run.engine.reading(run.caller, view)
+    return record_reader.shape(outcome.id, outcome.revision, *(visible_fields[name] for name in view.fields))

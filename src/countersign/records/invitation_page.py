@@ -34,16 +34,16 @@ class InvitationPage:
 
     async def send(self, call: RecordsRequest) -> Response:
         """Set the password. If it is refused, show the form again with the reason. The link stays valid."""
-        given = _members(call.body)
-        token, records = given.get("token", ""), self._engine.records
+        form_members = _members(call.body)
+        token, records = form_members.get("token", ""), self._engine.records
         try:
             link = await invitations.find_link(records.database, token)
         except invitations.InvitationUsed as refused:
             return await self._spent(refused)
-        username = given.get("username") if link.user_id is None else None
+        username = form_members.get("username") if link.user_id is None else None
         try:
             note = chain.audit_recorder(self._engine.chain, call.request_id)
-            await invitations.redeem_setup(records, token, given.get("password", ""), username, note)
+            await invitations.redeem_setup(records, token, form_members.get("password", ""), username, note)
         except invitations.InvitationUsed as refused:
             return await self._spent(refused)
         except Unavailable:
@@ -58,16 +58,16 @@ class InvitationPage:
         text = f"Sign in as {name}: POST {records.root_url}/api/auth/login with username and password."
         return html.message_page("Ready", text)
 
-    async def _spent(self, refused: invitations.InvitationUsed) -> Response:
+    async def _spent(self, invitation_used: invitations.InvitationUsed) -> Response:
         """Return the page for a link that cannot be used. If the service is already set up, the page links to the
         sign-in page."""
         title = "This link no longer works"
         if not await invitations.has_people(self._engine.records.database):
             text = "It is incomplete or older than a day. Restart the service: it prints a new link for the set-up."
-            return html.message_page(title, text, refused.status)
+            return html.message_page(title, text, invitation_used.status)
         text = "If you have set your password with it, sign in. Otherwise ask an administrator for a new link."
         links = (("Sign in", self._sign_in),) if self._sign_in else ()
-        return html.message_page(title, text, refused.status, links=links)
+        return html.message_page(title, text, invitation_used.status, links=links)
 
 
 def _members(raw: bytes) -> Mapping[str, str]:

@@ -23,7 +23,7 @@ _OURS = Path(declare.__file__).parents[1]
 def names(setting: str) -> tuple[str, ...]:
     """Return the module names in the setting `modules`, which is a comma-separated list. A name that ends in .py is the
     path of a module text."""
-    return tuple(part.strip() for part in setting.split(",") if part.strip())
+    return tuple(name.strip() for name in setting.split(",") if name.strip())
 
 
 def installed() -> dict[str, str]:
@@ -31,16 +31,16 @@ def installed() -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=GROUP)}
 
 
-def found(selected: Sequence[str]) -> Registry:
+def found(selected_names: Sequence[str]) -> Registry:
     """Return a checked registry of `base` and the selected modules.
 
     Raises:
         DeclarationError: a selected module is not installed, is not a `Module`, or has an invalid declaration, or a
             module text cannot be read. The error names the remedy.
     """
-    offered = _offered(tuple((folder, _changed(folder)) for folder in sys.path))
-    others = (_module(name, offered) for name in selected if name != base_models.MODULE.name)
-    return _registry((base_models.MODULE, *others))
+    entry_points = _offered(tuple((folder, _changed(folder)) for folder in sys.path))
+    other_modules = (_module(name, entry_points) for name in selected_names if name != base_models.MODULE.name)
+    return _registry((base_models.MODULE, *other_modules))
 
 
 @lru_cache(maxsize=4)
@@ -65,30 +65,31 @@ def _changed(folder: str) -> int:
 
 
 @lru_cache(maxsize=4)
-def _registry(selected: tuple[Module, ...]) -> Registry:
+def _registry(selected_modules: tuple[Module, ...]) -> Registry:
     """Return the registry of the modules. The result is cached, so that the same modules are checked only once."""
-    return Registry(selected)
+    return Registry(selected_modules)
 
 
-def _module(name: str, offered: EntryPoints) -> Module:
+def _module(name: str, entry_points: EntryPoints) -> Module:
     if name.endswith(TEXT_SUFFIX):
         path = Path(name).absolute()
         return _module_text(path, _changed(str(path)))
-    points = [point for point in offered if point.name == name]
+    points = [point for point in entry_points if point.name == name]
     if not points:
-        known = ", ".join(sorted({point.name for point in offered})) or "none"
+        known_names = ", ".join(sorted({point.name for point in entry_points})) or "none"
         raise DeclarationError(
-            f"COUNTERSIGN_MODULES names {name!r}, which no installed package offers (installed: {known}): install its "
+            f"COUNTERSIGN_MODULES names {name!r}, which no installed package offers (installed: "
+            f"{known_names}): install its "
             "package, or leave it out"
         )
     try:
-        loaded: object = points[0].load()
+        loaded_object: object = points[0].load()
     except Exception as error:  # third-party code can raise anything; the text names the line in that code
         text = f"{_place(error)}{type(error).__name__}: {error}"
         raise DeclarationError(f"module {name!r} ({points[0].value}) cannot be imported: {text}") from error
-    if not isinstance(loaded, Module) or loaded.name != name:
+    if not isinstance(loaded_object, Module) or loaded_object.name != name:
         raise DeclarationError(f"{points[0].value} must be a Module called {name!r}: correct its entry point")
-    return loaded
+    return loaded_object
 
 
 @lru_cache(maxsize=4)

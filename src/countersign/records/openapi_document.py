@@ -39,19 +39,23 @@ _REPLAYED = {
 
 
 def openapi_document(
-    caller: Caller, root_url: str, approvals: Approvals, own: BuiltinCommands, mcp_revisions: Sequence[str]
+    caller: Caller, root_url: str, approvals: Approvals, builtin_commands: BuiltinCommands, mcp_revisions: Sequence[str]
 ) -> dict[str, Any]:
     """Return the OpenAPI document. It does not contain the names of models, fields and commands that the caller may not
     see."""
     paths: dict[str, Any] = {}
     for name, view in sorted(caller.view.models.items()):
-        for each in sorted(view.commands):
-            needs_approval = approvals.ask_for(f"{name}.{each}")
-            words = describe(
-                view, each, own.get(name, {}), needs_approval=needs_approval, proposed=approvals.fields(view)
+        for command_name in sorted(view.commands):
+            needs_approval = approvals.ask_for(f"{name}.{command_name}")
+            description = describe(
+                view,
+                command_name,
+                builtin_commands.get(name, {}),
+                needs_approval=needs_approval,
+                proposed_fields=approvals.fields(view),
             )
-            asks = caller.is_agent and (needs_approval or (each == "update" and bool(approvals.fields(view))))
-            paths[f"/api/{name}/{each}"] = {"post": _operation(view, each, words, asks=asks)}
+            asks = caller.is_agent and (needs_approval or (command_name == "update" and bool(approvals.fields(view))))
+            paths[f"/api/{name}/{command_name}"] = {"post": _operation(view, command_name, description, asks=asks)}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Countersign records", "version": __version__},
@@ -79,7 +83,7 @@ def openapi_document(
     }
 
 
-def _operation(view: ModelView, name: str, words: str, *, asks: bool) -> dict[str, Any]:
+def _operation(view: ModelView, name: str, summary: str, *, asks: bool) -> dict[str, Any]:
     envelope = {
         "type": "object",
         "properties": {
@@ -98,7 +102,7 @@ def _operation(view: ModelView, name: str, words: str, *, asks: bool) -> dict[st
         answers[status] = {"$ref": f"#/components/responses/{response}"}
     return {
         "operationId": f"{view.model.name}__{name}",
-        "summary": words,
+        "summary": summary,
         "tags": [view.model.name],
         **({"parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}]} if is_keyed else {}),
         "requestBody": {
@@ -109,5 +113,5 @@ def _operation(view: ModelView, name: str, words: str, *, asks: bool) -> dict[st
     }
 
 
-def _json_content(words: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": words, "content": {"application/json": {"schema": schema}}}
+def _json_content(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}

@@ -41,41 +41,41 @@ class _Copy(msgspec.Struct):
     aliases: dict[str, int] = {}
 
 
-async def render(run: Run, reading: RecordReader, values: list[list[Any]]) -> None:
+async def render(run: Run, record_reader: RecordReader, values: list[list[Any]]) -> None:
     """Replace each structure with the parts of it that the viewer may see.
 
     Raises:
         LookupError: a model has structures without a renderer.
     """
-    places = {name: place for place, name in enumerate(reading.names)}
-    if reading.view.model.name == "audit_entry":
+    places = {name: index for index, name in enumerate(record_reader.names)}
+    if record_reader.view.model.name == "audit_entry":
         for start in range(0, len(values), ENTRIES_TOGETHER):
             await _entries(run, values[start : start + ENTRIES_TOGETHER], places)
-    elif reading.view.model.name == "plan":
-        async for each in CooperativeIterator(values):
-            await _plan(run, each, places)
-    elif reading.view.model.name == "agent_token":
+    elif record_reader.view.model.name == "plan":
+        async for row in CooperativeIterator(values):
+            await _plan(run, row, places)
+    elif record_reader.view.model.name == "agent_token":
         await _tokens(run, values, places)
     else:
-        raise LookupError(f"{reading.view.model.name} has structures without a renderer")
+        raise LookupError(f"{record_reader.view.model.name} has structures without a renderer")
 
 
 async def _tokens(run: Run, values: Sequence[list[Any]], places: Mapping[str, int]) -> None:
     """Fill in the numbers of calls and proposals of agent tokens."""
     names = ("calls_24h", "refused_24h", "proposals_open")
     for start in range(0, len(values), ENTRIES_TOGETHER):
-        some = values[start : start + ENTRIES_TOGETHER]
-        counts = await call_log.counts(run.reader, [str(each[0]) for each in some])
-        for each in some:
-            for name, count in zip(names, counts[str(each[0])], strict=True):
+        value_batch = values[start : start + ENTRIES_TOGETHER]
+        counts = await call_log.counts(run.reader, [str(value[0]) for value in value_batch])
+        for value in value_batch:
+            for name, count in zip(names, counts[str(value[0])], strict=True):
                 if name in places:
-                    each[places[name]] = count
+                    value[places[name]] = count
 
 
 async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, int]) -> None:
     """Show audit entries with the changes of the fields that the viewer sees now, regardless of the fields that it saw
     at the time of the change."""
-    seen: list[tuple[ModelView | None, _Changes]] = []
+    changes_by_view: list[tuple[ModelView | None, _Changes]] = []
     for values in entries:
         model = values[places["model"]] if "model" in places else ""
         run.mentioned_models.add(model)
@@ -83,19 +83,19 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
         changes: _Changes = {}
         if "changes" in places and values[places["changes"]] is not None:
             changes = msgspec.json.decode(bytes(values[places["changes"]]))
-        seen.append((view, changes))
-    for values, shown in zip(entries, await _changed(run, seen), strict=True):
+        changes_by_view.append((view, changes))
+    for values, shown_changes in zip(entries, await _changed(run, changes_by_view), strict=True):
         if "changes" in places:
-            values[places["changes"]] = shown
+            values[places["changes"]] = shown_changes
         if "fields" in places:
-            values[places["fields"]] = ",".join(shown)
+            values[places["fields"]] = ",".join(shown_changes)
 
 
 async def record(run: Run, view: ModelView, copies: Mapping[str, object]) -> dict[str, object]:
     """Return a past version of a record. `copies` contains the copies of the fields that the viewer sees now."""
-    opened = _Copies(run)
-    await opened.find([(view, name, value) for name, value in copies.items()])
-    return {name: opened.shown(view, name, value) for name, value in copies.items()}
+    record_copies = _Copies(run)
+    await record_copies.find([(view, name, value) for name, value in copies.items()])
+    return {name: record_copies.shown(view, name, value) for name, value in copies.items()}
 
 
 async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
@@ -105,18 +105,18 @@ async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[o
 
 
 async def _changed(run: Run, entries: Sequence[tuple[ModelView | None, _Changes]]) -> list[dict[str, list[object]]]:
-    seen = [(view, _within(view, changes)) for view, changes in entries]
+    changes_by_view = [(view, _within(view, changes)) for view, changes in entries]
     copies = _Copies(run)
-    await copies.find(list(_values(seen)))
-    return [{} if view is None else _visible_entries(run, copies, view, changes) for view, changes in seen]
+    await copies.find(list(_values(changes_by_view)))
+    return [{} if view is None else _visible_entries(run, copies, view, changes) for view, changes in changes_by_view]
 
 
 def _visible_entries(run: Run, copies: "_Copies", view: ModelView, changes: _Changes) -> dict[str, list[object]]:
-    shown = {name: [copies.shown(view, name, each) for each in pair] for name, pair in changes.items()}
-    if run.caller.is_agent and view.model.name == "plan" and "error" in shown:
-        is_stale = "stale" in shown.get("state", ())
-        shown["error"] = [_kind_of(each, is_stale=is_stale) for each in shown["error"]]
-    return {name: pair for name, pair in shown.items() if not _is_nothing(view, name, pair)}
+    shown_pairs = {name: [copies.shown(view, name, each) for each in pair] for name, pair in changes.items()}
+    if run.caller.is_agent and view.model.name == "plan" and "error" in shown_pairs:
+        is_stale = "stale" in shown_pairs.get("state", ())
+        shown_pairs["error"] = [_kind_of(each, is_stale=is_stale) for each in shown_pairs["error"]]
+    return {name: pair for name, pair in shown_pairs.items() if not _is_nothing(view, name, pair)}
 
 
 def _is_nothing(view: ModelView, name: str, pair: Sequence[object]) -> bool:
@@ -127,8 +127,8 @@ def _is_nothing(view: ModelView, name: str, pair: Sequence[object]) -> bool:
 def _within(view: ModelView | None, changes: _Changes) -> _Changes:
     if view is None:
         return {}
-    named = ((view.model.present_name(name), pair) for name, pair in changes.items())
-    return {name: pair for name, pair in named if name in view.fields}
+    named_changes = ((view.model.present_name(name), pair) for name, pair in changes.items())
+    return {name: pair for name, pair in named_changes if name in view.fields}
 
 
 def _values(entries: Iterable[tuple[ModelView | None, _Changes]]) -> Iterator[tuple[ModelView, str, object]]:
@@ -154,41 +154,41 @@ class _Copies:
 
     async def find(self, values: Sequence[tuple[ModelView, str, object]]) -> None:
         """Fetch the data needed to show these values."""
-        wanted: set[int] = set()
-        linked: dict[str, set[int]] = {}
+        wanted_ids: set[int] = set()
+        ids_by_target: dict[str, set[int]] = {}
         targets: dict[str, set[str]] = {}
         async for view, name, value in CooperativeIterator(values, steps.VALUES_PER_TURN):
             field = view.model.fields[name]
             if isinstance(value, dict):
                 copy = msgspec.convert(value, _Copy)
-                wanted.add(copy.value)
+                wanted_ids.add(copy.value)
                 if field.linked and field.personal:
-                    linked.setdefault(field.personal, set()).add(self._id(view, name, copy))
+                    ids_by_target.setdefault(field.personal, set()).add(self._id(view, name, copy))
             elif isinstance(field, Ref) and isinstance(value, str):
                 targets.setdefault(field.target, set()).add(value)
-        self._keys = await self._run.engine.vault.keys(self._run.reader, sorted(wanted))
-        for label, value_ids in linked.items():
+        self._keys = await self._run.engine.vault.keys(self._run.reader, sorted(wanted_ids))
+        for label, value_ids in ids_by_target.items():
             self._held |= await unmask_input.value_ids_in(self._run, label, sorted(value_ids))
         for target, record_ids in targets.items():
-            found = await unmask_input.visible_ids(self._run, target, sorted(record_ids))
-            self._seen |= {(target, each) for each in found}
+            seen_ids = await unmask_input.visible_ids(self._run, target, sorted(record_ids))
+            self._seen |= {(target, each) for each in seen_ids}
         self._literals = await mask_output.literals(self._run, list(self._clear_texts(values)))
 
     def _clear_texts(self, values: Sequence[tuple[ModelView, str, object]]) -> Iterator[str]:
         if not self._run.caller.view.is_masked:
             return
         for view, name, value in values:
-            plain = self._plain(view, name, value) if view.sees_in_clear(name) else None
-            if isinstance(plain, str):
-                yield plain
+            plain_text = self._plain(view, name, value) if view.sees_in_clear(name) else None
+            if isinstance(plain_text, str):
+                yield plain_text
 
     def shown(self, view: ModelView, name: str, value: object) -> object:
         """Return a value as the viewer sees the field: in clear, as a token, or erased. A ref to a hidden record is
         empty, as in the record itself. Ordinary text that looks like a token becomes a LITERAL token."""
-        plain = self._plain(view, name, value)
-        if isinstance(plain, str) and view.sees_in_clear(name):
-            return placeholder_tokens.replace_tokens(self._run.engine.grammar, plain, self._literals)
-        return plain
+        plain_text = self._plain(view, name, value)
+        if isinstance(plain_text, str) and view.sees_in_clear(name):
+            return placeholder_tokens.replace_tokens(self._run.engine.grammar, plain_text, self._literals)
+        return plain_text
 
     def _plain(self, view: ModelView, name: str, value: object) -> object:
         field = view.model.fields[name]
@@ -266,13 +266,13 @@ async def _summarize(
     """Fill in the summary of the plan. It is computed from the parts of the plan that this viewer sees."""
     if not {"input", "diff", "why", "agent", "title"} <= places.keys():
         return
-    shown = {name: values[places[name]] for name in ("why", "agent", "input", "diff")}
-    summary = await plan_summary.summarize(run, plan_steps, shown, raw)
+    plan_members = {name: values[places[name]] for name in ("why", "agent", "input", "diff")}
+    summary = await plan_summary.summarize(run, plan_steps, plan_members, raw)
     for name, value in msgspec.structs.asdict(summary).items():
         values[places[name]] = value
     approvals, state = values[places["approvals"]], values[places["state"]]
-    decoded = msgspec.json.decode(msgspec.json.encode(approvals), type=list[msgspec.Raw])
-    values[places["needs_left"]] = max(values[places["needs"]] - len(decoded), 0) if state == "pending" else 0
+    raw_approvals = msgspec.json.decode(msgspec.json.encode(approvals), type=list[msgspec.Raw])
+    values[places["needs_left"]] = max(values[places["needs"]] - len(raw_approvals), 0) if state == "pending" else 0
 
 
 async def _mask_names(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
@@ -317,20 +317,22 @@ def _texts(structure: object) -> Iterator[str]:
         yield structure
     elif isinstance(structure, dict | list):
         members = cast("dict[str, object] | list[object]", structure)
-        parts = members.values() if isinstance(members, dict) else members
-        for each in parts:
-            yield from _texts(each)
+        member_values = members.values() if isinstance(members, dict) else members
+        for member in member_values:
+            yield from _texts(member)
 
 
 async def _withheld(run: Run, plan_steps: Sequence[steps.Step]) -> frozenset[int]:
     """Return the value ids of the texts that are hidden from the viewer, although the viewer reads the fields that
     contain them."""
-    found: set[int] = set()
+    withheld_ids: set[int] = set()
     async for step in CooperativeIterator(plan_steps):
         origins = {name: each.origins for name, each in step.given.items() if each.origins}
-        unseen = await rights.hidden_fields(run, step.model, origins)
-        found |= {each.sealed_id for name, each in step.given.items() if name in unseen and each.sealed_id is not None}
-    return frozenset(found)
+        hidden_names = await rights.hidden_fields(run, step.model, origins)
+        withheld_ids |= {
+            each.sealed_id for name, each in step.given.items() if name in hidden_names and each.sealed_id is not None
+        }
+    return frozenset(withheld_ids)
 
 
 def _keep_from_agent(values: list[Any], places: Mapping[str, int]) -> None:
@@ -357,23 +359,23 @@ def _kind_of(error: object, *, is_stale: bool) -> str | None:
 
 
 def _seen_in_diff(run: Run, diff: Sequence[Mapping[str, Any]]) -> Iterator[tuple[ModelView, str, object]]:
-    for each in diff:
-        view = run.caller.view.models.get(each["model"])
-        if view is not None and each["field"] in view.fields:
-            yield view, each["field"], each["before"]
-            yield view, each["field"], each["after"]
+    for entry in diff:
+        view = run.caller.view.models.get(entry["model"])
+        if view is not None and entry["field"] in view.fields:
+            yield view, entry["field"], entry["before"]
+            yield view, entry["field"], entry["after"]
 
 
 def _seen_in_input(run: Run, plan_steps: Sequence[steps.Step]) -> Iterator[tuple[ModelView, str, object]]:
     for step in plan_steps:
         view = run.caller.view.models.get(step.model)
         if view is not None:
-            seen = ((name, value) for name, value in step.given.items() if name in view.fields)
-            yield from ((view, name, steps.stored_copy(value)) for name, value in seen)
+            visible_inputs = ((name, value) for name, value in step.given.items() if name in view.fields)
+            yield from ((view, name, steps.stored_copy(value)) for name, value in visible_inputs)
 
 
 async def _input(run: Run, copies: _Copies, plan_steps: Sequence[steps.Step]) -> object:
-    shown: list[dict[str, object]] = []
+    visible_inputs: list[dict[str, object]] = []
     async for step in CooperativeIterator(plan_steps):
         view = run.caller.view.models.get(step.model)
         members: dict[str, object] = {} if step.record_id is None else {"id": step.record_id}
@@ -382,16 +384,16 @@ async def _input(run: Run, copies: _Copies, plan_steps: Sequence[steps.Step]) ->
         for name, value in step.given.items():
             if view is not None and name in view.fields:
                 members[name] = copies.shown(view, name, steps.stored_copy(value))
-        shown.append({"command": step.id, "input": members})
-    return shown[0]["input"] if len(shown) == 1 else {"steps": shown}
+        visible_inputs.append({"command": step.id, "input": members})
+    return visible_inputs[0]["input"] if len(visible_inputs) == 1 else {"steps": visible_inputs}
 
 
 async def _diff(run: Run, copies: _Copies, diff: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    shown: list[dict[str, Any]] = []
-    async for each in CooperativeIterator(diff, steps.VALUES_PER_TURN):
-        view = run.caller.view.models.get(each["model"])
-        if view is not None and each["field"] in view.fields:
-            sides = {side: copies.shown(view, each["field"], each[side]) for side in ("before", "after")}
-            if not _is_nothing(view, each["field"], list(sides.values())):
-                shown.append({**each, **sides})
-    return shown
+    visible_diff: list[dict[str, Any]] = []
+    async for entry in CooperativeIterator(diff, steps.VALUES_PER_TURN):
+        view = run.caller.view.models.get(entry["model"])
+        if view is not None and entry["field"] in view.fields:
+            sides = {side: copies.shown(view, entry["field"], entry[side]) for side in ("before", "after")}
+            if not _is_nothing(view, entry["field"], list(sides.values())):
+                visible_diff.append({**entry, **sides})
+    return visible_diff

@@ -36,12 +36,12 @@ async def secret(database: Database, master: MasterKey) -> bytes:
     """
     row = await database.fetch_one(_STORED, NAME)
     if row is None:
-        fresh = ids.random_bytes(SECRET_BYTES)
+        new_secret = ids.random_bytes(SECRET_BYTES)
         async with database.transaction() as transaction:
-            if await transaction.run(_STORE, NAME, encrypt(master, fresh, PURPOSE)):
+            if await transaction.run(_STORE, NAME, encrypt(master, new_secret, PURPOSE)):
                 # Start the audit together with the secret, because the heads of its empty chains must be signed only
                 # once.
-                await Chain(database.dialect, fresh).begin(transaction)
+                await Chain(database.dialect, new_secret).begin(transaction)
             row = await transaction.fetch_one(_STORED, NAME)
     if row is None:
         raise LookupError("the secret was removed while it was read")

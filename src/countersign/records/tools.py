@@ -97,25 +97,25 @@ class RecordTools:
         # Approvals affect only agents.
         approvals = await self.dispatch.approvals() if caller.is_agent else None
         key = (*self._sight(caller.view), None if approvals is None else (approvals.ids, approvals.lifted))
-        found = self._lists.get(key)
-        if found is None:
+        tool_list = self._lists.get(key)
+        if tool_list is None:
             if len(self._lists) >= MAX_LISTS:
                 self._lists.clear()
-            found = self._lists[key] = ToolList(_tools(caller.view, approvals, self.own))
-        return found
+            tool_list = self._lists[key] = ToolList(_tools(caller.view, approvals, self.own))
+        return tool_list
 
     def _sight(self, view: View) -> _Sight:
         """Return the parts of a view that the tools depend on. The result is cached for each view."""
-        known = self._sights.get(id(view))
-        if known is not None and known[0] is view:
-            return known[1]
+        known_sight = self._sights.get(id(view))
+        if known_sight is not None and known_sight[0] is view:
+            return known_sight[1]
         if len(self._sights) >= MAX_VIEWS:
             self._sights.clear()
-        made = tuple(
+        tool_entries = tuple(
             (name, each.commands, tuple(each.fields.items()), each.writable) for name, each in view.models.items()
         )
-        self._sights[id(view)] = (view, made)
-        return made
+        self._sights[id(view)] = (view, tool_entries)
+        return tool_entries
 
     async def call(
         self, context: RecordsRequest, name: str, arguments: bytes, meta: Mapping[str, object]
@@ -136,10 +136,10 @@ class RecordTools:
                 return await self._whole(context, model, body)
             # A key that is sent as null counts as a key that is not a UUID.
             request_id, key = context.request_id, (meta[META] or "") if META in meta else None
-            done = await self.dispatch.run(
-                context.caller, view, command_name, body, request_id, key=key, stopping=context.stopping
+            outcome = await self.dispatch.run(
+                context.caller, view, command_name, body, request_id, key=key, stop_event=context.stopping
             )
-            return _outcome(view, done)
+            return _outcome(view, outcome)
         except NotFound as refused:
             raise UnknownTool(name) from refused
         except Refused as refused:
@@ -167,13 +167,13 @@ class RecordTools:
         return mcp.answered(b'{"status":"ok",' + envelope[1:])
 
 
-def _outcome(view: ModelView, done: CommandOutcome) -> Outcome:
-    value = done.value
+def _outcome(view: ModelView, command_outcome: CommandOutcome) -> Outcome:
+    value = command_outcome.value
     if isinstance(value, Proposal):
-        found = encode(ProposalResult("approval_required", value.plan_id, value.expires_at))
+        encoded_result = encode(ProposalResult("approval_required", value.plan_id, value.expires_at))
     else:
-        found = encode(CommandResult("ok", done.denied or view.denied, value))
-    return _marked(mcp.answered(found), is_replayed=done.is_replayed)
+        encoded_result = encode(CommandResult("ok", command_outcome.denied or view.denied, value))
+    return _marked(mcp.answered(encoded_result), is_replayed=command_outcome.is_replayed)
 
 
 def _marked(outcome: Outcome, *, is_replayed: bool) -> Outcome:
@@ -202,24 +202,26 @@ def guard_of(root_url: str) -> Callable[[Headers], None]:
     return guard
 
 
-def _tools(view: View, approvals: Approvals | None, own: BuiltinCommands) -> list[Tool]:
+def _tools(view: View, approvals: Approvals | None, builtin_commands: BuiltinCommands) -> list[Tool]:
     return [
-        _tool(each, name, own, approvals)
+        _tool(each, name, builtin_commands, approvals)
         for each in view.models.values()
         for name in each.commands
         if command.is_tool(each.model.name, name)
     ]
 
 
-def _tool(view: ModelView, name: str, own: BuiltinCommands, approvals: Approvals | None) -> Tool:
+def _tool(view: ModelView, name: str, builtin_commands: BuiltinCommands, approvals: Approvals | None) -> Tool:
     model = view.model
     needs_approval = approvals is not None and approvals.ask_for(f"{model.name}.{name}")
-    proposed = () if approvals is None else approvals.fields(view)
-    words = describe(view, name, own.get(model.name, {}), needs_approval=needs_approval, proposed=proposed)
+    proposed_fields = () if approvals is None else approvals.fields(view)
+    description = describe(
+        view, name, builtin_commands.get(model.name, {}), needs_approval=needs_approval, proposed_fields=proposed_fields
+    )
     move = None if model.workflow is None else model.workflow.moves.get(name)
     title = f"{model.label}: {name.replace('_', ' ') if move is None else move.label}"
     schema = _compact(api_document.input_schema(view, name), may_empty=name != "create")
-    return Tool(f"{model.name}__{name}", title, words, schema, HINTS.get(name, Hints()))
+    return Tool(f"{model.name}__{name}", title, description, schema, HINTS.get(name, Hints()))
 
 
 def _compact(schema: dict[str, Any], *, may_empty: bool) -> dict[str, Any]:
@@ -237,8 +239,8 @@ def _member(schema: dict[str, Any], *, may_empty: bool) -> dict[str, Any]:
     member = {name: value for name, value in schema.items() if name != "title"}
     if not isinstance(member.get("type"), list):
         return member
-    words = {name: member.pop(name) for name in ("description",) if name in member}
+    descriptions = {name: member.pop(name) for name in ("description",) if name in member}
     member["type"] = member["type"][0]
     if "enum" in member:
         member["enum"] = [each for each in member["enum"] if each is not None]
-    return {**words, "anyOf": [member, {"type": "null"}]} if may_empty else {**words, **member}
+    return {**descriptions, "anyOf": [member, {"type": "null"}]} if may_empty else {**descriptions, **member}

@@ -25,32 +25,32 @@ def require(registry: Registry, username: str, name: str | None, email: str | No
     _field_inputs(registry, username, name, email)
     if not people.is_plain(username):
         raise BadInput(f"user.username {people.RULE}")
-    known = sorted({ADMINISTRATOR, *registry.roles})
+    known_roles = sorted({ADMINISTRATOR, *registry.roles})
     for role in roles:
-        if role not in known:
-            raise _no_role(role, known)
+        if role not in known_roles:
+            raise _no_role(role, known_roles)
 
 
 async def add(
-    run: Run, username: str, name: str | None, email: str | None, roles: Sequence[str], hashed: str | None
+    run: Run, username: str, name: str | None, email: str | None, roles: Sequence[str], password_hash: str | None
 ) -> str:
-    """Create a person and return the id. `hashed` is the hash of a password.
+    """Create a person and return the id. `password_hash` is the hash of a password.
 
     Raises:
         BadInput: a value is invalid or already in use, or a role does not exist.
     """
     models = run.engine.registry.models
-    given = {**_field_inputs(run.engine.registry, username, name, email), "is_active": FieldInput(1)}
+    field_inputs = {**_field_inputs(run.engine.registry, username, name, email), "is_active": FieldInput(1)}
     await no_escalation.require_username(run, "", {}, {"username": username})
-    user_id = await record_writer.insert(run, models["user"], given, "user.create")
+    user_id = await record_writer.insert(run, models["user"], field_inputs, "user.create")
     for role in roles:
         row = await run.transaction.fetch_one(_ROLE, role)
         if row is None:
             raise _no_role(role, [str(title) for (title,) in await run.transaction.fetch(_TITLES)])
         member = {"user": FieldInput(user_id), "role": FieldInput(row[0])}
         await record_writer.insert(run, models["user_role"], member, "user_role.create")
-    if hashed is not None:
-        await set_password(run.transaction, user_id, hashed)
+    if password_hash is not None:
+        await set_password(run.transaction, user_id, password_hash)
     return user_id
 
 
@@ -60,8 +60,8 @@ def _field_inputs(registry: Registry, username: str, name: str | None, email: st
     return {each: FieldInput(_read_field(fields[each], value)) for each, value in values.items()}
 
 
-def _no_role(role: str, known: Sequence[str]) -> BadInput:
-    return BadInput(f"there is no role {role}, only {', '.join(known)}")
+def _no_role(role: str, known_roles: Sequence[str]) -> BadInput:
+    return BadInput(f"there is no role {role}, only {', '.join(known_roles)}")
 
 
 def _read_field(field: Field, value: str | None) -> Stored:

@@ -239,9 +239,9 @@ async def end_all_access(transaction: Transaction, master: MasterKey) -> None:
 
 async def _record_uses(store: Store) -> None:
     """Record the last uses of agents and clients that this worker has seen."""
-    used = store.uses.take()
-    if used:
+    last_uses = store.uses.take()
+    if last_uses:
         async with store.database.transaction() as transaction:
-            await registrations.record_uses(transaction, used)
-            await consents.record_uses(transaction, used)
-            await api_keys.record_uses(transaction, used)
+            await registrations.record_uses(transaction, last_uses)
+            await consents.record_uses(transaction, last_uses)
+            await api_keys.record_uses(transaction, last_uses)

@@ -108,17 +108,17 @@ def _request(operation: Operation, index: int, base_url: str, key: str | None, m
         headers.setdefault("idempotency-key", ids.derived_uuid(key, str(index)))
     if operation.body is None:
         return Subrequest(operation.method, target, tuple(headers.items()), b"", max_bytes, batched=True)
-    sent = (_AS_JSON, *headers.items())
-    return Subrequest(operation.method, target, sent, encode(operation.body), max_bytes, batched=True)
+    request_headers = (_AS_JSON, *headers.items())
+    return Subrequest(operation.method, target, request_headers, encode(operation.body), max_bytes, batched=True)
 
 
 def _target(path: str, pointer: str, base_url: str) -> str:
     """The complete path of an operation. Letters outside ASCII are percent-encoded, as a client would encode them (RFC
     3987 §3.1)."""
     relative = path
-    for own in (base_url, PREFIX):
-        if path.startswith(f"{own}/"):
-            relative = path[len(own) :]
+    for own_prefix in (base_url, PREFIX):
+        if path.startswith(f"{own_prefix}/"):
+            relative = path[len(own_prefix) :]
             break
     if not relative.startswith("/"):
         raise invalid_member(pointer, f"must begin with / or with {base_url}/")
@@ -227,10 +227,10 @@ class _RollBack(Exception):
 async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
     """The answers to requests that do not depend on each other; at most eight run at a time."""
     answers = [Response()] * len(requests)
-    waiting = iter(enumerate(requests))
+    pending_requests = iter(enumerate(requests))
 
     async def work() -> None:
-        for index, request in waiting:
+        for index, request in pending_requests:
             answers[index] = await call.send_subrequest(request)
             await asyncio.sleep(0)  # a response from memory never yields, and other tasks must run in between
 
@@ -256,7 +256,7 @@ async def run_in_order(
 
 
 async def atomic(
-    call: BatchCall, requests: Sequence[Subrequest], prepared: Sequence[PreparedSubrequest[Store]]
+    call: BatchCall, requests: Sequence[Subrequest], prepared_requests: Sequence[PreparedSubrequest[Store]]
 ) -> list[Response]:
     """The responses in order, all in the call's transaction; a batch that fails is rolled back."""
     store, transaction = call.context, call.transaction
@@ -269,7 +269,7 @@ async def atomic(
     answers: list[Response] = []
     try:
         async with transaction.savepoint():
-            answers, is_good = await run_in_order(call, requests, [partial(send, scoped) for send in prepared])
+            answers, is_good = await run_in_order(call, requests, [partial(send, scoped) for send in prepared_requests])
             if not is_good:
                 raise _RollBack
     except _RollBack:
@@ -278,12 +278,12 @@ async def atomic(
 
 
 def _failed_batch_responses(
-    store: Store, requests: Sequence[Subrequest], failed: int, answer: Response
+    store: Store, requests: Sequence[Subrequest], failed_index: int, answer: Response
 ) -> list[Response]:
-    detail = f"operation {failed} was answered {answer.status}; the batch was rolled back"
-    error = BatchRolledBack(detail, members={"failed_index": failed})
+    detail = f"operation {failed_index} was answered {answer.status}; the batch was rolled back"
+    error = BatchRolledBack(detail, members={"failed_index": failed_index})
     return [
-        answer if index == failed else problem(error, store.problems_root, store.root_url + each.target)
+        answer if index == failed_index else problem(error, store.problems_root, store.root_url + each.target)
         for index, each in enumerate(requests)
     ]
 
@@ -338,10 +338,10 @@ async def run_batch(call: BatchCall) -> Response:
     `mode` is `parallel` or `atomic`. An atomic batch runs in order in one transaction; after the first response of 400
     or more it stops and is rolled back, and every other operation is answered 424 `batch_rolled_back`.
     """
-    prepared = cast("BatchPreparation", call.prepared)
-    answers = prepared.answers
+    preparation = cast("BatchPreparation", call.prepared)
+    answers = preparation.answers
     if answers is None:
-        answers = await atomic(call, _subrequests_of_call(call), prepared.operations)
+        answers = await atomic(call, _subrequests_of_call(call), preparation.operations)
     body = b'{"results":[%b]}' % b",".join(map(_result, answers))
     return Response(200, body, is_transient=_is_transient(call.body.mode, answers, body))
 
@@ -365,8 +365,8 @@ def _is_transient(mode: str, answers: Sequence[Response], body: bytes) -> bool:
 
 def _subrequests_of_call(call: BatchCall) -> list[Subrequest]:
     key = call.headers.get(idempotency.HEADER)
-    bare = None if key is None else key.strip().strip('"').lower()
-    return requests_of(call.body.operations, call.context.base_url, bare)
+    bare_key = None if key is None else key.strip().strip('"').lower()
+    return requests_of(call.body.operations, call.context.base_url, bare_key)
 
 
 def _is_reading(request: Subrequest) -> bool:

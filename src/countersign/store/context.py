@@ -61,10 +61,10 @@ class WorkerMemory:
 
     def get(self, kind: type[CachedT]) -> CachedT:
         """The object of this type."""
-        found: CachedT | None = self._cached.get(kind)
-        if found is None:
-            found = self._cached[kind] = kind(self.database)
-        return found
+        cached_value: CachedT | None = self._cached.get(kind)
+        if cached_value is None:
+            cached_value = self._cached[kind] = kind(self.database)
+        return cached_value
 
 
 PREFIX = "/api/v1"

@@ -44,14 +44,14 @@ async def key_added(transaction: Transaction, org_id: str, keyid: str) -> None:
 
 
 async def agent_added(
-    transaction: Transaction, registration_id: str, granted: frozenset[str], roles: Mapping[str, str]
+    transaction: Transaction, registration_id: str, granted_scopes: frozenset[str], roles: Mapping[str, str]
 ) -> None:
     """Emit the event that an agent got write access to the organisations in which its person has these roles.
 
     For an agent with only read access no event is sent, because such an agent is private to the person.
     """
     for org_id, role in roles.items():
-        if granted & scopes.OF_ROLE[role] - scopes.READING:
+        if granted_scopes & scopes.OF_ROLE[role] - scopes.READING:
             await _emit(transaction, org_id, "agent.added", f"agents/{registration_id}")
 
 

@@ -73,8 +73,8 @@ async def _check_installation(store: Store) -> str:
     """Fail if the blob store belongs to another installation; the result includes the collector's notes."""
     locations = lifespan.installation_places(store.settings, store.database, store.blobs)
     examined = await installation_id.examine(locations)
-    collected = await blob_gc.report(store.database)
-    return "; ".join([f"id {examined.known or 'not recorded yet'}", *(collected.notes if collected else ())])
+    gc_report = await blob_gc.report(store.database)
+    return "; ".join([f"id {examined.known or 'not recorded yet'}", *(gc_report.notes if gc_report else ())])
 
 
 async def _measure(store: Store) -> Iterable[Sample]:
@@ -82,11 +82,11 @@ async def _measure(store: Store) -> Iterable[Sample]:
     samples = [Sample(BLOBS, count), Sample(BLOB_BYTES, size)]
     samples += [Sample(JOBS, each, (status,)) for status, each in (await jobs.counts(store.database)).items()]
     samples += [Sample(OLDEST, each, (status,)) for status, each in (await jobs.oldest_s(store.database)).items()]
-    collected = await blob_gc.report(store.database)
+    gc_report = await blob_gc.report(store.database)
     samples += [
-        Sample(UNKNOWN, collected.unknown if collected else 0),
-        Sample(UNKNOWN_BYTES, collected.unknown_bytes if collected else 0),
-        Sample(STOPPED, 1 if collected and collected.stopped else 0),
+        Sample(UNKNOWN, gc_report.unknown if gc_report else 0),
+        Sample(UNKNOWN_BYTES, gc_report.unknown_bytes if gc_report else 0),
+        Sample(STOPPED, 1 if gc_report and gc_report.stopped else 0),
     ]
     data = Path(store.settings.data)
     if store.database.dialect == "sqlite":

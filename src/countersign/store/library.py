@@ -124,10 +124,10 @@ async def owned_product(reader: Reader, owner: str, id_or_slug: str) -> str:
     Raises:
         ProductNotFound: the product does not exist, or is not in the library; the response is the same.
     """
-    found = await entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
-    if found is None or await reader.fetch_one(OWNED, owner, found.product_id) is None:
+    catalog_entry = await entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    if catalog_entry is None or await reader.fetch_one(OWNED, owner, catalog_entry.product_id) is None:
         raise ProductNotFound("your library has no product with this id or slug")
-    return found.product_id
+    return catalog_entry.product_id
 
 
 _channels = msgspec.json.Decoder(list[Channel])
@@ -254,21 +254,23 @@ async def list_library(call: StoreRequest[LibraryQuery, Nothing]) -> Response:
     The list can be narrowed to a kind, a collection, a search or products with an update, and ordered otherwise.
     """
     store, owner = call.context, call.caller.owner
-    query, after = _continued(call)
-    rows = await _page(store.database, owner, query, after)
+    query, after_key = _continued(call)
+    rows = await _page(store.database, owner, query, after_key)
     headers: tuple[tuple[str, str], ...] = (("Cache-Control", "private, no-cache"),)
     if len(rows) > query.limit:
         rows.pop()
-        last, values = rows[-1], _filter_values(query)
-        key = {"title": last[4], "-updated_at": last[5]}.get(query.sort or "", last[1])
-        following = cursor.write(store.cursors, cursor.Position("library", [owner, *values], [key, last[2]]))
-        given = {name: value for name, value in zip(_FILTERS, values, strict=True) if value}
-        address = f"{store.base_url}/library?{urlencode({'limit': query.limit, **given, 'cursor': following})}"
+        last_row, values = rows[-1], _filter_values(query)
+        key = {"title": last_row[4], "-updated_at": last_row[5]}.get(query.sort or "", last_row[1])
+        next_cursor = cursor.write(store.cursors, cursor.Position("library", [owner, *values], [key, last_row[2]]))
+        given_filters = {name: value for name, value in zip(_FILTERS, values, strict=True) if value}
+        address = (
+            f"{store.base_url}/library?{urlencode({'limit': query.limit, **given_filters, 'cursor': next_cursor})}"
+        )
         headers = (*headers, ("Link", f'<{address}>; rel="next"'))
     products = [row[2] for row in rows]
     collections = await _collections(store.database, owner, products)
-    downloaded = [row[2] for row in rows if row[8] is not None]
-    updates = await _updates(store.database, owner, downloaded)
+    downloaded_ids = [row[2] for row in rows if row[8] is not None]
+    updates = await _updates(store.database, owner, downloaded_ids)
     items = [_item(row, collections.get(row[2], []), updates.get(row[2])) for row in rows]
     return Response(200, b"[" + b",".join(items) + b"]", headers=headers)
 
@@ -297,19 +299,19 @@ def _continued(call: StoreRequest[LibraryQuery, Nothing]) -> tuple[LibraryQuery,
 
 
 def _query_of(values: Sequence[str], limit: int) -> LibraryQuery:
-    named = {name: value for name, value in zip(_FILTERS, values, strict=True) if value}
+    named_filters = {name: value for name, value in zip(_FILTERS, values, strict=True) if value}
     try:
-        return msgspec.convert({"limit": limit, **named}, LibraryQuery)
+        return msgspec.convert({"limit": limit, **named_filters}, LibraryQuery)
     except msgspec.ValidationError as error:
         raise InvalidCursor("made for a filter this service no longer has") from error
 
 
-async def _page(database: Database, owner: str, query: LibraryQuery, after: Sequence[str | int]) -> list[Row]:
+async def _page(database: Database, owner: str, query: LibraryQuery, after_key: Sequence[str | int]) -> list[Row]:
     statement = SqlBuilder()
     conditions = [f"e.owner = {statement.value(owner)}", "e.revoked_at IS NULL", *_conditions(statement, query)]
     order, position = _ORDERS[query.sort or "-granted_at"]
-    if after:
-        conditions.append(position.format(statement.list(after)))
+    if after_key:
+        conditions.append(position.format(statement.list(after_key)))
     text = PAGE.format(
         conditions=" AND ".join(conditions), order=order, limit=statement.value(query.limit + 1)
     )
@@ -318,29 +320,31 @@ async def _page(database: Database, owner: str, query: LibraryQuery, after: Sequ
 
 
 def _conditions(statement: SqlBuilder, query: LibraryQuery) -> list[str]:
-    found: list[str] = []
+    conditions: list[str] = []
     if query.kind is not None:
-        found.append(f"c.kind = {statement.value(query.kind)}")
+        conditions.append(f"c.kind = {statement.value(query.kind)}")
     if query.collection is not None:
-        found.append(IN_COLLECTION.format(collection=statement.value(query.collection.lower())))
+        conditions.append(IN_COLLECTION.format(collection=statement.value(query.collection.lower())))
     if query.hidden is not None:
-        found.append(f"coalesce(i.hidden, 0) = {int(query.hidden)}")
+        conditions.append(f"coalesce(i.hidden, 0) = {int(query.hidden)}")
     if query.update is not None:
-        found.append(HAS_UPDATE)
-    searched = search_words(query.q or "")
-    words = [{"word": statement.value(word), "end": statement.value(prefix_end(word))} for word in searched]
-    return found + [HAS_WORD.format(**each) for each in words]
+        conditions.append(HAS_UPDATE)
+    search_terms = search_words(query.q or "")
+    word_parameters = [
+        {"word": statement.value(word), "end": statement.value(prefix_end(word))} for word in search_terms
+    ]
+    return conditions + [HAS_WORD.format(**each) for each in word_parameters]
 
 
 async def _collections(database: Database, owner: str, products: Sequence[str]) -> dict[str, list[str]]:
     """The ids of the collections that each product is in."""
     statement = SqlBuilder()
-    found: dict[str, list[str]] = {}
+    collections_by_product: dict[str, list[str]] = {}
     if products:
         text = COLLECTIONS.format(owner=statement.value(owner), products=statement.list(products))
         for product_id, collection_id in await database.fetch(text, *statement.values):
-            found.setdefault(product_id, []).append(collection_id)
-    return found
+            collections_by_product.setdefault(product_id, []).append(collection_id)
+    return collections_by_product
 
 
 async def _updates(database: Database, owner: str, products: Sequence[str]) -> dict[str, Update]:
@@ -351,8 +355,8 @@ async def _updates(database: Database, owner: str, products: Sequence[str]) -> d
     text = UPDATES.format(owner=statement.value(owner), products=statement.list(products))
     rows = await database.scan(text, *statement.values)
     return {
-        product_id: Update(version, channel, clock.rfc3339(at), _number(size), _number(delta_size))
-        for product_id, version, channel, at, size, delta_size in rows
+        product_id: Update(version, channel, clock.rfc3339(published_at), _number(size), _number(delta_size))
+        for product_id, version, channel, published_at, size, delta_size in rows
     }
 
 
@@ -377,36 +381,40 @@ def _item(row: Row, collections: list[str], update: Update | None) -> bytes:
 
 async def update_item(call: StoreRequest[Nothing, LibraryUpdate]) -> Response:
     """Hide a product of the library, write a note, or say what was downloaded."""
-    transaction, owner, sent = call.transaction, call.caller.owner, call.body
+    transaction, owner, item_body = call.transaction, call.caller.owner, call.body
     product_id = await owned_product(transaction, owner, call.path["id"])
     row = await transaction.fetch_one(ITEM, owner, product_id)
     item = _ItemRow(0, None, None, None, None) if row is None else _ItemRow(*row)
-    if not isinstance(sent.hidden, msgspec.UnsetType):
-        item = item._replace(hidden=int(sent.hidden))
-    if not isinstance(sent.note, msgspec.UnsetType):
-        item = item._replace(note=sent.note)
-    if sent.downloaded is None:
+    if not isinstance(item_body.hidden, msgspec.UnsetType):
+        item = item._replace(hidden=int(item_body.hidden))
+    if not isinstance(item_body.note, msgspec.UnsetType):
+        item = item._replace(note=item_body.note)
+    if item_body.downloaded is None:
         item = item._replace(version=None, platform=None, at=None)
-    elif not isinstance(sent.downloaded, msgspec.UnsetType):
-        item = await _downloaded(transaction, product_id, item, sent.downloaded)
+    elif not isinstance(item_body.downloaded, msgspec.UnsetType):
+        item = await _downloaded(transaction, product_id, item, item_body.downloaded)
     await transaction.run(PUT_ITEM, owner, product_id, *item)
-    downloaded = None
+    download = None
     if item.version is not None and item.at is not None:
         platform = msgspec.convert(item.platform or None, Platform | None)
-        downloaded = LastDownload(item.version, platform, clock.rfc3339(Instant(item.at)))
+        download = LastDownload(item.version, platform, clock.rfc3339(Instant(item.at)))
     return response.json(
-        LibraryItem(bool(item.hidden), item.note, downloaded), headers=(("Cache-Control", "private, no-cache"),)
+        LibraryItem(bool(item.hidden), item.note, download), headers=(("Cache-Control", "private, no-cache"),)
     )
 
 
-async def _downloaded(reader: Reader, product_id: str, item: _ItemRow, sent: LastDownload) -> _ItemRow:
-    if await reader.fetch_one(RELEASE_EXISTS, product_id, sent.version) is None:
+async def _downloaded(reader: Reader, product_id: str, item: _ItemRow, last_download: LastDownload) -> _ItemRow:
+    if await reader.fetch_one(RELEASE_EXISTS, product_id, last_download.version) is None:
         raise invalid_member("/downloaded/version", "must be a published release of the product")
     try:
-        at = clock.now() if sent.at is None else clock.from_datetime(datetime.fromisoformat(sent.at))
+        downloaded_at = (
+            clock.now() if last_download.at is None else clock.from_datetime(datetime.fromisoformat(last_download.at))
+        )
     except ValueError as error:
         raise invalid_member("/downloaded/at", "must be a moment that exists, like 2026-03-01T12:00:00Z") from error
-    return item._replace(version=sent.version, platform=sent.platform or "", at=min(at, clock.now()))
+    return item._replace(
+        version=last_download.version, platform=last_download.platform or "", at=min(downloaded_at, clock.now())
+    )
 
 
 ROUTES = (

@@ -22,14 +22,15 @@ from countersign.kernel.security.encryption import signer_for
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import master_key
 from countersign.settings import BadSetting, Settings
+from countersign.store import migrations
 from countersign.store.auth import tokens as token_keys
 from countersign.store.auth import trusted_issuers as issuer_keys
 from countersign.store.auth.people import ANY_PERSON
 from countersign.store.catalog import projection
 from countersign.store.context import VERSIONS, LastUses, Store, WorkerMemory
 
-SCHEMA = "distribution"
-MIGRATIONS = "countersign.store.migrations"
+SCHEMA = migrations.SCHEMA
+MIGRATIONS = migrations.__name__
 NODE_PATIENCE_S = 10
 DATABASE_FILE = "distribution.sqlite"
 BLOBS_FOLDER = "blobs"
@@ -91,7 +92,7 @@ async def open_store(
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
         tokens = AccessTokens(await token_keys.load_keys(database, master), root_url, root_url)
-        watched = token_keys.SigningKeyReloader(
+        key_reloader = token_keys.SigningKeyReloader(
             Versions(database, VERSIONS).current, VERSIONS.index("identity"), database, master, tokens
         )
         mail = MailQueue(open_mail(settings.smtp_url, settings.mail_from, data), telemetry.logger("mail"))
@@ -104,7 +105,7 @@ async def open_store(
             blobs=files,
             counters=counters,
             mail=mail,
-            versions=watched.current,
+            versions=key_reloader.current,
             master=master,
             tokens=tokens,
             cursors=signer_for(master, "cursor"),
@@ -147,13 +148,15 @@ def installation_places(settings: Settings, database: Database | None, files: Bl
 
 def _counters(settings: Settings, data: Path) -> Counters:
     # A store with a storage limit is a data set of the sandbox, and has few callers.
-    local = SharedMemoryCounters(data, BOUNDED_COUNTERS) if settings.storage_mib else SharedMemoryCounters(data)
+    local_counters = (
+        SharedMemoryCounters(data, BOUNDED_COUNTERS) if settings.storage_mib else SharedMemoryCounters(data)
+    )
     if not settings.counters_url:
-        return local
+        return local_counters
     # Import the client only if it is configured, because the import takes 0.2 s.
     from countersign.kernel.http.rate_limit_valkey import ValkeyCounters
 
-    return ValkeyCounters(settings.counters_url, local, telemetry.logger("counters").warning)
+    return ValkeyCounters(settings.counters_url, local_counters, telemetry.logger("counters").warning)
 
 
 @asynccontextmanager
@@ -168,19 +171,19 @@ async def sole_node(settings: Settings) -> AsyncGenerator[None]:
         BadSetting: another node serves the database already.
         Unavailable: PostgreSQL cannot be reached.
     """
-    own: list[str] = []
+    own_nodes: list[str] = []
     if not settings.counters_url:
-        own.append(
+        own_nodes.append(
             "count rate limits by itself: set COUNTERSIGN_COUNTERS_URL to a Redis or Valkey that all nodes share"
         )
     if not settings.blobs_url:
-        own.append("keep files of its own: set COUNTERSIGN_BLOBS_URL to a store that all nodes share")
-    if not settings.database_url or not own:
+        own_nodes.append("keep files of its own: set COUNTERSIGN_BLOBS_URL to a store that all nodes share")
+    if not settings.database_url or not own_nodes:
         yield
         return
     async with postgres_admin.advisory_lock(
         settings.database_url, "countersign:counters", patience_s=NODE_PATIENCE_S
     ) as is_sole:
         if not is_sole:
-            raise BadSetting(f"another node serves this database, and each would {'; and '.join(own)}")
+            raise BadSetting(f"another node serves this database, and each would {'; and '.join(own_nodes)}")
         yield

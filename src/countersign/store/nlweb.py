@@ -161,11 +161,11 @@ class NestedForm(Form):
 
     def events(self, answered: QuestionAnswer, answer: AskAnswer) -> Iterable[Event]:
         """Return the results, and the rest of the answer."""
-        whole: dict[str, Any] = msgspec.to_builtins(nested(answered, answer))
-        results = whole.pop("results", None)
+        nested_answer: dict[str, Any] = msgspec.to_builtins(nested(answered, answer))
+        results = nested_answer.pop("results", None)
         if results:
             yield "result", {"message_type": "result_batch", "results": results, "query_id": answer.query_id}
-        yield "complete", {"message_type": "complete", **whole}
+        yield "complete", {"message_type": "complete", **nested_answer}
 
     def error(self, call: StoreRequest[Any, Any], refused: Refused) -> Event:
         """Return the last event, with the error."""
@@ -182,12 +182,12 @@ async def ask_for_nlweb(call: StoreRequest[Nothing, NlwebBody]) -> Response:
         return await _respond_flat(call, body, body.query)
     context = None if body.decontextualized_query else body.context
     preferred = body.prefer or Preferences()
-    asked = request_of(body, body.query.text, (context and lines(context.prev)) or body.prev)
-    asked = asked._replace(mode=preferred.mode)
+    ask_request = request_of(body, body.query.text, (context and lines(context.prev)) or body.prev)
+    ask_request = ask_request._replace(mode=preferred.mode)
     try:
-        return await respond(call, asked, NESTED, is_streamed=preferred.streaming)
+        return await respond(call, ask_request, NESTED, is_streamed=preferred.streaming)
     except ModeNotSupported as refused:
-        return response.json(failure(asked.query_id, "NOT_SUPPORTED", refused.detail))
+        return response.json(failure(ask_request.query_id, "NOT_SUPPORTED", refused.detail))
 
 
 async def ask_as_nlweb(call: StoreRequest[NlwebQuery, Nothing]) -> Response:
@@ -198,8 +198,8 @@ async def ask_as_nlweb(call: StoreRequest[NlwebQuery, Nothing]) -> Response:
 async def _respond_flat(call: StoreRequest[Any, Any], members: NlwebQuery | NlwebBody, question: str) -> Response:
     """Answer a flat question: only its stream differs from the documented API."""
     is_streamed = bool(members.streaming)
-    asked = request_of(members, question, members.prev)
-    return await respond(call, asked, FLAT if is_streamed else DOCUMENTED, is_streamed=is_streamed)
+    ask_request = request_of(members, question, members.prev)
+    return await respond(call, ask_request, FLAT if is_streamed else DOCUMENTED, is_streamed=is_streamed)
 
 
 _OPTIONS: Options = {**OPTIONS, "at_root": True}

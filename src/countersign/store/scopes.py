@@ -28,9 +28,9 @@ OF_ROLE: dict[str, frozenset[str]] = {
 }
 
 
-def satisfies(granted: frozenset[str], scope: str) -> bool:
+def satisfies(granted_scopes: frozenset[str], scope: str) -> bool:
     """Whether the granted scopes include this one; admin:org satisfies every check in its own organisation."""
-    return scope in granted or "admin:org" in granted
+    return scope in granted_scopes or "admin:org" in granted_scopes
 
 
 def words(scopes: frozenset[str]) -> str:

@@ -49,7 +49,7 @@ async def chain(reader: Reader, org_id: str) -> tuple[list[PublicKey], list[Enve
     """The organisation's keys, oldest first, and the rotations between them. Without a key, both lists are empty."""
     rows = await reader.fetch(SELECT_CHAIN, org_id)
     rotations = [msgspec.json.decode(rotation, type=Envelope) for _, _, rotation in rows if rotation is not None]
-    return [PublicKey(keyid, public) for keyid, public, _ in rows], rotations
+    return [PublicKey(keyid, public_bytes) for keyid, public_bytes, _ in rows], rotations
 
 
 async def current_key(reader: Reader, master: MasterKey, org_id: str) -> tuple[int, SigningKey] | None:
@@ -67,8 +67,8 @@ async def add(
 ) -> bool:
     """Append a key to the chain. Return False if a concurrent call appended a key first."""
     rotation_json = None if rotation is None else msgspec.json.encode(rotation).decode()
-    sealed = encrypt(master, key.private, PURPOSE)
-    row = (org_id, number, key.public.keyid, key.public.public, sealed, rotation_json, clock.now())
+    encrypted_key = encrypt(master, key.private, PURPOSE)
+    row = (org_id, number, key.public.keyid, key.public.public, encrypted_key, rotation_json, clock.now())
     is_added = bool(await transaction.run(ADD, *row))
     if is_added:
         await events.key_added(transaction, org_id, key.public.keyid)
@@ -90,14 +90,14 @@ async def ensure_key(store: Store, org_id: str) -> SigningKey:
     Raises:
         DecryptionFailed: the master key is not the one that encrypted the key.
     """
-    current = await current_key(store.database, store.master, org_id)
-    if current is None:
+    existing_key = await current_key(store.database, store.master, org_id)
+    if existing_key is None:
         async with store.database.transaction() as transaction:
             await add(transaction, store.master, org_id, 1, new_signing_key(), None)
-        current = await current_key(store.database, store.master, org_id)
-    if current is None:
+        existing_key = await current_key(store.database, store.master, org_id)
+    if existing_key is None:
         raise LookupError(f"the signing key of {org_id} was removed while it was read")
-    return current[1]
+    return existing_key[1]
 
 
 async def rotate(transaction: Transaction, store: Store, org_id: str, slug: str) -> PublicKey:
@@ -108,11 +108,11 @@ async def rotate(transaction: Transaction, store: Store, org_id: str, slug: str)
         DecryptionFailed: the master key is not the one that encrypted the key.
     """
     new_key = new_signing_key()
-    current = await current_key(transaction, store.master, org_id)
+    existing_key = await current_key(transaction, store.master, org_id)
     number, rotation = 1, None
-    if current is not None:
-        number = current[0] + 1
-        rotation = trust.sign_rotation(slug, current[1], new_key.public, clock.rfc3339(clock.now()))
+    if existing_key is not None:
+        number = existing_key[0] + 1
+        rotation = trust.sign_rotation(slug, existing_key[1], new_key.public, clock.rfc3339(clock.now()))
     if not await add(transaction, store.master, org_id, number, new_key, rotation):
         raise KeyJustRotated("a concurrent rotation was first")
     return new_key.public
@@ -124,8 +124,8 @@ ADMIN = "admin:org"
 async def list_signing_keys(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """List the organisation's signing keys, oldest first; the last key is the current key."""
     org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    listed, _ = await chain(call.context.database, org.id)
-    return response.json(listed)
+    public_keys, _ = await chain(call.context.database, org.id)
+    return response.json(public_keys)
 
 
 async def rotate_signing_key(call: StoreRequest[OrgQuery, Nothing]) -> Response:

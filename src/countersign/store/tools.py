@@ -44,10 +44,10 @@ def struct_schema(shape: type[msgspec.Struct] | None) -> Schema:
 def _flat(schema: Schema, components: Mapping[str, Schema]) -> Schema:
     if "$ref" in schema:
         return _flat(components[schema["$ref"].rpartition("/")[2]], components)
-    only = _only_choice(schema)
-    if only is not None:
-        beside = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
-        return _flat({**only, **beside}, components)
+    only_choice = _only_choice(schema)
+    if only_choice is not None:
+        other_members = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
+        return _flat({**only_choice, **other_members}, components)
     return {name: _value(name, value, components) for name, value in schema.items() if name != "title"}
 
 
@@ -80,10 +80,10 @@ def answer_schema(route: Route[Store]) -> Schema:
     if len(shapes) != 1:
         raise ValueError(f"{route.method} {route.path}: a tool needs answers of one shape")
     schemas = Schemas((route,))
-    found = _expanded(schemas.of(shapes[0]), schemas.components)
-    if found.get("type") != "array":
-        return found
-    members = {"items": found, "next_cursor": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
+    schema = _expanded(schemas.of(shapes[0]), schemas.components)
+    if schema.get("type") != "array":
+        return schema
+    members = {"items": schema, "next_cursor": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
     return {"type": "object", "properties": members, "required": list(members)}
 
 
@@ -94,8 +94,8 @@ def _expanded(schema: Schema, components: Mapping[str, Schema]) -> Schema:
         return _expanded({**components[_name(schema)], **_without(schema, "$ref")}, components)
     choices = cast("list[Schema]", schema.get("anyOf", []))
     if sum("$ref" in each for each in choices) > 1:
-        others = [each for each in choices if "$ref" not in each]
-        return {"anyOf": [{"type": "object"}, *others]} if others else {"type": "object"}
+        inline_choices = [each for each in choices if "$ref" not in each]
+        return {"anyOf": [{"type": "object"}, *inline_choices]} if inline_choices else {"type": "object"}
     return {name: _expanded_value(name, value, components) for name, value in schema.items() if _is_for_clients(name)}
 
 
@@ -156,10 +156,10 @@ class ToolOperation:
             BadArgument: an argument is unknown, or cannot be sent in the path, the query or a header.
         """
         arguments_set = {name: value for name, value in arguments.items() if value is not None}
-        known = self.tool.input_schema["properties"]
-        unknown = arguments_set.keys() - known.keys()
+        known_arguments = self.tool.input_schema["properties"]
+        unknown = arguments_set.keys() - known_arguments.keys()
         if unknown:
-            raise BadArgument(f"{min(unknown)}: {decode.unknown_here(known)}")
+            raise BadArgument(f"{min(unknown)}: {decode.unknown_here(known_arguments)}")
         headers = (("idempotency-key", _header(arguments_set[KEY])),) if KEY in arguments_set else ()
         if self.route.body is None:
             return Subrequest(self.route.method, self._address(arguments_set), headers)
@@ -188,11 +188,13 @@ def operation(name: str, route: Route[Store]) -> ToolOperation:
     properties = {**groups[0], **groups[1], **groups[2], **({KEY: _KEY_SCHEMA} if route.writes else {})}
     if len(properties) != sum(map(len, groups)) + route.writes:
         raise ValueError(f"tool {name}: two parameters have the same name")
-    required = [each for each in (*path, *query.get("required", ()), *body.get("required", ())) if each in properties]
+    required_names = [
+        each for each in (*path, *query.get("required", ()), *body.get("required", ())) if each in properties
+    ]
     input_schema = {
         "type": "object",
         "properties": properties,
-        **({"required": required} if required else {}),
+        **({"required": required_names} if required_names else {}),
         "additionalProperties": False,
     }
     description = " ".join((route.handler.__doc__ or route.summary).split())
@@ -202,8 +204,8 @@ def operation(name: str, route: Route[Store]) -> ToolOperation:
 
 
 def _in_path(name: str) -> dict[str, Any]:
-    described, words = IN_PATH[name]
-    return {**described, "description": words}
+    path_schema, description = IN_PATH[name]
+    return {**path_schema, "description": description}
 
 
 def _hints(route: Route[Store]) -> Hints:
@@ -273,22 +275,22 @@ class StoreTools:
     """The tools of the store's routes. Callers with the same tools share the encoded list."""
 
     def __init__(self, routes: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> None:
-        found: dict[str, ToolOperation] = {}
+        operations: dict[str, ToolOperation] = {}
         without_address = tuple(direct)
-        self._direct = frozenset(NAMES[each.method, each.path] for each in without_address)
-        for each in (*routes, *without_address):
-            name = NAMES.get((each.method, each.path))
-            if name is not None and name not in found:
-                found[name] = operation(name, each)
-        self._operations: Mapping[str, ToolOperation] = found
+        self._direct = frozenset(NAMES[route.method, route.path] for route in without_address)
+        for tool_route in (*routes, *without_address):
+            name = NAMES.get((tool_route.method, tool_route.path))
+            if name is not None and name not in operations:
+                operations[name] = operation(name, tool_route)
+        self._operations: Mapping[str, ToolOperation] = operations
         self._lists: dict[frozenset[str], ToolList] = {}
 
     async def listed(self, context: ToolCall) -> ToolList:
         """The tools that the caller's token permits."""
-        offered = {name: each for name, each in self._operations.items() if _is_offered(context, each.route)}
-        names = frozenset(offered)
+        offered_operations = {name: each for name, each in self._operations.items() if _is_offered(context, each.route)}
+        names = frozenset(offered_operations)
         if names not in self._lists:
-            self._lists[names] = ToolList(each.tool for each in offered.values())
+            self._lists[names] = ToolList(each.tool for each in offered_operations.values())
         return self._lists[names]
 
     async def call(self, context: ToolCall, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
@@ -323,8 +325,8 @@ class StoreTools:
 async def _direct(context: ToolCall, operation_called: ToolOperation, body: bytes) -> Outcome:
     """Call the handler of a tool that has no HTTP address. Such a tool only reads."""
     try:
-        decoded = json_reader.read_as(body, cast("type[msgspec.Struct]", operation_called.route.body))
-        call = cast("StoreRequest[Any, Any]", replace(context, body=cast("Nothing", decoded)))
+        body_struct = json_reader.read_as(body, cast("type[msgspec.Struct]", operation_called.route.body))
+        call = cast("StoreRequest[Any, Any]", replace(context, body=cast("Nothing", body_struct)))
         return _outcome(await operation_called.route.handler(call))
     except (msgspec.ValidationError, json_reader.InvalidJson) as error:
         return mcp.refused(str(error))
@@ -403,10 +405,10 @@ class RpcAnswer(msgspec.Struct, omit_defaults=True):
     error: RpcError | msgspec.UnsetType = msgspec.UNSET
 
 
-def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> tuple[Route[Store], ...]:
+def routes(offered_routes: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> tuple[Route[Store], ...]:
     """The endpoint whose tools are made from these routes. Routes in `direct` have no HTTP address: they are tools
     only."""
-    tools = StoreTools(offered, direct)
+    tools = StoreTools(offered_routes, direct)
 
     @lru_cache(maxsize=8)
     def server(way_in: str, *, with_2026: bool) -> McpServer[ToolCall]:

@@ -140,8 +140,8 @@ async def list_webhooks(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
 async def add_webhook(call: StoreRequest[WebhookQuery, NewWebhook]) -> Response:
     """Register an address that receives events; only this response contains the secret that signs the events."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    box, sent = outbox_of(call.context), call.body
-    receiver, secret = await receivers.add(call.transaction, box, org.id, sent.url, sent.types)
+    box, webhook_body = outbox_of(call.context), call.body
+    receiver, secret = await receivers.add(call.transaction, box, org.id, webhook_body.url, webhook_body.types)
     return response.json(_webhook_body(receiver, secret), 201)
 
 
@@ -172,18 +172,18 @@ async def list_deliveries(call: StoreRequest[DeliveriesQuery, Nothing]) -> Respo
     store, query = call.context, call.query
     org = await organisation_of(store.database, call.caller, query.org, ADMIN)
     receiver = await receivers.one(store.database, org.id, _id(call))
-    filter_values, before = [receiver.id, query.state or ""], outbox.AFTER_EVERY_ID
+    filter_values, before_id = [receiver.id, query.state or ""], outbox.AFTER_EVERY_ID
     if query.cursor is not None:
         position = cursor.read(store.cursors, query.cursor, "deliveries", str)
         if position.filter != filter_values:
             raise InvalidCursor("made for another filter, or for another webhook")
-        before = str(position.after[0])
-    listed = await outbox.list_deliveries(store.database, receiver.id, before, query.state, query.limit + 1)
-    body, more = listed[: query.limit], listed[query.limit :]
-    following = None
-    if more:
-        following = cursor.write(store.cursors, cursor.Position("deliveries", filter_values, [body[-1].event_id]))
-    return response.json(DeliveryList([_delivery(each) for each in body], following))
+        before_id = str(position.after[0])
+    deliveries = await outbox.list_deliveries(store.database, receiver.id, before_id, query.state, query.limit + 1)
+    body, deliveries_after_page = deliveries[: query.limit], deliveries[query.limit :]
+    next_cursor = None
+    if deliveries_after_page:
+        next_cursor = cursor.write(store.cursors, cursor.Position("deliveries", filter_values, [body[-1].event_id]))
+    return response.json(DeliveryList([_delivery(each) for each in body], next_cursor))
 
 
 async def replay_delivery(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
@@ -199,11 +199,11 @@ async def replay_since(call: StoreRequest[WebhookQuery, Replay]) -> Response:
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     receiver = await receivers.one(call.transaction, org.id, _id(call))
     try:
-        since = clock.from_datetime(call.body.since)
+        since_instant = clock.from_datetime(call.body.since)
     except ValueError as error:
         raise invalid_member("/since", str(error)) from error
-    begun = await outbox.replay_since(call.transaction, org.id, receiver.id, receiver.types, since)
-    return response.json(Replayed(begun.deliveries, clock.rfc3339_or_none(begun.through)), 202)
+    replayed_count = await outbox.replay_since(call.transaction, org.id, receiver.id, receiver.types, since_instant)
+    return response.json(Replayed(replayed_count.deliveries, clock.rfc3339_or_none(replayed_count.through)), 202)
 
 
 def _id(call: StoreRequest[WebhookQuery, BodyT] | StoreRequest[DeliveriesQuery, BodyT]) -> str:

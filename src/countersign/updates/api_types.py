@@ -95,13 +95,13 @@ PositionRanges: TypeAlias = list[tuple[int, int]]
 
 def position_ranges(positions: Iterable[int]) -> PositionRanges:
     """Return the positions, which are in ascending order, as half-open ranges."""
-    found: PositionRanges = []
+    ranges: PositionRanges = []
     for position in positions:
-        if found and found[-1][1] == position:
-            found[-1] = (found[-1][0], position + 1)
+        if ranges and ranges[-1][1] == position:
+            ranges[-1] = (ranges[-1][0], position + 1)
         else:
-            found.append((position, position + 1))
-    return found
+            ranges.append((position, position + 1))
+    return ranges
 
 
 class Delta(msgspec.Struct, frozen=True):

@@ -50,9 +50,9 @@ def cut(pieces: Iterator[bytes]) -> Iterator[Chunk]:
         length += len(piece)
         if length >= WINDOW_BYTES:
             window = memoryview(b"".join(pending))
-            used = yield from _cut(window, is_end=False)
-            pending[:] = [window[used:]]
-            length = len(window) - used
+            used_bytes = yield from _cut(window, is_end=False)
+            pending[:] = [window[used_bytes:]]
+            length = len(window) - used_bytes
     yield from _cut(memoryview(b"".join(pending)), is_end=True)
 
 
@@ -61,14 +61,14 @@ def _cut(window: memoryview, *, is_end: bool) -> Generator[Chunk, None, int]:
 
     Unless `is_end` is set, do not yield a last chunk that more bytes could extend.
     """
-    used = 0
-    for found in _cutter.cut_buf(window):
-        stop = found.offset + found.length
+    used_bytes = 0
+    for chunk_found in _cutter.cut_buf(window):
+        stop = chunk_found.offset + chunk_found.length
         if not is_end and stop + MAX_BYTES > len(window):
             break
-        yield window[found.offset : stop]
-        used = stop
-    return used
+        yield window[chunk_found.offset : stop]
+        used_bytes = stop
+    return used_bytes
 
 
 def chunk_id(chunk: Chunk) -> str:

@@ -31,21 +31,21 @@ def new_signing_key() -> SigningKey:
     return signing_key(ed25519.new_key())
 
 
-def signing_key(private: bytes) -> SigningKey:
+def signing_key(private_key: bytes) -> SigningKey:
     """Return the signing key for 32 private bytes."""
-    return SigningKey(private, public_key(ed25519.public_of(private)))
+    return SigningKey(private_key, public_key(ed25519.public_of(private_key)))
 
 
-def public_key(public: bytes) -> PublicKey:
+def public_key(public_bytes: bytes) -> PublicKey:
     """Return a public key in the format that documents use."""
-    return PublicKey(ed25519.key_id(public), base64.b64encode(public).decode())
+    return PublicKey(ed25519.key_id(public_bytes), base64.b64encode(public_bytes).decode())
 
 
 def sign(payload_type: str, payload: bytes, key: SigningKey) -> Envelope:
     """Sign a payload."""
     signature = ed25519.sign(key.private, _signed_bytes(payload_type, payload))
-    encoded = base64.b64encode(payload).decode()
-    return Envelope(payload_type, encoded, [Signature(key.public.keyid, base64.b64encode(signature).decode())])
+    encoded_payload = base64.b64encode(payload).decode()
+    return Envelope(payload_type, encoded_payload, [Signature(key.public.keyid, base64.b64encode(signature).decode())])
 
 
 def verify(envelope: Envelope, payload_type: str, keys: Mapping[str, PublicKey]) -> bytes:
@@ -71,10 +71,10 @@ def raw_key(key: PublicKey) -> bytes:
     Raises:
         SignatureRefused: the id does not match the key.
     """
-    public = _decode_base64(key.public)
-    if ed25519.key_id(public) != key.keyid:
+    public_bytes = _decode_base64(key.public)
+    if ed25519.key_id(public_bytes) != key.keyid:
         raise SignatureRefused("the key id does not match the key")
-    return public
+    return public_bytes
 
 
 def _signed_bytes(payload_type: str, payload: bytes) -> bytes:

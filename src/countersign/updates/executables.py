@@ -34,9 +34,9 @@ def detect(path: str, mode: int, head: bytes) -> Launch | None:
 def _elf(path: str, mode: int, head: bytes) -> Launch | None:
     """Read an ELF header (gABI 4.1, chapter 4). The file can be started if it is a program, or a shared object that
     names an interpreter."""
-    wide, order = head[4] == 2, "<" if head[5] == 1 else ">"
+    is_64_bit, order = head[4] == 2, "<" if head[5] == 1 else ">"
     kind, machine = struct.unpack_from(order + "HH", head, 16)
-    if kind == _ELF_DYN and not _has_interpreter(head, order, wide=wide):
+    if kind == _ELF_DYN and not _has_interpreter(head, order, is_64_bit=is_64_bit):
         return None
     if kind not in (_ELF_EXEC, _ELF_DYN):
         return None
@@ -44,9 +44,9 @@ def _elf(path: str, mode: int, head: bytes) -> Launch | None:
     return Launch(path, "elf", platform, _names_of(_ELF_MACHINES, [machine]))
 
 
-def _has_interpreter(head: bytes, order: str, *, wide: bool) -> bool:
-    start = struct.unpack_from(order + ("Q" if wide else "I"), head, 32 if wide else 28)[0]
-    size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
+def _has_interpreter(head: bytes, order: str, *, is_64_bit: bool) -> bool:
+    start = struct.unpack_from(order + ("Q" if is_64_bit else "I"), head, 32 if is_64_bit else 28)[0]
+    size, count = struct.unpack_from(order + "HH", head, 54 if is_64_bit else 42)
     offsets = (start + number * size for number in range(min(count, 64)))
     return any(struct.unpack_from(order + "I", head, offset)[0] == _PT_INTERP for offset in offsets)
 

@@ -85,10 +85,10 @@ class EntryProcessor:
             return
         digests = _Scan(entry)
         pieces = digests.pass_through(member.pieces)
-        found = [self._chunk(chunk) for chunk in chunks.cut(pieces)] if self._wants_chunks else _drain(pieces)
+        chunk_list = [self._chunk(chunk) for chunk in chunks.cut(pieces)] if self._wants_chunks else _drain(pieces)
         start = executables.detect(entry.path, entry.mode, bytes(digests.head))
         sha256, name = digests.sha256.digest(), digests.blake3.digest()
-        self.send(EntryRecord(entry.path, "file", digests.size, entry.mode, "", sha256, name, found, start))
+        self.send(EntryRecord(entry.path, "file", digests.size, entry.mode, "", sha256, name, chunk_list, start))
         if digests.metadata is not None and self._wants_chunks and self._count_metadata_file(len(digests.metadata)):
             self.send(MetadataFile(entry.path, bytes(digests.metadata)))
 
@@ -147,10 +147,12 @@ class EntryProcessor:
     def _send(self, batch: _Batch) -> None:
         self.send(ChunkQuery([name for name, _ in batch]))
         answer = read_frame(self._answers)
-        wanted = [each for each, is_wanted in zip(batch, answer, strict=True) if is_wanted]
-        frames = list(self._pool.map(chunks.compress, [chunk for _, chunk in wanted]))
-        described = [(name, len(chunk), len(frame)) for (name, chunk), frame in zip(wanted, frames, strict=True)]
-        self.send(ChunkFrames(described, b"".join(frames)))
+        wanted_chunks = [each for each, is_wanted in zip(batch, answer, strict=True) if is_wanted]
+        frames = list(self._pool.map(chunks.compress, [chunk for _, chunk in wanted_chunks]))
+        chunk_descriptions = [
+            (name, len(chunk), len(frame)) for (name, chunk), frame in zip(wanted_chunks, frames, strict=True)
+        ]
+        self.send(ChunkFrames(chunk_descriptions, b"".join(frames)))
 
 
 class _Scan:

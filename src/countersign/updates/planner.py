@@ -66,18 +66,18 @@ def positions(ranges: Iterable[tuple[int, int]], limit: int) -> list[int]:
     Raises:
         ValueError: the ranges are not in order, or extend beyond `limit`.
     """
-    found: list[int] = []
+    positions_found: list[int] = []
     for start, end in ranges:
-        if not (found[-1] if found else -1) < start < end <= limit:
+        if not (positions_found[-1] if positions_found else -1) < start < end <= limit:
             raise ValueError("the ranges are not in order, or are out of bounds")
-        found += range(start, end)
-    return found
+        positions_found += range(start, end)
+    return positions_found
 
 
 def plan(
     manifest: Manifest,
     manifest_sha256: str,
-    local: LocalFiles,
+    local_files: LocalFiles,
     places: ChunkPlaces,
     offer: DeltaOffer | None = None,
     *,
@@ -87,28 +87,28 @@ def plan(
 
     A delta is used only if all of its old files are intact and applying it takes at most `memory_bytes`.
     """
-    sources = _sort_files(manifest, local)
+    sources = _sort_files(manifest, local_files)
     missing = sources.missing
-    costs = _Costs(manifest, local, places)
-    usable = _usable_deltas(offer, local, manifest_sha256)
+    costs = _Costs(manifest, local_files, places)
+    usable = _usable_deltas(offer, local_files, manifest_sha256)
     deltas = _choose_deltas([each for each in usable if each.memory <= memory_bytes], missing, costs)
     delta_files = _delta_outputs(deltas, manifest)
-    assembled = [index for index in missing if index not in delta_files]
+    assembled_files = [index for index in missing if index not in delta_files]
     downloads = sum(delta.size for delta in deltas)
-    fetch = downloads + costs.total_bytes(assembled)
+    fetch = downloads + costs.total_bytes(assembled_files)
     artifact = bool(missing) and places.artifact_size < fetch
     if artifact:
-        deltas, assembled, fetch = [], missing, places.artifact_size
+        deltas, assembled_files, fetch = [], missing, places.artifact_size
         downloads, delta_files = _unpacking_bytes(manifest, places), set[int]()
-    written = delta_files.union(assembled, (index for index, _ in sources.copied))
+    written_files = delta_files.union(assembled_files, (index for index, _ in sources.copied))
     return UpdatePlan(
         kept=sources.kept,
         copied=sources.copied,
         deltas=deltas,
-        assembled=assembled,
+        assembled=assembled_files,
         artifact=artifact,
         fetch_bytes=fetch,
-        write_bytes=sum(manifest.files[index].size for index in written) + downloads,
+        write_bytes=sum(manifest.files[index].size for index in written_files) + downloads,
     )
 
 
@@ -133,27 +133,27 @@ class _FileSources(NamedTuple):
     missing: list[int]
 
 
-def _sort_files(manifest: Manifest, local: LocalFiles) -> _FileSources:
+def _sort_files(manifest: Manifest, local_files: LocalFiles) -> _FileSources:
     """Sort the files into installed files, files whose content exists at another path, and missing files."""
-    found = _FileSources([], [], [])
-    by_digest = {digest: path for path, (digest, _) in sorted(local.files.items(), reverse=True)}
+    sources = _FileSources([], [], [])
+    by_digest = {digest: path for path, (digest, _) in sorted(local_files.files.items(), reverse=True)}
     for index, file in enumerate(manifest.files):
-        if local.files.get(file.path) == (file.sha256, file.mode):
-            found.kept.append(index)
+        if local_files.files.get(file.path) == (file.sha256, file.mode):
+            sources.kept.append(index)
         elif file.sha256 in by_digest:
-            found.copied.append((index, by_digest[file.sha256]))
+            sources.copied.append((index, by_digest[file.sha256]))
         else:
-            found.missing.append(index)
-    return found
+            sources.missing.append(index)
+    return sources
 
 
 class _Costs:
     """The costs of fetching chunks. A local chunk costs nothing, and any other chunk costs its size once."""
 
-    def __init__(self, manifest: Manifest, local: LocalFiles, places: ChunkPlaces) -> None:
+    def __init__(self, manifest: Manifest, local_files: LocalFiles, places: ChunkPlaces) -> None:
         self._lengths = {name: length for pack in places.packs for name, _, length in pack.chunks}
         self._names = [chunk.id for chunk in manifest.chunks]
-        self.manifest, self.local = manifest, local
+        self.manifest, self.local = manifest, local_files
 
     def missing_chunks(self, index: int) -> set[str]:
         """Return the chunks of the file at `index` that must be fetched."""
@@ -169,46 +169,46 @@ class _Costs:
         return self.stored_bytes(set[str]().union(*map(self.missing_chunks, indexes)))
 
 
-def _usable_deltas(offer: DeltaOffer | None, local: LocalFiles, manifest_sha256: str) -> list[Delta]:
+def _usable_deltas(offer: DeltaOffer | None, local_files: LocalFiles, manifest_sha256: str) -> list[Delta]:
     """Return the deltas from the build on disk to the requested build, the smallest first."""
-    if offer is None or offer.status != "ready" or local.manifest is None:
+    if offer is None or offer.status != "ready" or local_files.manifest is None:
         return []
-    if (offer.from_manifest, offer.to_manifest) != (local.manifest_sha256, manifest_sha256):
+    if (offer.from_manifest, offer.to_manifest) != (local_files.manifest_sha256, manifest_sha256):
         return []
-    return sorted(offer.deltas, key=lambda each: each.size)
+    return sorted(offer.deltas, key=lambda delta: delta.size)
 
 
 def _choose_deltas(deltas: Sequence[Delta], missing: Sequence[int], costs: _Costs) -> list[Delta]:
     """Choose each delta that is smaller than the chunks that only its files need."""
-    needed = {index: costs.missing_chunks(index) for index in missing}
-    uses = _count_uses(needed, needed)
-    chosen: list[Delta] = []
+    chunks_by_file = {index: costs.missing_chunks(index) for index in missing}
+    uses = _count_uses(chunks_by_file, chunks_by_file)
+    chosen_deltas: list[Delta] = []
     for delta in deltas:
-        built = [index for index in _files_built(delta, costs.manifest, costs.local) if index in needed]
-        own_uses = _count_uses(needed, built)
+        built_files = [index for index in _files_built(delta, costs.manifest, costs.local) if index in chunks_by_file]
+        own_uses = _count_uses(chunks_by_file, built_files)
         # Other files also need the chunks that are in both counts.
         other_uses = uses - own_uses
         if delta.size < costs.stored_bytes(own_uses.keys() - other_uses.keys()):
-            chosen.append(delta)
+            chosen_deltas.append(delta)
             uses = other_uses
-            needed = {index: names for index, names in needed.items() if index not in built}
-    return chosen
+            chunks_by_file = {index: names for index, names in chunks_by_file.items() if index not in built_files}
+    return chosen_deltas
 
 
-def _count_uses(needed: Mapping[int, set[str]], indexes: Iterable[int]) -> Counter[str]:
+def _count_uses(chunks_by_file: Mapping[int, set[str]], indexes: Iterable[int]) -> Counter[str]:
     """Return the number of these files that need each chunk."""
-    return Counter(name for index in indexes for name in needed[index])
+    return Counter(name for index in indexes for name in chunks_by_file[index])
 
 
-def _files_built(delta: Delta, manifest: Manifest, local: LocalFiles) -> list[int]:
+def _files_built(delta: Delta, manifest: Manifest, local_files: LocalFiles) -> list[int]:
     """Return the positions of the files that the delta can build from the local files. There are none if the delta does
     not match the manifests or an old file is damaged."""
-    if local.manifest is None:
+    if local_files.manifest is None:
         return []
     try:
-        olds = positions(delta.old, len(local.manifest.files))
+        olds = positions(delta.old, len(local_files.manifest.files))
         news = positions(delta.files, len(manifest.files))
     except ValueError:
         return []
-    files = (local.manifest.files[index] for index in olds)
-    return news if all(local.files.get(file.path, ("", 0))[0] == file.sha256 for file in files) else []
+    files = (local_files.manifest.files[index] for index in olds)
+    return news if all(local_files.files.get(file.path, ("", 0))[0] == file.sha256 for file in files) else []

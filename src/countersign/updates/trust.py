@@ -47,9 +47,9 @@ class StaleStatement(Refused):
     resolution = "Check this machine's clock, then try again; the store renews statements by itself."
 
 
-def sign_rotation(org: str, key: SigningKey, to: PublicKey, issued_at: str) -> Envelope:
+def sign_rotation(org: str, key: SigningKey, public_key: PublicKey, issued_at: str) -> Envelope:
     """Sign a rotation: the current key names its successor."""
-    return envelopes.sign(ROTATION_TYPE, _encoder.encode(Rotation(org, key.public.keyid, to, issued_at)), key)
+    return envelopes.sign(ROTATION_TYPE, _encoder.encode(Rotation(org, key.public.keyid, public_key, issued_at)), key)
 
 
 def sign_statement(statement: ChannelStatement, key: SigningKey) -> Envelope:
@@ -57,7 +57,9 @@ def sign_statement(statement: ChannelStatement, key: SigningKey) -> Envelope:
     return envelopes.sign(STATEMENT_TYPE, _encoder.encode(statement), key)
 
 
-def follow_rotations(org: str, pinned: PublicKey | None, root: PublicKey, rotations: Sequence[Envelope]) -> PublicKey:
+def follow_rotations(
+    org: str, pinned_key: PublicKey | None, root: PublicKey, rotations: Sequence[Envelope]
+) -> PublicKey:
     """Return the current signing key. The rotations form a chain from the root key to the current key, which must
     contain the pinned key. Each rotation is signed by the key before it.
 
@@ -69,7 +71,7 @@ def follow_rotations(org: str, pinned: PublicKey | None, root: PublicKey, rotati
     envelopes.raw_key(root)
     for envelope in rotations:
         chain.append(_verify_rotation(org, chain[-1], envelope))
-    if pinned is not None and pinned not in chain:
+    if pinned_key is not None and pinned_key not in chain:
         raise KeyChanged(f"{org} signs with a key that does not follow from the key that this machine knows")
     return chain[-1]
 
@@ -87,27 +89,33 @@ def _verify_rotation(org: str, key: PublicKey, envelope: Envelope) -> PublicKey:
 
 
 def verify_channel(
-    org: str, channel: str, shown: ChannelState, *, pinned: PublicKey | None, seen: int, now: Instant
+    org: str,
+    channel: str,
+    channel_state: ChannelState,
+    *,
+    pinned_key: PublicKey | None,
+    seen_counter: int,
+    now: Instant,
 ) -> tuple[ChannelStatement, PublicKey]:
     """Verify the channel's statement. Return it with the current signing key, which the caller pins.
 
-    `seen` is the highest counter that was verified before for this product and channel, or 0 if there was none.
+    `seen_counter` is the highest counter that was verified before for this product and channel, or 0 if there was none.
 
     Raises:
         KeyChanged, SignatureRefused: the signature is invalid, or the organisation or channel differs.
-        RolledBack: the counter of the statement is below `seen`.
+        RolledBack: the counter of the statement is below `seen_counter`.
         StaleStatement: the statement has expired.
     """
-    key = follow_rotations(org, pinned, shown.root, shown.rotations)
-    payload = envelopes.verify(shown.statement, STATEMENT_TYPE, {key.keyid: key})
+    key = follow_rotations(org, pinned_key, channel_state.root, channel_state.rotations)
+    payload = envelopes.verify(channel_state.statement, STATEMENT_TYPE, {key.keyid: key})
     try:
         statement = _statements.decode(payload)
     except msgspec.ValidationError as error:
         raise SignatureRefused("the signed statement is malformed") from error
     if (statement.org, statement.channel) != (org, channel):
         raise SignatureRefused("the statement belongs to another organisation or channel")
-    if statement.counter < seen:
-        raise RolledBack(f"the channel's statement has counter {statement.counter}, below the last seen {seen}")
+    if statement.counter < seen_counter:
+        raise RolledBack(f"the channel's statement has counter {statement.counter}, below the last seen {seen_counter}")
     if expires_at(statement) <= now:
         raise StaleStatement(f"the channel's statement expired at {statement.expires_at}")
     return statement, key

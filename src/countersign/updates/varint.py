@@ -12,14 +12,14 @@ class Malformed(Exception):
 
 def encode_numbers(numbers: Iterable[int]) -> bytes:
     """Encode non-negative numbers one after another."""
-    out = bytearray()
+    output = bytearray()
     for number in numbers:
-        rest = number
-        while rest > 0x7F:
-            out.append(rest & 0x7F | 0x80)
-            rest >>= 7
-        out.append(rest)
-    return bytes(out)
+        remaining_bits = number
+        while remaining_bits > 0x7F:
+            output.append(remaining_bits & 0x7F | 0x80)
+            remaining_bits >>= 7
+        output.append(remaining_bits)
+    return bytes(output)
 
 
 def zigzag(number: int) -> int:
@@ -50,14 +50,14 @@ class VarintReader:
         Raises:
             Malformed: the number is truncated, or greater than `limit`.
         """
-        found = 0
+        value = 0
         for index, byte in enumerate(self._data[self._at : self._at + MAX_NUMBER_BYTES]):
-            found |= (byte & 0x7F) << 7 * index
+            value |= (byte & 0x7F) << 7 * index
             if byte < 0x80:
-                if found > limit:
+                if value > limit:
                     break
                 self._at += index + 1
-                return found
+                return value
         raise Malformed("a number is cut off or out of range")
 
     def numbers(self, count: int, limit: int) -> list[int]:
@@ -76,8 +76,8 @@ class VarintReader:
         Raises:
             Malformed: fewer than `count` bytes are left.
         """
-        found = self._data[self._at : self._at + count]
-        if len(found) != count:
+        data = self._data[self._at : self._at + count]
+        if len(data) != count:
             raise Malformed("bytes are missing")
         self._at += count
-        return found
+        return data

@@ -21,8 +21,8 @@ def receive_file(handle: int) -> int | None:
 
     Return None if the other side has closed the connection.
     """
-    with socket.socket(fileno=handle) as taking:
-        _, files, _, _ = socket.recv_fds(taking, 1, 1)
+    with socket.socket(fileno=handle) as receiving_socket:
+        _, files, _, _ = socket.recv_fds(receiving_socket, 1, 1)
     return files[0] if files else None
 
 
@@ -66,12 +66,12 @@ def read_frame_unbuffered(stream: FileIO) -> bytearray:
 
 def _read_into(stream: FileIO, length: int) -> bytearray:
     payload = bytearray(length)
-    rest = memoryview(payload)
-    while rest:
-        count = stream.readinto(rest)
+    unread = memoryview(payload)
+    while unread:
+        count = stream.readinto(unread)
         if not count:
             raise EOFError("the stream ended inside a message")
-        rest = rest[count:]
+        unread = unread[count:]
     return payload
 
 

@@ -36,10 +36,10 @@ class ApiResponse(NamedTuple):
     def members(self) -> dict[str, object]:
         """Return the JSON object in the body, or an empty object if the body is not a JSON object."""
         try:
-            found: object = json.loads(self.body)
+            decoded_body: object = json.loads(self.body)
         except ValueError:
             return {}
-        return cast("dict[str, object]", found) if isinstance(found, dict) else {}
+        return cast("dict[str, object]", decoded_body) if isinstance(decoded_body, dict) else {}
 
 
 async def call_api(
@@ -60,17 +60,17 @@ async def call_api(
         ResponseTooLong: the response has more than 4 MiB.
     """
     path, _, query = target.partition("?")
-    sent = [pair for pair in scope["headers"] if pair[0] in _FORWARDED]
-    sent += [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in headers]
+    forwarded_headers = [pair for pair in scope["headers"] if pair[0] in _FORWARDED]
+    forwarded_headers += [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in headers]
     if body:
-        sent += ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)))
+        forwarded_headers += ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)))
     inner = {
         **scope,
         "method": method,
         "path": path,
         "raw_path": path.encode(),
         "query_string": query.encode(),
-        "headers": sent,
+        "headers": forwarded_headers,
     }
     to_send = [{"type": "http.request", "body": body, "more_body": False}]
     started: Message = {}

@@ -61,12 +61,12 @@ class Assets:
         chunk, paths = chunks.get(f"{entry}/main.tsx"), self.files.get(f"{entry}.paths.json")
         if chunk is None or paths is None:
             return None
-        imported = [chunks[name] for name in chunk.get("imports", ())]
-        styles = [style for each in (*imported, chunk) for style in each.get("css", ())]
+        imported_chunks = [chunks[name] for name in chunk.get("imports", ())]
+        styles = [style for each in (*imported_chunks, chunk) for style in each.get("css", ())]
         return EntryAssets(
             script=f"/{chunk['file']}",
             styles=tuple(f"/{name}" for name in dict.fromkeys(styles)),
-            preloads=tuple(f"/{each['file']}" for each in imported),
+            preloads=tuple(f"/{each['file']}" for each in imported_chunks),
             icon=self._built("mark-"),
             font=self._built(FIRST_FONT),
             paths=tuple(json.loads(paths)),
@@ -79,8 +79,10 @@ class Assets:
 
     def _built(self, prefix: str) -> str | None:
         """The address of the built file with this prefix before its hash; None if it does not exist."""
-        built = (name for name in self.files if name.startswith(f"{FOLDER}/{prefix}") and not name.endswith(".gz"))
-        return next((f"/{name}" for name in built), None)
+        built_files = (
+            name for name in self.files if name.startswith(f"{FOLDER}/{prefix}") and not name.endswith(".gz")
+        )
+        return next((f"/{name}" for name in built_files), None)
 
     def _chunks(self) -> dict[str, dict[str, Any]]:
         """Map source files to their chunks in the manifest of the build."""
@@ -95,26 +97,26 @@ class Assets:
         body, media_type = self.files.get(name), TYPES.get(name.rpartition(".")[2])
         if body is None or media_type is None:
             return None
-        sent: tuple[tuple[str, str], ...] = (caching, ("Vary", "Accept-Encoding"))
-        sent += (("Cross-Origin-Resource-Policy", "same-origin"),)
+        response_headers: tuple[tuple[str, str], ...] = (caching, ("Vary", "Accept-Encoding"))
+        response_headers += (("Cross-Origin-Resource-Policy", "same-origin"),)
         compressed = self.files.get(f"{name}.gz")
         if compressed is not None and _accepts_gzip(headers.get("accept-encoding") or ""):
-            return Response(200, compressed, media_type, (*sent, ("Content-Encoding", "gzip")))
-        return Response(200, body, media_type, sent)
+            return Response(200, compressed, media_type, (*response_headers, ("Content-Encoding", "gzip")))
+        return Response(200, body, media_type, response_headers)
 
 
 def _accepts_gzip(accepted: str) -> bool:
     """Whether Accept-Encoding accepts gzip explicitly (RFC 9110 §12.5.3)."""
-    for each in accepted.lower().split(","):
-        name, *parameters = (part.strip() for part in each.split(";"))
+    for coding in accepted.lower().split(","):
+        name, *parameters = (text_part.strip() for text_part in coding.split(";"))
         if name == "gzip":
-            return not any(_ZERO_WEIGHT.fullmatch(part) for part in parameters)
+            return not any(_ZERO_WEIGHT.fullmatch(text_part) for text_part in parameters)
     return False
 
 
 def _read(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
-    for each in folder.iterdir():
-        if each.is_dir():
-            yield from _read(each, f"{prefix}{each.name}/")
+    for path in folder.iterdir():
+        if path.is_dir():
+            yield from _read(path, f"{prefix}{path.name}/")
         else:
-            yield f"{prefix}{each.name}", each.read_bytes()
+            yield f"{prefix}{path.name}", path.read_bytes()

@@ -27,8 +27,8 @@ class PublicAddress(NamedTuple):
     @property
     def origin(self) -> str:
         """The origin of the service's pages."""
-        parts = urlsplit(self.root_url)
-        return f"{parts.scheme}://{parts.netloc}"
+        url_parts = urlsplit(self.root_url)
+        return f"{url_parts.scheme}://{url_parts.netloc}"
 
 
 def is_same_origin(headers: Headers, address: PublicAddress) -> bool:
@@ -51,14 +51,14 @@ def _parse_origin(origin: str, address: PublicAddress) -> tuple[str, str, int | 
     """Return scheme, host and port, or None if the origin is invalid. If only this machine is served, all loopback
     names count as equal."""
     try:
-        parts = urlsplit(origin)
-        port = parts.port
+        url_parts = urlsplit(origin)
+        port = url_parts.port
     except ValueError:
         return None
-    if not parts.hostname:
+    if not url_parts.hostname:
         return None
-    host = "localhost" if address.is_loopback and parts.hostname in LOOPBACK else parts.hostname
-    return parts.scheme, host, port
+    host = "localhost" if address.is_loopback and url_parts.hostname in LOOPBACK else url_parts.hostname
+    return url_parts.scheme, host, port
 
 
 def cookie(headers: Headers, name: str) -> str | None:
@@ -67,7 +67,7 @@ def cookie(headers: Headers, name: str) -> str | None:
     # not be well-formed (RFC 6265 §5.4). Only spaces and tabs are stripped: if other white space were stripped too, a
     # subdomain could set a cookie that passes for the __Host- cookie of this site.
     for pair in (headers.get("cookie") or "").split(";"):
-        found, _, value = pair.strip(" \t").partition("=")
-        if found == name:
+        cookie_name, _, value = pair.strip(" \t").partition("=")
+        if cookie_name == name:
             return value or None
     return None

@@ -44,40 +44,40 @@ class RenderedPage(NamedTuple):
     status: int = 200
 
 
-def page(assets: EntryAssets, rendered: RenderedPage, headers: Headers) -> Response:
+def page(assets: EntryAssets, rendered_page: RenderedPage, headers: Headers) -> Response:
     """The HTML document, in the language and theme of the visitor."""
     theme = cookie(headers, THEME_COOKIE)
-    themed = f' data-theme="{theme}"' if theme in THEMES else ""
+    theme_attribute = f' data-theme="{theme}"' if theme in THEMES else ""
     links = "".join(f'<link rel="stylesheet" href="{each}">' for each in assets.styles)
     links += "".join(f'<link rel="modulepreload" href="{each}">' for each in assets.preloads)
     if assets.font:
         links += f'<link rel="preload" as="font" type="font/woff2" href="{assets.font}" crossorigin>'
     if assets.icon:
         links += f'<link rel="icon" type="image/svg+xml" href="{assets.icon}">'
-    chosen = language(headers)
+    page_language = language(headers)
     scripts = f'<script type="module" src="{assets.script}"></script>'
-    if chosen in assets.messages:
+    if page_language in assets.messages:
         # Deferred scripts and modules run in document order: the texts are set before the app starts.
-        scripts = f'<script defer src="{assets.messages[chosen]}"></script>{scripts}'
+        scripts = f'<script defer src="{assets.messages[page_language]}"></script>{scripts}'
     text = (
-        f'<!doctype html><html lang="{chosen}"{themed}><head><meta charset="utf-8">'
-        f"<title>{escape(rendered.title)}</title>"
+        f'<!doctype html><html lang="{page_language}"{theme_attribute}><head><meta charset="utf-8">'
+        f"<title>{escape(rendered_page.title)}</title>"
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark">{links}{rendered.head}'
+        f'<meta name="color-scheme" content="light dark">{links}{rendered_page.head}'
         f"{scripts}</head>"
-        f'<body><div id="app">{rendered.body}</div></body></html>'
+        f'<body><div id="app">{rendered_page.body}</div></body></html>'
     )
-    return Response(rendered.status, text.encode(), HTML, HEADERS)
+    return Response(rendered_page.status, text.encode(), HTML, HEADERS)
 
 
 def language(headers: Headers) -> str:
     """Return the language that the visitor chose on a page, or else the first of the browser's languages that is
     supported."""
-    chosen = cookie(headers, LANGUAGE_COOKIE)
-    if chosen in LANGUAGES:
-        return chosen
-    for each in (headers.get("accept-language") or "").split(","):
-        found = each.split(";")[0].strip().lower().partition("-")[0]
-        if found in LANGUAGES:
-            return found
+    chosen_language = cookie(headers, LANGUAGE_COOKIE)
+    if chosen_language in LANGUAGES:
+        return chosen_language
+    for preference in (headers.get("accept-language") or "").split(","):
+        preferred_language = preference.split(";")[0].strip().lower().partition("-")[0]
+        if preferred_language in LANGUAGES:
+            return preferred_language
     return LANGUAGES[0]

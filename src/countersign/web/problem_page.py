@@ -41,11 +41,11 @@ async def _send_page(start: Message, body: bytes, method: str, send: Send) -> No
     headers: list[tuple[bytes, bytes]] = [pair for pair in start["headers"] if pair[0] not in _BODY_HEADERS]
     page = _page(start["status"], _members(body), headers)
     text = page.body if isinstance(page.body, bytes) else b""
-    own = [(name.lower().encode(), value.encode("latin-1")) for name, value in page.headers]
-    own += [(b"content-type", page.media_type.encode()), (b"content-length", b"%d" % len(text))]
-    names = {name for name, _ in own}
-    others = [pair for pair in headers if pair[0] not in names]
-    await send({**start, "headers": [*own, *others]})
+    page_headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in page.headers]
+    page_headers += [(b"content-type", page.media_type.encode()), (b"content-length", b"%d" % len(text))]
+    names = {name for name, _ in page_headers}
+    other_headers = [pair for pair in headers if pair[0] not in names]
+    await send({**start, "headers": [*page_headers, *other_headers]})
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else text, "more_body": False})
 
 
@@ -58,7 +58,7 @@ def _page(status: int, members: dict[str, object], headers: list[tuple[bytes, by
 
 def _members(body: bytes) -> dict[str, object]:
     try:
-        read: object = json.loads(body)
+        decoded_body: object = json.loads(body)
     except ValueError:
         return {}
-    return cast("dict[str, object]", read) if isinstance(read, dict) else {}
+    return cast("dict[str, object]", decoded_body) if isinstance(decoded_body, dict) else {}

@@ -81,13 +81,13 @@ class TokenExchangeSessions:
             return None
         key = _key(value)
         # Check the cache before the lock as well, so that cached sessions never wait for exchanges.
-        cached = self._cached(key)
-        if cached is not None:
-            return cached.bearer
+        cached_bearer = self._cached(key)
+        if cached_bearer is not None:
+            return cached_bearer.bearer
         async with self._exchange_lock:
-            cached = self._cached(key)
-            if cached is not None:
-                return cached.bearer
+            cached_bearer = self._cached(key)
+            if cached_bearer is not None:
+                return cached_bearer.bearer
             headers = (("Cookie", f"{self.cookie_name}={value}"), ("Origin", self._address.origin))
             reply = await api_client.call_api(service, scope, "POST", self._exchange_path, headers=headers, body=b"{}")
             members = reply.members()
@@ -105,11 +105,11 @@ class TokenExchangeSessions:
 
     def _cached(self, key: bytes) -> _CachedToken | None:
         """The cached token, unless it has expired."""
-        found = self._cache.get(key)
-        if found is None or found.expires_s <= clock.monotonic_s():
+        cached_token = self._cache.get(key)
+        if cached_token is None or cached_token.expires_s <= clock.monotonic_s():
             return None
         self._cache.move_to_end(key)
-        return found
+        return cached_token
 
     def _add(self, key: bytes, token: _CachedToken) -> None:
         self._cache[key] = token

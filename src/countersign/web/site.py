@@ -20,7 +20,8 @@ from countersign.web.sessions import session_mark
 from countersign.web.site_config import PageRoutes, SiteConfig
 
 API = "/api/"
-PROGRAM_PATHS = (API, "/mcp", "/sandbox/", "/.well-known/")
+MCP = "/mcp"
+PROGRAM_PATHS = (API, MCP, "/sandbox/", "/.well-known/")
 """Prefixes of paths for programs, whose error responses stay unchanged."""
 SESSION_PATH = "/session"
 SESSION_MARK = "x-session-mark"
@@ -53,9 +54,12 @@ class _PageRequest:
         """Return the response of the API to this visitor. If it is too long, return an empty response with the status
         of the error."""
         value, bearer = await self._bearer()
-        sent = (("Accept", "application/json"), *((("Authorization", f"Bearer {bearer}"),) if bearer else ()))
+        request_headers = (
+            ("Accept", "application/json"),
+            *((("Authorization", f"Bearer {bearer}"),) if bearer else ()),
+        )
         try:
-            reply = await api_client.call_api(self._site.service, self._scope, "GET", target, headers=sent)
+            reply = await api_client.call_api(self._site.service, self._scope, "GET", target, headers=request_headers)
         except ResponseTooLong as refused:
             return ApiResponse(refused.status, (), b"")
         if reply.status == 401 and bearer:
@@ -92,6 +96,8 @@ class Site:
     async def _answer(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         if path.startswith(API):
             await self._api(scope, receive, send)
+        elif path == MCP and scope["method"] == "POST":
+            await self.service(scope, receive, send)
         else:
             html.LANGUAGE.set(page_shell.language(Headers(scope["headers"])))
             if not await self._handle(path, scope, receive, send):
@@ -159,10 +165,10 @@ class Site:
         if path == SESSION_PATH:
             await exchange.answer(await self._session(exchange.headers, scope))
             return True
-        found = self._assets.response(path, exchange.headers) if path.startswith(f"/{FOLDER}/") else None
-        if found is not None:
-            await exchange.answer(found)
-        return found is not None
+        asset_response = self._assets.response(path, exchange.headers) if path.startswith(f"/{FOLDER}/") else None
+        if asset_response is not None:
+            await exchange.answer(asset_response)
+        return asset_response is not None
 
     async def _session(self, headers: Headers, scope: Scope) -> Response:
         """Return whether the visitor is signed in, and the mark of the session. Only pages of this site may request
@@ -178,11 +184,11 @@ class Site:
         accept = headers.get("accept") or "*/*"
         if "text/html" in accept and accepts_html(accept) and not path.startswith(PROGRAM_PATHS):
             send = problem_page.send_problem_pages(scope["method"], send)
-        found = self._routes.match(path)
+        page_match = self._routes.match(path)
         if scope["method"] not in ("GET", "HEAD") or not accepts_html(accept):
             await self.service(scope, receive, send)
-        elif found is not None:
-            template, values = found
+        elif page_match is not None:
+            template, values = page_match
             answer = await self._page(template, _PageRequest(self, scope, headers, values))
             await Exchange(scope, receive, send).answer(answer)
         elif "text/html" not in accept or path.startswith(self._config.service_paths):
@@ -192,14 +198,14 @@ class Site:
 
     async def _page(self, template: str, request: _PageRequest) -> Response:
         renderer = self._config.renderers.get(template)
-        rendered = None if renderer is None else await renderer(request)
-        return self._shell(request.headers, rendered or RenderedPage(self._config.title))
+        rendered_page = None if renderer is None else await renderer(request)
+        return self._shell(request.headers, rendered_page or RenderedPage(self._config.title))
 
-    def _shell(self, headers: Headers, rendered: RenderedPage) -> Response:
+    def _shell(self, headers: Headers, rendered_page: RenderedPage) -> Response:
         if self._entry_assets is None:
             text = f"The service and its API run. “{BUILD_COMMAND}” builds the pages, with Node or npm’s registry."
             return html.message_page("The pages are not built", text, 503)
-        page = page_shell.page(self._entry_assets, rendered, headers)
+        page = page_shell.page(self._entry_assets, rendered_page, headers)
         if self._config.link_header:
             page.headers = (*page.headers, ("Link", self._config.link_header))
         return page
@@ -224,8 +230,8 @@ class Site:
 def accepts_html(accept: str) -> bool:
     """Whether this Accept header accepts HTML (RFC 9110 §12.5.1). Clients that name JSON but not HTML get JSON."""
     kinds: set[str] = set()
-    for each in accept.lower().split(","):
-        kind, *parameters = (part.strip() for part in each.split(";"))
+    for media_range in accept.lower().split(","):
+        kind, *parameters = (text_part.strip() for text_part in media_range.split(";"))
         if not {"q=0", "q=0.0", "q=0.00", "q=0.000"} & set(parameters):
             kinds.add(kind)
     if "text/html" in kinds:

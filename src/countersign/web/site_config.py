@@ -76,7 +76,7 @@ class PageRoutes:
     def match(self, path: str) -> tuple[str, Mapping[str, str]] | None:
         """The first template that matches the path, with its values."""
         for template, pattern in self._patterns:
-            found = pattern.fullmatch(path)
-            if found is not None:
-                return template, found.groupdict()
+            path_match = pattern.fullmatch(path)
+            if path_match is not None:
+                return template, path_match.groupdict()
         return None

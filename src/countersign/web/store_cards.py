@@ -27,11 +27,11 @@ def lead_of(summary: str) -> tuple[str, str]:
     return summary, ""
 
 
-def card(product: Mapping[str, Any], words: Mapping[str, str], level: int, *, is_first: bool) -> str:
+def card(product: Mapping[str, Any], texts: Mapping[str, str], level: int, *, is_first: bool) -> str:
     """A product as a card; `level` is that of its heading."""
-    access = f'<span class="access free">{words["free"]}</span>'
+    access = f'<span class="access free">{texts["free"]}</span>'
     if product["access"] != "free":
-        access = f'<span class="access">{words["entitled"]}</span>'
+        access = f'<span class="access">{texts["entitled"]}</span>'
     return (
         f'<li class="card"><div class="cover">{image(product, is_first=is_first)}</div>'
         f'<h{level}><a class="cut" href="/products/{quote(product["slug"])}">{escape(product["title"])}</a></h{level}>'
@@ -40,37 +40,38 @@ def card(product: Mapping[str, Any], words: Mapping[str, str], level: int, *, is
     )
 
 
-def cards(products: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> str:
+def cards(products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> str:
     """The products of a list."""
-    return "".join(card(each, words, 2, is_first=place < FIRST_CARDS) for place, each in enumerate(products))
+    return "".join(card(each, texts, 2, is_first=index < FIRST_CARDS) for index, each in enumerate(products))
 
 
-def shelf(title: str, query: str, products: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> str:
+def shelf(title: str, query: str, products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> str:
     """A row of products with its heading."""
-    listed = "".join(card(each, words, 3, is_first=True) for each in products)
+    cards_html = "".join(card(each, texts, 3, is_first=True) for each in products)
     return (
         f'<section class="shelf"><div class="shelf-head"><h2>{title}</h2>'
-        f'<a class="right" href="/browse?{escape(query)}">{words["all"]}</a></div>'
-        f'<div class="shelf-frame"><ul class="shelf-row">{listed}</ul></div></section>'
+        f'<a class="right" href="/browse?{escape(query)}">{texts["all"]}</a></div>'
+        f'<div class="shelf-frame"><ul class="shelf-row">{cards_html}</ul></div></section>'
     )
 
 
-def hero(products: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> str:
+def hero(products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> str:
     """The first product large, and all of them as a queue beside it."""
-    first = products[0]
-    cover = first["cover"]
-    turned = " turned" if cover["placeholder"] and cover["focus"] == "left" else ""
-    summary = f"<p>{escape(lead_of(first['summary'])[0])}</p>" if first["summary"] else ""
+    first_product = products[0]
+    cover = first_product["cover"]
+    turned_class = " turned" if cover["placeholder"] and cover["focus"] == "left" else ""
+    summary = f"<p>{escape(lead_of(first_product['summary'])[0])}</p>" if first_product["summary"] else ""
     queue = "".join(
-        f'<li><button type="button"{" aria-current=true" if place == 0 else ""}>{image(each, is_first=True)}'
+        f'<li><button type="button"{" aria-current=true" if index == 0 else ""}>{image(each, is_first=True)}'
         f'<span class="grow"><span class="name">{escape(each["title"])}</span></span></button></li>'
-        for place, each in enumerate(products)
+        for index, each in enumerate(products)
     )
     return (
-        f'<section class="hero"><article class="feature{turned}">{image(first, is_first=True)}'
-        f'<div class="feature-text"><p class="eyebrow">{escape(first["publisher"]["name"])}</p>'
-        f"<h2>{escape(first['title'])}</h2>{summary}"
-        f'<div class="row"><a class="button large light" href="/products/{quote(first["slug"])}">{words["view"]}</a>'
+        f'<section class="hero"><article class="feature{turned_class}">{image(first_product, is_first=True)}'
+        f'<div class="feature-text"><p class="eyebrow">{escape(first_product["publisher"]["name"])}</p>'
+        f"<h2>{escape(first_product['title'])}</h2>{summary}"
+        '<div class="row"><a class="button large light" '
+        f'href="/products/{quote(first_product["slug"])}">{texts["view"]}</a>'
         f'</div></div></article><ul class="queue">{queue}</ul></section>'
     )
 
@@ -84,8 +85,8 @@ def image(product: Mapping[str, Any], *, is_first: bool) -> str:
 def in_banner(products: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The first products whose covers have different colours: their covers are the banner of a publisher."""
     by_colour: dict[str, Mapping[str, Any]] = {}
-    for each in products:
-        by_colour.setdefault(each["cover"]["color"], each)
+    for product in products:
+        by_colour.setdefault(product["cover"]["color"], product)
     return list(by_colour.values())[:MAX_IN_BANNER]
 
 

@@ -148,17 +148,17 @@ async def render_product_list(request: PageRequest, store: str) -> RenderedPage 
     reply = await request.get(target)
     if reply.status != 200:
         return None
-    found = reply.members()
+    product_list = reply.members()
     page = await _page(request, store)
-    items = cast("list[dict[str, Any]]", found.get("items", []))
-    words = query.get("q")
-    title = page.words["results"].format(words=escape(words)) if words else page.words["products"]
+    items = cast("list[dict[str, Any]]", product_list.get("items", []))
+    search_words = query.get("q")
+    title = page.words["results"].format(words=escape(search_words)) if search_words else page.words["products"]
     body = (
         f'<div class="wrap browse"><div class="facets-column"></div><div class="results-column">'
         f'<div class="page-head"><h1>{title}</h1></div><div class="toolbar"></div>'
         f'<ul class="cards">{store_cards.cards(items, page.words)}</ul></div></div>'
     )
-    return RenderedPage(store, _data({target: found}), _framed(page, body, "/browse"))
+    return RenderedPage(store, _data({target: product_list}), _framed(page, body, "/browse"))
 
 
 async def render_product(request: PageRequest, store: str) -> RenderedPage | None:
@@ -180,17 +180,17 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
     head = _meta(product, url, store, request.address.root_url) + _linked_data(product, releases, url)
     head += _data({address: product, listed_at: releases})
     head += store_cards.preload(product)
-    lead, rest = store_cards.lead_of(product["summary"] or "")
+    lead, rest_of_summary = store_cards.lead_of(product["summary"] or "")
     summary = f'<p class="subtitle">{escape(lead)}</p>' if lead else ""
-    others = f'<p class="prose about-lead">{escape(rest)}</p>' if rest else ""
-    listed = "".join(_release(each, page) for each in releases)
+    about_html = f'<p class="prose about-lead">{escape(rest_of_summary)}</p>' if rest_of_summary else ""
+    releases_html = "".join(_release(each, page) for each in releases)
     body = (
         f'<div class="wrap"><article class="product-page"><div class="product"><div class="product-head">'
         f'<div class="page-head"><h1>{escape(product["title"])}</h1></div>{summary}</div>'
         f'<div class="product-main">{_pictures(product, page)}'
-        f"<section><h2>{page.words['about']}</h2>{others}"
+        f"<section><h2>{page.words['about']}</h2>{about_html}"
         f'<p class="prose written">{escape(product.get("description") or "")}</p></section>'
-        f'<section><h2>{page.words["releases"]}</h2><ol class="releases">{listed}</ol></section></div>'
+        f'<section><h2>{page.words["releases"]}</h2><ol class="releases">{releases_html}</ol></section></div>'
         f'<aside class="product-side">{_facts(product, page)}</aside></div></article></div>'
     )
     return RenderedPage(f"{product['title']} · {store}", head, _framed(page, body))
@@ -207,20 +207,22 @@ async def render_publisher(request: PageRequest, store: str) -> RenderedPage | N
     if reply.status != 200:
         return None
     publisher = cast("dict[str, Any]", reply.members())
-    asked = {"limit": str(PUBLISHER_PAGE_SIZE), "facets": "kind", "org": publisher["slug"], "sort": "-updated_at"}
-    listed_at = f"{API}/products?{urlencode(asked)}"
+    parameters = {"limit": str(PUBLISHER_PAGE_SIZE), "facets": "kind", "org": publisher["slug"], "sort": "-updated_at"}
+    listed_at = f"{API}/products?{urlencode(parameters)}"
     reply = await request.get(listed_at)
     if reply.status != 200:
         return None
-    found = reply.members()
-    products = cast("list[dict[str, Any]]", found.get("items", []))
+    publisher_page = reply.members()
+    products = cast("list[dict[str, Any]]", publisher_page.get("items", []))
     page = await _page(request, store)
     name, text = escape(publisher["name"]), publisher["text"] or ""
     in_banner = store_cards.in_banner(sorted(products, key=_released_at, reverse=True))
     root_url = request.address.root_url
     url = f"{root_url}/publishers/{quote(publisher['slug'])}"
     picture = _picture_of(in_banner[0], root_url) if in_banner else ""
-    head = _described(publisher["name"], text, url, store, picture) + _data({address: publisher, listed_at: found})
+    head = _described(publisher["name"], text, url, store, picture) + _data(
+        {address: publisher, listed_at: publisher_page}
+    )
     head += store_cards.preload(in_banner[0]) if in_banner else ""
     banner = "".join(store_cards.image(each, is_first=True) for each in in_banner)
     body = (
@@ -237,15 +239,16 @@ async def render_publisher(request: PageRequest, store: str) -> RenderedPage | N
 async def render_missing(request: PageRequest, store: str) -> RenderedPage:
     """Render the page for a product or publisher that does not exist, or that the visitor cannot see."""
     page = await _page(request, store)
-    words = page.words
-    body = f'<h1>{words["missing"]}</h1><p>{words["missing text"]}</p><p><a href="/browse">{words["products"]}</a></p>'
-    return RenderedPage(f"{words['missing']} · {store}", body=_framed(page, body), status=404)
+    texts = page.words
+    body = f'<h1>{texts["missing"]}</h1><p>{texts["missing text"]}</p><p><a href="/browse">{texts["products"]}</a></p>'
+    return RenderedPage(f"{texts['missing']} · {store}", body=_framed(page, body), status=404)
 
 
-def _others_first(items: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first products of a shelf, after those that the page does not show above it; in the order of the script."""
-    ids = {each["id"] for each in shown}
-    return sorted(items, key=lambda each: each["id"] in ids)[:FIRST_SHELF]
+def _others_first(items: Sequence[dict[str, Any]], visible_products: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first products of a shelf, the newest first, and those last that the page shows above it."""
+    ids = {each["id"] for each in visible_products}
+    newest = sorted(items, key=_released_at, reverse=True)
+    return sorted(newest, key=lambda each: each["id"] in ids)[:FIRST_SHELF]
 
 
 def _released_at(product: Mapping[str, Any]) -> str:
@@ -270,16 +273,22 @@ def _framed(page: _Page, body: str, address: str = "") -> str:
 
 def _pictures(product: Mapping[str, Any], page: _Page) -> str:
     """The first picture large, and the others small. A video is shown by the product's cover until it plays."""
-    found = [each for each in product["media"] if each["kind"] == "screenshot"]
-    first, small = store_cards.image(product, is_first=True), found
-    if found and not product["has_trailer"]:
-        first, small = f'<img src="{escape(found[0]["url"])}" alt="{escape(found[0]["alt"])}">', found[1:]
-    others = "".join(
-        f'<li><img src="{escape(each["url"])}" alt="{escape(each["alt"])}" loading="lazy"></li>' for each in small
+    screenshots = [each for each in product["media"] if each["kind"] == "screenshot"]
+    first_html, small_pictures = store_cards.image(product, is_first=True), screenshots
+    if screenshots and not product["has_trailer"]:
+        first_html, small_pictures = (
+            f'<img src="{escape(screenshots[0]["url"])}" alt="{escape(screenshots[0]["alt"])}">',
+            screenshots[1:],
+        )
+    other_html = "".join(
+        f'<li><img src="{escape(each["url"])}" alt="{escape(each["alt"])}" loading="lazy"></li>'
+        for each in small_pictures
     )
     # The row scrolls on narrow screens: the keyboard reaches it.
-    row = f'<ul class="thumbs" tabindex="0" aria-label="{page.words["pictures"]}">{others}</ul>' if others else ""
-    return f'<div><div class="stage">{first}</div>{row}</div>'
+    row = (
+        f'<ul class="thumbs" tabindex="0" aria-label="{page.words["pictures"]}">{other_html}</ul>' if other_html else ""
+    )
+    return f'<div><div class="stage">{first_html}</div>{row}</div>'
 
 
 def _facts(product: Mapping[str, Any], page: _Page) -> str:
@@ -299,13 +308,13 @@ def _release(release: Mapping[str, Any], page: _Page) -> str:
         f"<span>{each['size']:,} B</span> <code>{each['sha256'] or ''}</code></li>"
         for each in release.get("artifacts") or ()
     )
-    when = (release["published_at"] or "")[:10]
+    published_day = (release["published_at"] or "")[:10]
     is_yanked = release.get("status") == "yanked"
     yanked = f"<p>{page.words['yanked']}: {escape(release.get('yank_reason') or '')}</p>" if is_yanked else ""
     # Show Markdown as text, which is readable without rendering.
     return (
         f'<li class="release"><h3>{escape(release["version"])} <span>{release["channel"]}</span> '
-        f'<time datetime="{release["published_at"] or ""}">{when}</time></h3>{yanked}'
+        f'<time datetime="{release["published_at"] or ""}">{published_day}</time></h3>{yanked}'
         f'<p class="prose written">{escape(release.get("notes") or "")}</p><ul>{files}</ul></li>'
     )
 
@@ -313,8 +322,8 @@ def _release(release: Mapping[str, Any], page: _Page) -> str:
 def _meta(product: Mapping[str, Any], url: str, store: str, root_url: str) -> str:
     text = product.get("summary") or product.get("description") or ""
     feed = f"{API}/products/{quote(product['slug'])}/feed"
-    described = _described(product["title"], text, url, store, _picture_of(product, root_url))
-    return f'<link rel="alternate" type="application/atom+xml" href="{feed}">{described}'
+    description = _described(product["title"], text, url, store, _picture_of(product, root_url))
+    return f'<link rel="alternate" type="application/atom+xml" href="{feed}">{description}'
 
 
 def _described(title: str, text: str, url: str, store: str, picture: str) -> str:
@@ -345,7 +354,7 @@ def _picture_of(product: Mapping[str, Any], root_url: str) -> str:
 
 def _linked_data(product: Mapping[str, Any], releases: Sequence[Mapping[str, Any]], url: str) -> str:
     """Structured data for search engines (schema.org, SoftwareApplication)."""
-    newest = next((each for each in releases if each["published_at"]), None)
+    newest_release = next((each for each in releases if each["published_at"]), None)
     data = {
         "@context": "https://schema.org",
         "@type": ["SoftwareApplication", CATEGORIES.get(product["kind"], "WebApplication")],
@@ -355,12 +364,12 @@ def _linked_data(product: Mapping[str, Any], releases: Sequence[Mapping[str, Any
         "operatingSystem": ", ".join(product["platforms"]),
         "isAccessibleForFree": product["access"] == "free",
         "license": product["license"],
-        "softwareVersion": newest and newest["version"],
-        "datePublished": newest and newest["published_at"],
+        "softwareVersion": newest_release and newest_release["version"],
+        "datePublished": newest_release and newest_release["published_at"],
         "image": [each["url"] for each in product["media"]],
     }
-    filled = {name: value for name, value in data.items() if value not in (None, [], "")}
-    return f'<script type="application/ld+json">{_json(filled)}</script>'
+    filled_data = {name: value for name, value in data.items() if value not in (None, [], "")}
+    return f'<script type="application/ld+json">{_json(filled_data)}</script>'
 
 
 def _data(replies: Mapping[str, object]) -> str:

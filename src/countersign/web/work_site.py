@@ -47,23 +47,25 @@ def handlers(sessions: CookieSessions, address: PublicAddress, address_setting: 
         """Exchange user name and password in the body (JSON) for the cookie, or return the response of the API.
 
         The previous session of the browser is ended as well, because without its cookie no one could end it later."""
-        refused = refusal(exchange)
-        if refused is not None:
-            return refused
+        refusal_response = refusal(exchange)
+        if refusal_response is not None:
+            return refusal_response
         body = await exchange.body(MAX_BODY_BYTES) or b"{}"
         reply = await api_client.call_api(service, scope, "POST", "/api/auth/login", body=body)
         token = reply.members().get("token")
         if reply.status == 200 and isinstance(token, str):
             await _end(sessions, service, exchange, scope)
             return Response(204, headers=(sessions.set_cookie(token), _PRIVATE))
-        forwarded = tuple((name.decode(), value.decode()) for name, value in reply.headers if name in _FORWARDED)
-        return Response(reply.status, reply.body, headers=(*forwarded, _PRIVATE))
+        forwarded_headers = tuple(
+            (name.decode(), value.decode()) for name, value in reply.headers if name in _FORWARDED
+        )
+        return Response(reply.status, reply.body, headers=(*forwarded_headers, _PRIVATE))
 
     async def sign_out(service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> Response:
         """End the session, in the browser and at the service."""
-        refused = refusal(exchange)
-        if refused is not None:
-            return refused
+        refusal_response = refusal(exchange)
+        if refusal_response is not None:
+            return refusal_response
         await _end(sessions, service, exchange, scope)
         return Response(204, headers=(sessions.delete_cookie(), _PRIVATE))
 
@@ -79,5 +81,5 @@ async def _end(sessions: CookieSessions, service: ASGIApp, exchange: Exchange, s
         await api_client.call_api(service, scope, "POST", "/api/session/revoke", headers=headers, body=b"{}")
 
 
-def _refused(why: str) -> Response:
-    return json({"error": why}, 403, (_PRIVATE,))
+def _refused(reason: str) -> Response:
+    return json({"error": reason}, 403, (_PRIVATE,))

@@ -1,7 +1,7 @@
 """The list of products: search while typing, and filters in the address."""
 
 import re
-from datetime import date
+from datetime import date, datetime, timedelta
 
 import httpx
 import pytest
@@ -155,19 +155,50 @@ QUEUE = """[...document.querySelectorAll(".queue button")].map((each) =>
 DAYS = """[...document.querySelectorAll(".list-panel time")].map((each) => [each.dateTime, each.textContent])"""
 
 
-async def test_the_front_page_says_what_each_large_product_is(browser: Browser, demo_store: Running) -> None:
+async def test_the_front_page_has_a_different_reason_for_each_large_product(
+    browser: Browser, demo_store: Running
+) -> None:
     queue = [
-        ["Aurora Freight", "Haul impossible cargo across a frozen moon."],
-        ["Harbour of Small Lights", "Keep a lighthouse alive through one long winter."],
-        ["Neon Abbey", "Monks, synthesizers and one stolen relic."],
-        ["Marginalia", "Read and annotate documents together."],
-        ["Ferrule", "Pack, sign and check release archives."],
+        ["Aurora Freight", "Out now · version 1.4.0"],
+        ["Harbour of Small Lights", "With a trailer"],
+        ["Neon Abbey", "Popular this week"],
+        ["Marginalia", "Runs in the browser"],
+        ["Ferrule", "Free to download"],
     ]
     async with watched(browser, demo_store.url, timezone_id="UTC", reduced_motion="reduce") as page:
         await page.clock.set_fixed_time(DAY)
         await page.goto("/")
         await until_equal(page, QUEUE, queue)
         await expect(page.locator(".feature .chip").first).to_have_text("1.4.0 update")
+        await expect(page.locator(".feature h2 + p")).to_have_text("Haul impossible cargo across a frozen moon.")
+
+
+async def test_the_shelf_of_new_products_says_how_new_all_of_them_are(browser: Browser, demo_store: Running) -> None:
+    home = httpx.get(f"{demo_store.url}/api/v1/store/home", timeout=60).json()
+    latest = {
+        f"/products/{each['slug']}": datetime.fromisoformat(each["latest"]["published_at"])
+        for shelf in home["shelves"]
+        for each in shelf["items"]
+    }
+    now = max(latest.values())
+    async with watched(browser, demo_store.url, timezone_id="UTC") as page:
+
+        async def shows(note: str, limit: timedelta) -> None:
+            shelf = page.locator(".shelf").first
+            await expect(shelf.locator(".shelf-head p")).to_have_text(note)
+            links = await shelf.locator(".card h3 a").evaluate_all("(links) => links.map((link) => link.pathname)")
+            dates = [latest[each] for each in links]
+            assert len(links) >= 5
+            assert all(moment - each <= limit for each in dates)
+
+        moment = now
+        await page.clock.set_fixed_time(moment)
+        await page.goto("/")
+        await shows("Published in the last seven days", timedelta(days=7))
+        moment = now + timedelta(days=30)
+        await page.clock.set_fixed_time(moment)
+        await page.reload()
+        await shows("New titles and new versions", timedelta.max)
 
 
 async def test_recently_updated_lists_the_newest_versions_of_all_products_with_their_age(

@@ -262,9 +262,10 @@ async def test_a_trailer_is_played_on_demand_and_shows_the_cover_before(browser:
     async with watched(browser, demo_store.url) as page:
         page.on("request", lambda request: loaded.append(request.url))
         await page.goto("/products/aurora-freight")
-        await page.wait_for_selector(".stage >> text=Trailer")
+        await expect(page.locator(".stage .flag")).to_have_text("Trailer · 0:10")
         await expect(page.locator(".stage img").first).to_have_attribute("src", product["cover"]["url"])
         before = [each for each in loaded if each.endswith(video["url"])]
+        await page.get_by_role("button", name="0:10").wait_for()
         await page.get_by_role("button", name=video["alt"]).first.click()
         await page.locator(".stage video").evaluate(PLAYED)
 

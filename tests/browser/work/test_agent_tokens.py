@@ -126,7 +126,7 @@ async def test_an_agents_permissions_agree_in_table_and_words_and_all_clients_ar
         await page.click("summary:text-is('In words')")
         await expect(page.locator(".may-words")).to_be_visible()
         await expect(page.locator(".may-words")).not_to_contain_text("plans")
-        await expect(page.locator(".log .log-on").first).to_have_text("–", timeout=ENOUGH_MS)
+        await expect(page.locator(".log .log-on").first).to_have_text("Leads", timeout=ENOUGH_MS)
         await page.click(".setup [role=tab]:text-is('More')")
         await page.click(".setup [role=tab]:text-is('Cursor')")
         await expect(page.locator(".setup [data-client=Cursor]")).to_be_visible()
@@ -134,6 +134,35 @@ async def test_an_agents_permissions_agree_in_table_and_words_and_all_clients_ar
 
         await page.set_viewport_size({"width": 390, "height": 844})
         await expect(page.locator(".agents-all > summary")).to_contain_text(f"worded-{mark}")
+
+
+OVERHANG = """(head) => Math.max(...[...head.querySelectorAll("button")].map((each) =>
+    each.getBoundingClientRect().right - head.getBoundingClientRect().right))"""
+
+
+async def test_on_a_phone_the_filter_of_the_call_log_fits_its_panel(
+    browser: Browser, desk: Desk, alice: Caller, mark: str
+) -> None:
+    lead = alice.run("lead.create", title=f"Filtered {mark}")
+    agent = alice.agent(f"filtered-{mark}", "lead.list", "lead.delete", "lead.update", "plan.*")
+    agent.run("lead.list", limit=1)
+    agent.run("lead.delete", id=lead["id"])
+    assert agent.post("lead/update", {"id": lead["id"], "title": 1}).is_client_error
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/agents")
+        await page.click(f".agent:has-text('filtered-{mark}')")
+        filters = page.locator(".log-filter button")
+        await expect(filters).to_have_text(["All", "Read", "Proposed", "Refused"], timeout=ENOUGH_MS)
+        await page.set_viewport_size({"width": 320, "height": 700})
+        head = page.locator(".widget-head:has(.log-filter)")
+
+        async def fits() -> None:
+            assert await head.evaluate(OVERHANG) <= 0
+
+        await eventually(fits)
+        await filters.last.click()
+        await expect(page.locator(".log tbody tr")).to_have_count(1)
+        await expect(page.locator(".log tbody tr")).to_contain_text("lead.update")
 
 
 async def test_the_permissions_of_an_agent_are_changed_by_a_new_token_that_replaces_the_old_one(

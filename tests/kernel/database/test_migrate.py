@@ -49,6 +49,17 @@ async def test_pending_migrations_are_applied_in_order_and_once(database: Databa
     assert await database.fetch_one("SELECT a.note, b.id FROM a JOIN b ON a.id = b.id") == (None, "Z")
 
 
+async def test_a_migration_for_the_other_engine_is_recorded_and_changes_nothing(
+    database: Database, write: Write
+) -> None:
+    other = "postgres" if database.dialect == "sqlite" else "sqlite"
+    package = write(FIRST, f"-- only: {other}\nDROP TABLE a;\n-- end\n", THIRD)
+
+    assert await upgrade(database, package) == ["0001_step", "0002_step", "0003_step"]
+    assert await pending(database, package) == []
+    assert await database.fetch_one("SELECT id FROM a") == ("Z",)
+
+
 async def test_starters_at_once_apply_each_migration_once(database_url: str, write: Write) -> None:
     package = write(FIRST, SECOND, THIRD)
     nodes = [await open_database(database_url, schema="shop", pool=2) for _ in range(5)]

@@ -53,7 +53,7 @@ async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_reported(o
     async with engine.records.database.transaction() as transaction:
         run = Run(engine, caller, transaction, actor_of(caller, "request"), transaction)
         prepared = await command.check(run, caller.view.models["lead"], "delete", {"id": first})
-        slow = (await proposals.propose(run, [prepared], why=None)).plan_id
+        slow = (await proposals.propose(run, [prepared], reason=None)).plan_id
         quick = asyncio.create_task(office.proposed(agent, "lead.delete", id=second))
         # The other transaction may or may not wait for this one. In both cases, the cursor is taken before this plan
         # exists.

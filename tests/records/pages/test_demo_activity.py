@@ -38,7 +38,9 @@ async def test_the_agents_of_the_demonstration_have_called_and_been_refused(offi
 
     assert all(each["last_used_at"] and each["calls_24h"] > 0 for each in tokens.values())
     assert [each["at"] for each in calls] == sorted((each["at"] for each in calls), reverse=True)
-    assert {each["result"] for each in calls} == {"ok", "proposed"}
+    results = {(each["result"], each["tool"]) for each in calls}
+    assert {result for result, _ in results} == {"ok", "proposed", "refused"}
+    assert ("refused", "lead.update") in results
     helper = next(each for each in await office.all("agent_token", "carol") if each["label"] == "billing-helper")
     assert helper["refused_24h"] > 0
 

@@ -96,7 +96,7 @@ async def test_a_job_whose_workers_die_over_it_fails_in_the_end(world: World, ow
     choose(world.store, job_attempts=1)
     job_id = await ask(world, owner)
     for _ in range(3):
-        assert await leases.claim_next(world.store.database, running=4, lease_s=-1, lane="requested")
+        assert await leases.claim_next(world.store.database, max_running=4, lease_s=-1, lane="requested")
 
     async with working():
         body = await wait_for_job(world, owner, job_id)
@@ -109,7 +109,7 @@ async def test_lost_workers_are_no_attempts(world: World, owner: str, working: W
     choose(world.store, job_attempts=1)
     job_id = await ask(world, owner)
     for _ in range(2):
-        assert await leases.claim_next(world.store.database, running=4, lease_s=-1, lane="requested")
+        assert await leases.claim_next(world.store.database, max_running=4, lease_s=-1, lane="requested")
 
     async with working():
         body = await wait_for_job(world, owner, job_id)
@@ -119,7 +119,7 @@ async def test_lost_workers_are_no_attempts(world: World, owner: str, working: W
 
 async def test_files_of_dead_attempts_are_removed_and_files_of_running_ones_are_kept(world: World, owner: str) -> None:
     job_id = await ask(world, owner)
-    claimed = await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested")
+    claimed = await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested")
     data = Path(world.store.settings.data)
     for name in (f"{job_id}-1", f"{job_id}-0", f"{job_id[:-4]}0000-1"):
         (data / "work" / name / "inner").mkdir(parents=True)

@@ -20,7 +20,7 @@ KNOWN = {kind.name: kind for kind in TYPES}
 
 async def claim(store: Store, lease_s: float = 60, running: int = 4) -> LeasedJob:
     """Claim the next job."""
-    claimed = await leases.claim_next(store.database, running=running, lease_s=lease_s, lane="requested")
+    claimed = await leases.claim_next(store.database, max_running=running, lease_s=lease_s, lane="requested")
     assert claimed is not None
     return claimed
 
@@ -29,7 +29,7 @@ async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
     made = {await ask(world, owner) for _ in range(4)}
 
     claimed = await asyncio.gather(
-        *(leases.claim_next(world.store.database, running=10, lease_s=60, lane="requested") for _ in range(12))
+        *(leases.claim_next(world.store.database, max_running=10, lease_s=60, lane="requested") for _ in range(12))
     )
 
     found = [each for each in claimed if each is not None]
@@ -37,7 +37,7 @@ async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
         found.append(await claim(world.store, running=10))
     assert {each.id for each in found} == made
     assert len({each.lease for each in found}) == 4
-    assert await leases.claim_next(world.store.database, running=10, lease_s=60, lane="requested") is None
+    assert await leases.claim_next(world.store.database, max_running=10, lease_s=60, lane="requested") is None
 
 
 async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World, owner: str) -> None:
@@ -119,7 +119,7 @@ async def test_no_job_waits_until_a_clock_that_went_back_is_there_again(world: W
     now = clock.later(clock.now(), seconds=-back_s)
 
     with clock.fixed(now):
-        assert await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested") is None
+        assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
         await keep_to_time(world.store)
         assert (await claim(world.store, lease_s=600)).id == waiting
     with clock.fixed(clock.later(now, seconds=61)):
@@ -134,11 +134,11 @@ async def test_a_worker_that_lives_keeps_its_job_when_the_clock_goes_back(world:
 
     with clock.fixed(now):
         await keep_to_time(world.store)
-        assert await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested") is None
+        assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(now, seconds=50)):
         assert await leases.beat(world.store.database, kept, 0.5, 60) is False
     with clock.fixed(clock.later(now, seconds=70)):
-        assert await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested") is None
+        assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
 
 
 async def test_a_job_at_its_latest_start_is_not_postponed(world: World, owner: str) -> None:
@@ -148,7 +148,7 @@ async def test_a_job_at_its_latest_start_is_not_postponed(world: World, owner: s
         await leases.try_again(transaction, claimed, clock.later(clock.now(), seconds=runner.MAX_PAUSE_S))
 
     await keep_to_time(world.store)
-    assert await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested") is None
+    assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
 
 
 async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner: str) -> None:
@@ -158,10 +158,10 @@ async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner
     of_south = await ask(world, south, org="south")
 
     claimed = await asyncio.gather(
-        *(leases.claim_next(world.store.database, running=2, lease_s=60, lane="requested") for _ in range(20))
+        *(leases.claim_next(world.store.database, max_running=2, lease_s=60, lane="requested") for _ in range(20))
     )
     while (
-        another := await leases.claim_next(world.store.database, running=2, lease_s=60, lane="requested")
+        another := await leases.claim_next(world.store.database, max_running=2, lease_s=60, lane="requested")
     ) is not None:
         claimed.append(another)
 
@@ -223,7 +223,7 @@ async def test_a_job_that_is_to_wait_waits(world: World, owner: str) -> None:
     async with world.store.database.transaction() as transaction:
         await again(transaction)
 
-    assert await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested") is None
+    assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(clock.now(), seconds=6)):
         assert (await claim(world.store)).attempts == 2
 

@@ -33,7 +33,7 @@ async def turns(world: World, count: int, running: int = 4, lane: leases.Lane = 
     """Return the types of the next jobs in the order in which workers get them."""
     found: list[str] = []
     for _ in range(count):
-        claimed = await leases.claim_next(world.store.database, running=running, lease_s=60, lane=lane)
+        claimed = await leases.claim_next(world.store.database, max_running=running, lease_s=60, lane=lane)
         found.append("" if claimed is None else claimed.type)
     return found
 
@@ -68,7 +68,7 @@ async def test_builds_of_one_organisation_do_not_delay_another(world: World) -> 
 
 async def test_a_delta_of_a_dead_worker_waits_for_builds_too(world: World) -> None:
     await put(world, BACKGROUND)
-    assert await leases.claim_next(world.store.database, running=4, lease_s=-1, lane="background") is not None
+    assert await leases.claim_next(world.store.database, max_running=4, lease_s=-1, lane="background") is not None
     await put(world, BUILD)
 
     assert await turns(world, 2) == ["build", ""]

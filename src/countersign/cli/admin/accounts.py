@@ -34,13 +34,16 @@ def org() -> None:
 def create_org(slug: str, name: str, data: str | None) -> None:
     """Create the organisation SLUG (a-z, 0-9 and -)."""
 
-    async def work(opened: Store) -> queries.Organisation:
-        async with opened.database.transaction() as transaction:
+    async def work(opened_store: Store) -> queries.Organisation:
+        async with opened_store.database.transaction() as transaction:
             return await organisations.create_organisation(transaction, slug, name)
 
     failure = f"cannot create the organisation {slug}"
-    made = store.run(data, failure, work, new=lambda: organisations.require_valid(slug, name))
-    output.answer({"id": made.id, "slug": made.slug, "name": made.name}, f"Created the organisation {made.slug}.")
+    organisation = store.run(data, failure, work, validate_new=lambda: organisations.require_valid(slug, name))
+    output.answer(
+        {"id": organisation.id, "slug": organisation.slug, "name": organisation.name},
+        f"Created the organisation {organisation.slug}.",
+    )
 
 
 @click.group()
@@ -64,18 +67,18 @@ def create_person(
     failure = f"cannot create the person {email}"
     password = _read_password() if password_stdin else None
 
-    async def work(opened: Store) -> queries.Person:
-        async with opened.database.transaction() as transaction:
-            made = await people.create_person(transaction, email, password)
+    async def work(opened_store: Store) -> queries.Person:
+        async with opened_store.database.transaction() as transaction:
+            person_id = await people.create_person(transaction, email, password)
             if slug is not None:
-                found = await _require_organisation(transaction, slug, failure)
-                await people.set_role(transaction, found.id, made.email, role or "viewer")
-            return made
+                organisation = await _require_organisation(transaction, slug, failure)
+                await people.set_role(transaction, organisation.id, person_id.email, role or "viewer")
+            return person_id
 
-    made = store.run(data, failure, work)
-    held = f" with the role {role or 'viewer'} in {slug}" if slug else ""
-    value = {"id": made.id, "email": made.email, "org": slug, "role": (role or "viewer") if slug else None}
-    output.answer(value, f"Created {made.email}{held}.")
+    person_id = store.run(data, failure, work)
+    role_text = f" with the role {role or 'viewer'} in {slug}" if slug else ""
+    value = {"id": person_id.id, "email": person_id.email, "org": slug, "role": (role or "viewer") if slug else None}
+    output.answer(value, f"Created {person_id.email}{role_text}.")
 
 
 def _read_password() -> str:
@@ -85,11 +88,11 @@ def _read_password() -> str:
 
 
 async def _require_organisation(reader: Reader, slug: str, failure: str) -> queries.Organisation:
-    found = await queries.organisation_with_slug(reader, slug)
-    if found is None:
+    organisation = await queries.organisation_with_slug(reader, slug)
+    if organisation is None:
         remedy = f'Create it with: countersign org create {slug} --name "…"'
         raise Failure(failure, why=f"there is no organisation {slug}", remedy=remedy, exit_code=Exit.NOT_FOUND)
-    return found
+    return organisation
 
 
 @click.group()
@@ -116,23 +119,25 @@ def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ..
     if not scope.split():
         raise click.UsageError("--scope names no scope")
 
-    async def work(opened: Store) -> tuple[queries.Client, str]:
-        async with opened.database.transaction() as transaction:
-            found = await _require_organisation(transaction, slug, failure)
-            wanted = scope.split()
-            return await clients.create_client(transaction, found.id, name, wanted, returns_to=redirect_uris)
+    async def work(opened_store: Store) -> tuple[queries.Client, str]:
+        async with opened_store.database.transaction() as transaction:
+            organisation = await _require_organisation(transaction, slug, failure)
+            requested_scopes = scope.split()
+            return await clients.create_client(
+                transaction, organisation.id, name, requested_scopes, returns_to=redirect_uris
+            )
 
-    made, secret = store.run(data, failure, work)
-    granted = scopes.words(made.scopes)
+    new_client, secret = store.run(data, failure, work)
+    scope_text = scopes.words(new_client.scopes)
     value = {
-        "client_id": made.id,
+        "client_id": new_client.id,
         "client_secret": secret,
         "org": slug,
         "name": name,
-        "scope": granted,
-        "redirect_uris": list(made.redirect_uris),
+        "scope": scope_text,
+        "redirect_uris": list(new_client.redirect_uris),
     }
-    output.answer(value, f"client_id: {made.id}\nclient_secret: {secret}")
+    output.answer(value, f"client_id: {new_client.id}\nclient_secret: {secret}")
     output.note("Keep the secret now: only its hash is stored, so the secret cannot be shown again.")
 
 
@@ -150,19 +155,19 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
     """Print a bearer token of the person EMAIL, and nothing else on stdout."""
     failure = f"cannot issue a token of {email}"
 
-    async def work(opened: Store) -> tuple[str, str, int, str]:
-        found = await queries.person_with_email(opened.database, sessions.normal_email(email))
-        if found is None:
+    async def work(opened_store: Store) -> tuple[str, str, int, str]:
+        person = await queries.person_with_email(opened_store.database, sessions.normal_email(email))
+        if person is None:
             remedy = f"Create the person with: countersign person create {email}"
             raise Failure(failure, why="there is no such person", remedy=remedy, exit_code=Exit.NOT_FOUND)
-        granted = tokens.granted_scopes(scope, await tokens.scopes_of_person(opened.database, found.id))
-        issued = tokens.issue(opened, found.id, tokens.FIRST_PARTY, granted)
-        return issued, scopes.words(granted), opened.settings.token_ttl_s, opened.root_url
+        token_scopes = tokens.granted_scopes(scope, await tokens.scopes_of_person(opened_store.database, person.id))
+        token_text = tokens.issue(opened_store, person.id, tokens.FIRST_PARTY, token_scopes)
+        return token_text, scopes.words(token_scopes), opened_store.settings.token_ttl_s, opened_store.root_url
 
-    issued, granted, lasts_s, issuer = store.run(data, failure, work)
-    value = {"access_token": issued, "token_type": "Bearer", "expires_in": lasts_s, "scope": granted}
-    output.answer({**value, "issuer": issuer}, issued)
-    output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {granted}")
+    token_text, token_scopes, lasts_s, issuer = store.run(data, failure, work)
+    value = {"access_token": token_text, "token_type": "Bearer", "expires_in": lasts_s, "scope": token_scopes}
+    output.answer({**value, "issuer": issuer}, token_text)
+    output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {token_scopes}")
 
 
 @click.group()
@@ -207,11 +212,11 @@ def add_issuer(
 ) -> None:
     """Trust ISSUER, which must be the identifier exactly as it is in the issuer's tokens."""
 
-    async def work(opened: Store) -> Issuer:
-        async with opened.database.transaction() as transaction:
+    async def work(opened_store: Store) -> Issuer:
+        async with opened_store.database.transaction() as transaction:
             return await trusted_issuers.add(
                 transaction,
-                opened,
+                opened_store,
                 issuer,
                 name=name,
                 jwks_uri=jwks_uri,
@@ -220,8 +225,8 @@ def add_issuer(
                 domains=domains,
             )
 
-    made = store.run(data, f"cannot trust {issuer}", work)
-    output.answer(_issuer_value(made), f"{made.issuer} is trusted as {made.name}.")
+    issuer_row = store.run(data, f"cannot trust {issuer}", work)
+    output.answer(_issuer_value(issuer_row), f"{issuer_row.issuer} is trusted as {issuer_row.name}.")
 
 
 @issuers.command("list")
@@ -230,12 +235,16 @@ def add_issuer(
 def list_issuers(data: str | None) -> None:
     """List the issuers that are trusted."""
 
-    async def work(opened: Store) -> list[Issuer]:
-        return await trusted_issuers.issuers(opened.database)
+    async def work(opened_store: Store) -> list[Issuer]:
+        return await trusted_issuers.issuers(opened_store.database)
 
-    found = store.run(data, "cannot list the issuers", work)
-    lines = [f"{each.issuer}  {each.name}  {each.jwks_uri}  {','.join(sorted(each.algorithms))}" for each in found]
-    output.answer({"issuers": [_issuer_value(each) for each in found]}, "\n".join(lines) or "No issuer is trusted.")
+    issuer_rows = store.run(data, "cannot list the issuers", work)
+    lines = [
+        f"{each.issuer}  {each.name}  {each.jwks_uri}  {','.join(sorted(each.algorithms))}" for each in issuer_rows
+    ]
+    output.answer(
+        {"issuers": [_issuer_value(each) for each in issuer_rows]}, "\n".join(lines) or "No issuer is trusted."
+    )
 
 
 @issuers.command("remove")
@@ -245,13 +254,16 @@ def list_issuers(data: str | None) -> None:
 def remove_issuer(issuer: str, data: str | None) -> None:
     """Stop trusting ISSUER, and revoke every agent that it registered."""
 
-    async def work(opened: Store) -> int:
-        async with opened.database.transaction() as transaction:
+    async def work(opened_store: Store) -> int:
+        async with opened_store.database.transaction() as transaction:
             await trusted_issuers.remove(transaction, issuer)
             return await registrations.revoke_issuer(transaction, issuer)
 
-    ended = store.run(data, f"cannot remove {issuer}", work)
-    output.answer({"issuer": issuer, "agents_ended": ended}, f"{issuer} is no longer trusted; agents ended: {ended}.")
+    ended_sessions = store.run(data, f"cannot remove {issuer}", work)
+    output.answer(
+        {"issuer": issuer, "agents_ended": ended_sessions},
+        f"{issuer} is no longer trusted; agents ended: {ended_sessions}.",
+    )
 
 
 def _issuer_value(issuer: Issuer) -> dict[str, object]:

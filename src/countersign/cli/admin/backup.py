@@ -105,24 +105,24 @@ def _back_up_and_report(
     """Make a backup and report on it. Return whether it has every file and can be restored.
 
     Older backups of the series are removed only if no file is missing and no database would be refused."""
-    made = store.run_coroutine(_back_up(settings, secret, block_writes, open_sink), FAILURE)
-    (manifest, name, ended, size), outlook = made
+    backup_result = store.run_coroutine(_back_up(settings, secret, block_writes, open_sink), FAILURE)
+    (manifest, name, ended_at, size), outlook = backup_result
     value = {
         "file": name,
         "moment": manifest.at,
-        "ended": clock.rfc3339(ended),
+        "ended": clock.rfc3339(ended_at),
         "bytes": size,
         "blobs": manifest.blobs,
         "blobs_bytes": manifest.blobs_bytes,
         "unreadable": list(manifest.unreadable),
         "restorable": outlook.is_restorable,
     }
-    held = f"{progress.size(manifest.blobs_bytes)} in {manifest.blobs} files"
-    words = f"{name}: {progress.size(size)}, with {held}. Every write acknowledged before {manifest.at}."
+    blob_text = f"{progress.size(manifest.blobs_bytes)} in {manifest.blobs} files"
+    summary = f"{name}: {progress.size(size)}, with {blob_text}. Every write acknowledged before {manifest.at}."
     if name == STDOUT:
-        output.note(words)
+        output.note(summary)
     else:
-        output.answer(value, words)
+        output.answer(value, summary)
     if manifest.unreadable:
         output.note("These files are missing or damaged in the blob store; everything else is in the backup:")
         for sha256 in manifest.unreadable:
@@ -150,33 +150,35 @@ class Restorability(NamedTuple):
 
     def tell(self) -> None:
         """Print why a restore will refuse the databases."""
-        for refused in self.refusals:
-            output.note(f"A restore will refuse this backup: {refused.detail}. {refused.remedy}")
-        for why in self.unchecked:
-            output.note(f"It is unknown whether a restore will accept this backup: {why}")
+        for refusal in self.refusals:
+            output.note(f"A restore will refuse this backup: {refusal.detail}. {refusal.remedy}")
+        for reason in self.unchecked:
+            output.note(f"It is unknown whether a restore will accept this backup: {reason}")
 
 
 async def _restorability(settings: Settings) -> Restorability:
-    found = Restorability([], [])
-    for each in SERVICES.values():
+    restorability = Restorability([], [])
+    for service in SERVICES.values():
         try:
-            if await each.tables.exist(settings):
-                await each.tables.require_restorable(settings)
+            if await service.tables.exist(settings):
+                await service.tables.require_restorable(settings)
         except UnknownSchemaObjects as refused:
-            found.refusals.append(refused)
+            restorability.refusals.append(refused)
         except PrivilegeMissing as missing:
-            found.unchecked.append(f"{missing.detail}. {missing.remedy}")
+            restorability.unchecked.append(f"{missing.detail}. {missing.remedy}")
         except SchemaMismatch as mismatch:
-            found.unchecked.append(str(mismatch))
-    return found
+            restorability.unchecked.append(str(mismatch))
+    return restorability
 
 
-def _remove_expired(made: Path, keep: int) -> None:
+def _remove_expired(backup_path: Path, keep: int) -> None:
     """Remove the old backups of the series that the new backup belongs to."""
-    removed, passed_over = store.run_coroutine(_expire(made, keep), f"cannot remove old backups of {made.parent}")
-    for path in removed:
+    removed_paths, skipped_paths = store.run_coroutine(
+        _expire(backup_path, keep), f"cannot remove old backups of {backup_path.parent}"
+    )
+    for path in removed_paths:
         output.note(f"Removed {path.name}: there are {keep} newer backups.")
-    for path in passed_over:
+    for path in skipped_paths:
         output.note(f"Skipped {path.name}: its name is not a time in the past.")
 
 
@@ -203,10 +205,10 @@ async def _back_up(
     with open_sink() as (sink, finish):
         sealing = await asyncio.to_thread(AgeEncryptor, sink.write, secret)
         archive = ArchiveWriter(sealing)
-        chosen = BackupOptions(settings, sink, finish, block_writes)
+        options = BackupOptions(settings, sink, finish, block_writes)
         if isinstance(databases, SqliteDatabases):
-            return await _write(databases, archive, files, chosen), outlook
-        return await _write(databases, archive, files, chosen), outlook
+            return await _write(databases, archive, files, options), outlook
+        return await _write(databases, archive, files, options), outlook
 
 
 class BackupOptions(NamedTuple):
@@ -219,40 +221,40 @@ class BackupOptions(NamedTuple):
 
 
 async def _write(
-    databases: Databases[SnapshotT], archive: ArchiveWriter, files: dict[str, bytes], chosen: BackupOptions
+    databases: Databases[SnapshotT], archive: ArchiveWriter, files: dict[str, bytes], options: BackupOptions
 ) -> BackupResult:
     has_blobs = lifespan.SCHEMA in databases.schemas
-    blobs = installation.referenced_blobs(chosen.settings) if has_blobs else None
+    blobs = installation.referenced_blobs(options.settings) if has_blobs else None
     under_way = Backup(archive, databases, blobs, installation.progress_reporter())
     await under_way.begin(files)
     # Flush now, so that little is left to flush after the snapshot.
-    await asyncio.to_thread(chosen.sink.flush)
-    for left in reversed(range(MAX_ATTEMPTS)):
-        async with databases.snapshot(block_writes=chosen.block_writes) as snapshot:
-            manifest = await under_way.end(snapshot, is_last_try=not left)
+    await asyncio.to_thread(options.sink.flush)
+    for attempts_left in reversed(range(MAX_ATTEMPTS)):
+        async with databases.snapshot(block_writes=options.block_writes) as snapshot:
+            manifest = await under_way.end(snapshot, is_last_try=not attempts_left)
             if manifest is not None:
-                return BackupResult(manifest, chosen.finish(manifest), clock.now(), chosen.sink.size)
+                return BackupResult(manifest, options.finish(manifest), clock.now(), options.sink.size)
     raise AssertionError("the last attempt always returns")
 
 
 def _files(settings: Settings) -> dict[str, bytes]:
     """Return the master key from any source, and the settings file if it exists."""
     data = Path(settings.data)
-    own = data / masterkey.FILE_NAME
-    if not (settings.master_key or settings.master_key_file or own.exists()):
+    key_path = data / masterkey.FILE_NAME
+    if not (settings.master_key or settings.master_key_file or key_path.exists()):
         remedy = "Restore your copy of the key: without the key, the secrets in the backup cannot be decrypted."
-        raise Failure(FAILURE, why=f"{own}, which encrypted the database, is missing", remedy=remedy)
+        raise Failure(FAILURE, why=f"{key_path}, which encrypted the database, is missing", remedy=remedy)
     files = {KEY: masterkey.encode_master_key(masterkey.master_key(settings)).encode() + b"\n"}
-    written = Path(settings.config) if settings.config else data / SETTINGS
-    if written.exists():
-        with atomic_files.disk_errors(written.parent):
-            files[SETTINGS] = written.read_bytes()
+    settings_path = Path(settings.config) if settings.config else data / SETTINGS
+    if settings_path.exists():
+        with atomic_files.disk_errors(settings_path.parent):
+            files[SETTINGS] = settings_path.read_bytes()
     return files
 
 
-async def _expire(made: Path, keep: int) -> tuple[list[Path], list[Path]]:
-    found = backup_folder.read_folder(made.parent)
-    return backup_folder.remove_old(found, keep, made), found.skipped
+async def _expire(backup_path: Path, keep: int) -> tuple[list[Path], list[Path]]:
+    backups = backup_folder.read_folder(backup_path.parent)
+    return backup_folder.remove_old(backups, keep, backup_path), backups.skipped
 
 
 @contextmanager
@@ -299,10 +301,10 @@ class _Stdout:
             StorageFull: stdout is a file, and its disk is full.
             Unavailable: the program that reads stdout ended, or stdout cannot be written for another reason.
         """
-        left = memoryview(data)
+        unwritten = memoryview(data)
         try:
-            while left:
-                left = left[os.write(STDOUT_FILENO, left) :]
+            while unwritten:
+                unwritten = unwritten[os.write(STDOUT_FILENO, unwritten) :]
         except BrokenPipeError as error:
             remedy = f"Send the backup to a file, or to a program that reads it completely. {_partial_backup_hint()}"
             raise Unavailable("The program that reads stdout ended too early.", resolution=remedy) from error
@@ -321,6 +323,6 @@ def _partial_backup_hint() -> str:
     """Return a sentence about the partial backup that a failed write to stdout has left."""
     name = ""
     with suppress(OSError):
-        found = Path(os.readlink(f"/proc/self/fd/{STDOUT_FILENO}"))
-        name = str(found) if found.is_file() else ""
+        stdout_path = Path(os.readlink(f"/proc/self/fd/{STDOUT_FILENO}"))
+        name = str(stdout_path) if stdout_path.is_file() else ""
     return f"Remove the partial backup {name}." if name else "The bytes written so far are not a backup."

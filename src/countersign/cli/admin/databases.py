@@ -90,31 +90,36 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
     Files are copied first, while the server may be running. The server must be stopped before the databases are moved.
     If the command is interrupted, run it again.
     """
-    move = _read_options(configuration.load(data=data), to, blobs_to)
+    migration = _read_options(configuration.load(data=data), to, blobs_to)
     if dry_run:
-        _show_plan(move, record_store.run_coroutine(_plan(move), MIGRATING))
+        _show_plan(migration, record_store.run_coroutine(_plan(migration), MIGRATING))
         return
-    done = record_store.run_coroutine(_migrate(move), MIGRATING)
-    rows = sum(each.rows for each in done.tables.values())
+    migration_result = record_store.run_coroutine(_migrate(migration), MIGRATING)
+    rows = sum(each.rows for each in migration_result.tables.values())
     value: dict[str, object] = {
-        "to": move.target,
-        "blobs": done.blobs,
-        "blobs_bytes": done.blobs_bytes,
-        "tables": {name: {"rows": each.rows, "sha256": each.sha256} for name, each in done.tables.items()},
-        "settings": list(target_settings(move)),
+        "to": migration.target,
+        "blobs": migration_result.blobs,
+        "blobs_bytes": migration_result.blobs_bytes,
+        "tables": {name: {"rows": each.rows, "sha256": each.sha256} for name, each in migration_result.tables.items()},
+        "settings": list(target_settings(migration)),
     }
-    words = f"Moved {rows} rows of {len(done.tables)} tables to {move.target}; each table is equal on both sides."
-    if done.was_there:
-        words = f"Everything is in {move.target} already: an earlier run was interrupted after the last step."
-    if move.blobs_to:
-        words += f" {done.blobs} files ({progress.size(done.blobs_bytes)}) are in the other store."
-    output.answer(value, words)
+    summary = (
+        f"Moved {rows} rows of {len(migration_result.tables)} tables to {migration.target}; each table is equal on "
+        "both sides."
+    )
+    if migration_result.was_there:
+        summary = f"Everything is in {migration.target} already: an earlier run was interrupted after the last step."
+    if migration.blobs_to:
+        summary += (
+            f" {migration_result.blobs} files ({progress.size(migration_result.blobs_bytes)}) are in the other store."
+        )
+    output.answer(value, summary)
     output.note("From now on, serve the installation with these settings on every node (… means the present value):")
-    for line in target_settings(move):
+    for line in target_settings(migration):
         output.note(f"  {line}")
     output.note("To serve on another machine, copy the master key to it: no other key decrypts the stored secrets.")
     output.note(
-        f"The databases in {move.folder} stay unchanged and are no longer served ({migration_marker.FILE_NAME})."
+        f"The databases in {migration.folder} stay unchanged and are no longer served ({migration_marker.FILE_NAME})."
     )
 
 
@@ -143,19 +148,19 @@ def target_settings(move: Migration) -> tuple[str, ...]:
 
     Each secret is printed as `…`, because it keeps its current value."""
     settings = move.settings
-    user, at, place = move.target.rpartition("@")
-    found = {
-        "COUNTERSIGN_DATABASE_URL": f"postgresql://{quote(user)}{':…' if at else '…'}@{place}",
+    user, separator, host_part = move.target.rpartition("@")
+    values = {
+        "COUNTERSIGN_DATABASE_URL": f"postgresql://{quote(user)}{':…' if separator else '…'}@{host_part}",
         **_key_setting(move),
     }
     if move.blobs_to:
-        found["COUNTERSIGN_BLOBS_URL"] = move.blobs_to
-        found |= {name: "…" for name in AWS_VARIABLES if os.environ.get(name)}
-    found["COUNTERSIGN_DATA"] = str(move.folder)
-    for each in explain(os.environ, data=settings.data):
-        if each.source != "default" and each.variable not in {*found, "COUNTERSIGN_MASTER_KEY"}:
-            found[each.variable] = "…" if each.is_secret else each.shown
-    return tuple(f"{name}={value}" for name, value in found.items())
+        values["COUNTERSIGN_BLOBS_URL"] = move.blobs_to
+        values |= {name: "…" for name in AWS_VARIABLES if os.environ.get(name)}
+    values["COUNTERSIGN_DATA"] = str(move.folder)
+    for setting in explain(os.environ, data=settings.data):
+        if setting.source != "default" and setting.variable not in {*values, "COUNTERSIGN_MASTER_KEY"}:
+            values[setting.variable] = "…" if setting.is_secret else setting.shown
+    return tuple(f"{name}={value}" for name, value in values.items())
 
 
 def _key_setting(move: Migration) -> dict[str, str]:
@@ -174,16 +179,16 @@ async def _plan(move: Migration) -> MigrationResult:
     await _require_empty(move)
     await _rehearse(move)
     report = installation.progress_reporter()
-    found: dict[str, TableChecksum] = {}
+    checksums: dict[str, TableChecksum] = {}
     async with move.databases.snapshot() as snapshot:
         for schema in snapshot.schemas:
-            found |= {
+            checksums |= {
                 f"{schema}.{each.table}": each for each in await sqlite_to_postgres.dry_run(snapshot.of(schema), report)
             }
         if not move.blobs_to or lifespan.SCHEMA not in snapshot.schemas:
-            return MigrationResult(found)
+            return MigrationResult(checksums)
         referred = installation.referenced_blobs(move.settings)
-        return MigrationResult(found, *await sqlite_to_postgres.blob_totals(snapshot, referred))
+        return MigrationResult(checksums, *await sqlite_to_postgres.blob_totals(snapshot, referred))
 
 
 async def _rehearse(move: Migration) -> None:
@@ -226,8 +231,8 @@ async def _migrate(move: Migration) -> MigrationResult:
     await _require_empty(move)
     under_way = await _start_blob_copy(move)
     if lock.is_locked(move.folder):
-        copied = f" {under_way.count} files are copied already." if under_way else ""
-        remedy = f"Stop the server, and run the same command again.{copied}"
+        copied_text = f" {under_way.count} files are copied already." if under_way else ""
+        remedy = f"Stop the server, and run the same command again.{copied_text}"
         raise Failure(MIGRATING, why=f"{move.folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
     with lock.acquire(move.folder, MIGRATING):
         services = await _migration_tables(move)
@@ -276,8 +281,8 @@ async def _require_empty(move: Migration) -> None:
     Raises:
         NotEmpty, PrivilegeMissing: a schema is not empty, is owned by another role, or cannot be created.
     """
-    for each in await privileges_at(move.to, installation.SCHEMAS):
-        each.require_new()
+    for privileges in await privileges_at(move.to, installation.SCHEMAS):
+        privileges.require_new()
 
 
 def _blob_copy(move: Migration) -> BlobMigration | None:
@@ -297,21 +302,21 @@ async def _require_free_bucket(move: Migration) -> str | None:
     Raises:
         NotEmpty: the target bucket belongs to another installation.
     """
-    own = installation_id.directory_id(move.folder)
+    own_id = installation_id.directory_id(move.folder)
     marker = await installation_id.blobs_marker(_blobs_target(move), move.blobs_to)
-    if marker is not None and (own is None or marker.id != own.id):
+    if marker is not None and (own_id is None or marker.id != own_id.id):
         text = f"{move.blobs_to} belongs to the installation {marker.id}"
         raise NotEmpty(text, resolution="Name another prefix.")
-    return own.id if own and own.is_settled else None
+    return own_id.id if own_id and own_id.is_settled else None
 
 
 async def _start_blob_copy(move: Migration) -> BlobMigration | None:
     under_way = _blob_copy(move)
     if under_way:
         await under_way.require_own(blobs.KNOWN)
-        own = await _require_free_bucket(move)
-        if own is not None:
-            await installation_id.claim(_blobs_target(move), own, move.blobs_to)
+        own_id = await _require_free_bucket(move)
+        if own_id is not None:
+            await installation_id.claim(_blobs_target(move), own_id, move.blobs_to)
         await under_way.begin()
     return under_way
 
@@ -331,27 +336,27 @@ async def _require_upgraded(move: Migration) -> install.Snapshot:
         Failure: the tables must be upgraded first.
     """
     settings = move.settings
-    waiting: list[str] = []
+    pending_upgrades: list[str] = []
     if lifespan.SCHEMA in move.databases.schemas:
-        waiting += await store.pending(settings)
-    found = install.EMPTY
+        pending_upgrades += await store.pending(settings)
+    installed_snapshot = install.EMPTY
     async with record_store.TABLES.open_existing(settings) as database:
         if database is not None:
-            waiting += await migrations.pending(database, install.MIGRATIONS)
+            pending_upgrades += await migrations.pending(database, install.MIGRATIONS)
             registry = modules.found(modules.names(settings.modules))
-            if not waiting:
-                waiting += [step.sentence for step in (await install.plan(database, registry)).steps]
-                found = await install.installed(database)
-    if waiting:
+            if not pending_upgrades:
+                pending_upgrades += [step.sentence for step in (await install.plan(database, registry)).steps]
+                installed_snapshot = await install.installed(database)
+    if pending_upgrades:
         remedy = "Run `countersign db upgrade`, or start `countersign serve` once with this version and stop it again."
-        why = f"the databases must be upgraded first: {'; '.join(waiting)}"
-        raise Failure(MIGRATING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
-    return found
+        reason = f"the databases must be upgraded first: {'; '.join(pending_upgrades)}"
+        raise Failure(MIGRATING, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
+    return installed_snapshot
 
 
 async def _migration_tables(move: Migration) -> MigrationTables:
-    found: dict[str, ServiceTables] = {}
-    installed = await _require_upgraded(move)
+    tables_by_service: dict[str, ServiceTables] = {}
+    installed_snapshot = await _require_upgraded(move)
     if lifespan.SCHEMA in move.databases.schemas:
 
         async def make_store(transaction: Transaction) -> None:
@@ -361,16 +366,17 @@ async def _migration_tables(move: Migration) -> MigrationTables:
             if move.blobs_to:
                 await uploads.forget_all_parts(transaction)
 
-        found[lifespan.SCHEMA] = ServiceTables(make_store, settle_store)
+        tables_by_service[lifespan.SCHEMA] = ServiceTables(make_store, settle_store)
     async with record_store.TABLES.open_existing(move.settings) as database:
         if database is not None:
             secret = await root_secret.secret(database, masterkey.master_key(move.settings))
             registry = modules.found(modules.names(move.settings.modules))
-            there = tables.target(registry, installed)
-            found[app.SCHEMA] = ServiceTables(
-                partial(tables.make, installed=there), partial(tables.settle, installed=there, secret=secret)
+            target_tables = tables.target(registry, installed_snapshot)
+            tables_by_service[app.SCHEMA] = ServiceTables(
+                partial(tables.make, snapshot=target_tables),
+                partial(tables.settle, snapshot=target_tables, secret=secret),
             )
-    return MigrationTables(found, installed)
+    return MigrationTables(tables_by_service, installed_snapshot)
 
 
 class ServiceDatabase(NamedTuple):
@@ -407,17 +413,17 @@ def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
     directory, all pending migrations are refused.
     """
     settings = configuration.load(data=data)
-    wanted, names = record_store.run_coroutine(_pending_upgrades(settings, service), UPGRADING)
-    value, words = {"pending": names}, f"Up to date: {', '.join(wanted)}."
+    services, names = record_store.run_coroutine(_pending_upgrades(settings, service), UPGRADING)
+    value, summary = {"pending": names}, f"Up to date: {', '.join(services)}."
     if not dry_run:
         if names:
             # Hold the lock, because a running server expects the tables as they were when it started.
             with lock.acquire(Path(settings.data), UPGRADING):
-                names = record_store.run_coroutine(_upgrade(settings, wanted), UPGRADING)
-        value, words = {"applied": names}, f"Were up to date: {', '.join(wanted)}."
-    output.answer({**value, "services": wanted}, "\n".join(names) or words)
+                names = record_store.run_coroutine(_upgrade(settings, services), UPGRADING)
+        value, summary = {"applied": names}, f"Were up to date: {', '.join(services)}."
+    output.answer({**value, "services": services}, "\n".join(names) or summary)
     for each in SERVICES:
-        if service is None and each not in wanted:
+        if service is None and each not in services:
             output.note(f"There are no tables of {each} here; to make them: countersign db upgrade {each}")
 
 
@@ -434,18 +440,18 @@ async def _pending_upgrades(settings: Settings, service: str | None) -> tuple[li
     Raises:
         PrivilegeMissing: the PostgreSQL role may not apply the migrations.
     """
-    wanted, names = await _selected_services(settings, service), list[str]()
-    for each in wanted:
-        found = await SERVICES[each].pending(settings)
-        if found and settings.database_url:
-            (there,) = await privileges_at(settings.database_url, (each,))
-            there.require_upgrade()
-        names += found
-    return wanted, names
+    services, names = await _selected_services(settings, service), list[str]()
+    for each in services:
+        pending_names = await SERVICES[each].pending(settings)
+        if pending_names and settings.database_url:
+            (privileges,) = await privileges_at(settings.database_url, (each,))
+            privileges.require_upgrade()
+        names += pending_names
+    return services, names
 
 
-async def _upgrade(settings: Settings, wanted: Sequence[str]) -> list[str]:
-    return [name for each in wanted for name in await SERVICES[each].upgrade(settings)]
+async def _upgrade(settings: Settings, services: Sequence[str]) -> list[str]:
+    return [name for each in services for name in await SERVICES[each].upgrade(settings)]
 
 
 db.add_command(migrate)

@@ -67,12 +67,12 @@ def progress_reporter() -> Callable[[str, int], None]:
     REPORT_EVERY_S."""
     reported_s = clock.monotonic_s()
 
-    def report(what: str, done: int) -> None:
+    def report(label: str, done_bytes: int) -> None:
         nonlocal reported_s
         now_s = clock.monotonic_s()
         if now_s - reported_s >= REPORT_EVERY_S:
             reported_s = now_s
-            output.note(f"{what}: {progress.size(done)}")
+            output.note(f"{label}: {progress.size(done_bytes)}")
 
     return report
 
@@ -121,9 +121,9 @@ def show(data: str | None) -> None:
     found in its last run.
     """
     settings = configuration.load(data=data)
-    found = record_store.run_coroutine(overview(settings), CANNOT_SHOW)
-    _show(found)
-    if found.conflict:
+    shown_overview = record_store.run_coroutine(overview(settings), CANNOT_SHOW)
+    _show(shown_overview)
+    if shown_overview.conflict:
         sys.exit(Exit.CONFLICT)
 
 
@@ -142,8 +142,8 @@ def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
     _note_places(record_store.run_coroutine(overview(settings), CANNOT_ADOPT))
     _confirm(yes, "Make these places one installation?", CANNOT_ADOPT)
     with lock.acquire(Path(settings.data), CANNOT_ADOPT):
-        own = record_store.run_coroutine(_adopt(settings, is_new=new_id), CANNOT_ADOPT)
-    output.answer({"id": own}, f"The places belong to the installation {own}.")
+        own_id = record_store.run_coroutine(_adopt(settings, is_new=new_id), CANNOT_ADOPT)
+    output.answer({"id": own_id}, f"The places belong to the installation {own_id}.")
 
 
 @installation.command("collect")
@@ -157,17 +157,22 @@ def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
     The exit code is 5 if the collector is stopped: it removes files only if database and blob store belong together.
     """
 
-    async def work(opened: Store) -> tuple[CollectResult, CollectionReport | None]:
-        done = await blob_gc.collect(opened, is_confirmed=yes, takes_unknown=unknown)
-        return done, await blob_gc.report(opened.database)
+    async def work(opened_store: Store) -> tuple[CollectResult, CollectionReport | None]:
+        collection_report = await blob_gc.collect(opened_store, is_confirmed=yes, takes_unknown=unknown)
+        return collection_report, await blob_gc.report(opened_store.database)
 
-    done, report = store.run(data, CANNOT_COLLECT, work)
-    value: dict[str, object] = {"removed": done.blobs, "uploads": done.uploads + done.staged, "stopped": done.stopped}
-    words = f"Removed {done.blobs} files, and the leftovers of {done.uploads + done.staged} uploads."
-    output.answer(value | {"report": report and report._asdict()}, words)
+    collection_report, report = store.run(data, CANNOT_COLLECT, work)
+    value: dict[str, object] = {
+        "removed": collection_report.blobs,
+        "uploads": collection_report.uploads + collection_report.staged,
+        "stopped": collection_report.stopped,
+    }
+    uploads = collection_report.uploads + collection_report.staged
+    summary = f"Removed {collection_report.blobs} files, and the leftovers of {uploads} uploads."
+    output.answer(value | {"report": report and report._asdict()}, summary)
     for note in report.notes if report else ():
         output.note(note)
-    if done.stopped:
+    if collection_report.stopped:
         sys.exit(Exit.CONFLICT)
 
 
@@ -178,23 +183,23 @@ async def require_one_installation(settings: Settings) -> None:
         InstallationMismatch: they belong to different installations.
         Moved, Unavailable, ValueError: a database, the data directory or the blob store cannot be read.
     """
-    async with _open_places(settings) as found:
-        for each in found:
-            await installation_id.examine(each)
+    async with _open_places(settings) as places:
+        for place in places:
+            await installation_id.examine(place)
 
 
 @asynccontextmanager
 async def _open_places(settings: Settings) -> AsyncGenerator[list[InstallationPlaces]]:
     """Yield the places of both services. A service whose tables do not exist has no database among its places."""
     async with AsyncExitStack() as stack:
-        own = await stack.enter_async_context(store.TABLES.open_existing(settings))
-        other = await stack.enter_async_context(record_store.TABLES.open_existing(settings))
+        store_database = await stack.enter_async_context(store.TABLES.open_existing(settings))
+        records_database = await stack.enter_async_context(record_store.TABLES.open_existing(settings))
         yield [
             replace(
-                lifespan.installation_places(settings, own, lifespan.open_blob_store(settings)),
-                sibling=await _database_id(other),
+                lifespan.installation_places(settings, store_database, lifespan.open_blob_store(settings)),
+                sibling=await _database_id(records_database),
             ),
-            replace(app.places_of(settings, other), sibling=await _database_id(own)),
+            replace(app.places_of(settings, records_database), sibling=await _database_id(store_database)),
         ]
 
 
@@ -210,20 +215,26 @@ async def overview(settings: Settings) -> InstallationOverview:
         Moved, Unavailable, ValueError, SchemaMismatch: a database cannot be read.
     """
     folder = Path(settings.data)
-    own = await asyncio.to_thread(installation_id.directory_id, folder)
-    async with _open_places(settings) as found:
-        listed = [
-            InstallationPlace(each.database_name, await _database_id(each.database)) for each in found if each.database
+    folder_id = await asyncio.to_thread(installation_id.directory_id, folder)
+    async with _open_places(settings) as places:
+        place_rows = [
+            InstallationPlace(place.database_name, await _database_id(place.database))
+            for place in places
+            if place.database
         ]
-        listed.append(InstallationPlace(f"the data directory {folder}", own.id if own and own.is_settled else None))
-        listed.append(await _blob_store_place(settings))
-        report, notes = await _collector_report(found[0])
-        for each in found:
+        place_rows.append(
+            InstallationPlace(
+                f"the data directory {folder}", folder_id.id if folder_id and folder_id.is_settled else None
+            )
+        )
+        place_rows.append(await _blob_store_place(settings))
+        report, notes = await _collector_report(places[0])
+        for place in places:
             try:
-                await installation_id.examine(each)
+                await installation_id.examine(place)
             except InstallationMismatch as refused:
-                return InstallationOverview(listed, refused.detail, refused.remedy, report, notes)
-        return InstallationOverview(listed, "", "", report, notes)
+                return InstallationOverview(place_rows, refused.detail, refused.remedy, report, notes)
+        return InstallationOverview(place_rows, "", "", report, notes)
 
 
 async def _collector_report(places: InstallationPlaces) -> tuple[CollectionReport | None, list[str]]:
@@ -251,29 +262,31 @@ async def _blob_store_place(settings: Settings) -> InstallationPlace:
     return InstallationPlace(name, marker and marker.id)
 
 
-def _show(found: InstallationOverview) -> None:
+def _show(overview: InstallationOverview) -> None:
     value: dict[str, object] = {
-        "places": [each._asdict() for each in found.places],
-        "conflict": found.conflict,
-        "remedy": found.remedy,
-        "report": found.report and found.report._asdict(),
-        "notes": found.notes,
+        "places": [each._asdict() for each in overview.places],
+        "conflict": overview.conflict,
+        "remedy": overview.remedy,
+        "report": overview.report and overview.report._asdict(),
+        "notes": overview.notes,
     }
-    lines = [each.words for each in found.places]
-    if found.report is not None:
-        lines.append(f"The collector last ran at {clock.rfc3339(found.report.ran_at)}: {found.report.files} files.")
-    lines += found.notes
+    lines = [each.words for each in overview.places]
+    if overview.report is not None:
+        lines.append(
+            f"The collector last ran at {clock.rfc3339(overview.report.ran_at)}: {overview.report.files} files."
+        )
+    lines += overview.notes
     output.answer(value, "\n".join(lines))
-    if found.conflict:
-        output.note(f"Conflict: {found.conflict}.")
-        output.note(found.remedy)
+    if overview.conflict:
+        output.note(f"Conflict: {overview.conflict}.")
+        output.note(overview.remedy)
 
 
-def _note_places(found: InstallationOverview) -> None:
-    for each in found.places:
-        output.note(each.words)
-    if found.conflict:
-        output.note(f"Conflict: {found.conflict}.")
+def _note_places(overview: InstallationOverview) -> None:
+    for place in overview.places:
+        output.note(place.words)
+    if overview.conflict:
+        output.note(f"Conflict: {overview.conflict}.")
 
 
 def _confirm(yes: bool, question: str, failure: str) -> None:
@@ -293,21 +306,21 @@ def _confirm(yes: bool, question: str, failure: str) -> None:
 
 async def _adopt(settings: Settings, *, is_new: bool) -> str:
     async with _open_places(settings) as places:
-        found = [each for each in places if each.database is not None]
-        if not found:
+        existing_places = [place for place in places if place.database is not None]
+        if not existing_places:
             raise store.missing_database(settings, CANNOT_ADOPT, "Make one first: countersign db upgrade")
-        for each in found:
-            await _require_upgraded(each)
-        known = [own for each in found if (own := await _database_id(each.database))]
-        own = known[0] if known and not is_new else ids.new_uuid()
-        at = clock.now()
-        for each in found:
-            await installation_id.adopt(each, own, at)
-        return own
+        for place in existing_places:
+            await _require_upgraded(place)
+        known_ids = [own_id for place in existing_places if (own_id := await _database_id(place.database))]
+        own_id = known_ids[0] if known_ids and not is_new else ids.new_uuid()
+        adopted_at = clock.now()
+        for place in existing_places:
+            await installation_id.adopt(place, own_id, adopted_at)
+        return own_id
 
 
 async def _require_upgraded(places: InstallationPlaces) -> None:
     tables = store.TABLES if places.service.schema == lifespan.SCHEMA else record_store.TABLES
     if places.database is not None and await migrate.pending(places.database, tables.migrations):
-        why = f"migrations of {places.service.schema} are pending"
-        raise Failure(CANNOT_ADOPT, why=why, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)
+        reason = f"migrations of {places.service.schema} are pending"
+        raise Failure(CANNOT_ADOPT, why=reason, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)

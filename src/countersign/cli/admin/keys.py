@@ -38,12 +38,12 @@ class OpenDatabase(NamedTuple):
 
     async def key_usage(self, master: MasterKey) -> list[KeyUsage]:
         """Return the number of encrypted values for each table and key. Table names are those of `verify --tables`."""
-        found = [
+        usages = [
             usage
             for column in self.tables.columns
             for usage in await reencryption.key_usage(self.database, column, master)
         ]
-        return [usage._replace(table=f"{self.tables.schema}.{usage.table}") for usage in found]
+        return [usage._replace(table=f"{self.tables.schema}.{usage.table}") for usage in usages]
 
 
 class KeyStatus(NamedTuple):
@@ -90,13 +90,13 @@ def rotate_keys(drop_previous: bool, data: str | None) -> None:
     """
     settings = configuration.load(data=data)
     ring = record_store.run_coroutine(_rotate(settings, drop_previous=drop_previous), CANNOT_ROTATE)
-    ends = {kid: clock.rfc3339(each.ends_at or clock.now()) for kid, each in ring.previous.items()}
+    end_by_key = {kid: clock.rfc3339(each.ends_at or clock.now()) for kid, each in ring.previous.items()}
     lines = [f"Signing with {ring.kid}."]
-    for kid, moment in ends.items():
+    for kid, moment in end_by_key.items():
         lines.append(f"Key {kid} stays published until {moment}, when its last token has expired.")
     if drop_previous:
         lines.append("Every earlier token is revoked.")
-    output.answer({"kid": ring.kid, "previous": list(ends), "published_until": ends}, "\n".join(lines))
+    output.answer({"kid": ring.kid, "previous": list(end_by_key), "published_until": end_by_key}, "\n".join(lines))
 
 
 @keys.command("reencrypt")
@@ -108,9 +108,9 @@ def reencrypt(data: str | None) -> None:
     Tokens and the keys that sign them are not changed. If the command is interrupted, run it again: it continues.
     """
     settings = configuration.load(data=data)
-    done = record_store.run_coroutine(_reencrypt(settings), CANNOT_REENCRYPT)
-    lines = [f"{table}: {count} re-encrypted" for table, count in done.counts.items()]
-    _show({"reencrypted": done.counts}, lines, done.master, done.usages)
+    results = record_store.run_coroutine(_reencrypt(settings), CANNOT_REENCRYPT)
+    lines = [f"{table}: {count} re-encrypted" for table, count in results.counts.items()]
+    _show({"reencrypted": results.counts}, lines, results.master, results.usages)
 
 
 @keys.command("status")
@@ -152,28 +152,28 @@ def _undecryptable(master: MasterKey, usages: list[KeyUsage]) -> list[KeyUsage]:
 
 def key_statuses(master: MasterKey, usages: Sequence[KeyUsage]) -> Iterator[KeyStatus]:
     """Yield the status of every given key, in the given order, then of every missing key."""
-    counted: Counter[str] = Counter()
+    rows_by_key: Counter[str] = Counter()
     for usage in usages:
         if usage.key_id:
-            counted[usage.key_id] += usage.values
-    yield KeyStatus(master.current.id, counted[master.current.id], "seals")
+            rows_by_key[usage.key_id] += usage.values
+    yield KeyStatus(master.current.id, rows_by_key[master.current.id], "seals")
     for key in master.keys[1:]:
-        yield KeyStatus(key.id, counted[key.id], "needed" if counted[key.id] else "unneeded")
-    for key_id in sorted(counted.keys() - {key.id for key in master.keys}):
-        yield KeyStatus(key_id, counted[key_id], "missing")
+        yield KeyStatus(key.id, rows_by_key[key.id], "needed" if rows_by_key[key.id] else "unneeded")
+    for key_id in sorted(rows_by_key.keys() - {key.id for key in master.keys}):
+        yield KeyStatus(key_id, rows_by_key[key_id], "missing")
 
 
 async def _rotate(settings: Settings, *, drop_previous: bool) -> KeyRing:
     async with open_databases(settings) as databases:
         await require_upgraded(settings, databases, CANNOT_ROTATE)
-        found = next((each for each in databases if each.tables.schema == lifespan.SCHEMA), None)
-        if found is None:
-            why = f"{settings.data} has no store, and only a store signs tokens"
+        store_database = next((each for each in databases if each.tables.schema == lifespan.SCHEMA), None)
+        if store_database is None:
+            reason = f"{settings.data} has no store, and only a store signs tokens"
             remedy = "Pass --data with the directory of a store. `keys reencrypt` works for the records service, too."
-            raise Failure(CANNOT_ROTATE, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+            raise Failure(CANNOT_ROTATE, why=reason, remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
         _require_servers_have_key(settings, master, CANNOT_ROTATE)
-        return await tokens.rotate_keys(found.database, master, drop_previous=drop_previous)
+        return await tokens.rotate_keys(store_database.database, master, drop_previous=drop_previous)
 
 
 async def _reencrypt(settings: Settings) -> ReencryptionResult:
@@ -182,11 +182,11 @@ async def _reencrypt(settings: Settings) -> ReencryptionResult:
         await require_upgraded(settings, databases, CANNOT_REENCRYPT)
         master = await asyncio.to_thread(master_key, settings)
         _require_servers_have_key(settings, master, CANNOT_REENCRYPT)
-        for each in databases:
-            for column in each.tables.columns:
-                changed = await reencryption.reencrypt(each.database, column, master)
-                counts[f"{each.tables.schema}.{column.table}"] = changed
-        usages = [usage for each in databases for usage in await each.key_usage(master)]
+        for service_database in databases:
+            for column in service_database.tables.columns:
+                changed_rows = await reencryption.reencrypt(service_database.database, column, master)
+                counts[f"{service_database.tables.schema}.{column.table}"] = changed_rows
+        usages = [usage for service_database in databases for usage in await service_database.key_usage(master)]
         return ReencryptionResult(counts, master, usages)
 
 
@@ -207,17 +207,21 @@ async def require_upgraded(settings: Settings, databases: Sequence[OpenDatabase]
     if not databases:
         remedy = "Pass --data with the directory that is served; `org create` and `serve` make a new one."
         raise store.missing_database(settings, failure, remedy, " of either service")
-    for each in databases:
-        await migrate.require_applied(each.database, each.tables.migrations, each.tables.schema)
+    for service_database in databases:
+        await migrate.require_applied(
+            service_database.database, service_database.tables.migrations, service_database.tables.schema
+        )
 
 
 def _require_servers_have_key(settings: Settings, master: MasterKey, failure: str) -> None:
     """Check that the server of this data directory has the master key; servers on other nodes are not checked."""
     served = lock.serving_key_ids(Path(settings.data))
     if served is not None and master.current.id not in served:
-        why = f"the running services do not have the master key {master.current.id}, and could not decrypt its values"
+        reason = (
+            f"the running services do not have the master key {master.current.id}, and could not decrypt its values"
+        )
         remedy = "Restart the services, then run the command again."
-        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 @asynccontextmanager

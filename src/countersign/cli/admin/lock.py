@@ -102,9 +102,9 @@ def _acquire(descriptor: int, path: Path, failure: str) -> None:
     try:
         _flock(descriptor)
     except BlockingIOError as error:
-        why = f"another `countersign serve` uses it ({path}: {_holder(descriptor)})"
+        reason = f"another `countersign serve` uses it ({path}: {_holder(descriptor)})"
         remedy = "Stop that server, or choose another directory with --data."
-        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT) from error
+        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT) from error
 
 
 def _flock(descriptor: int) -> None:

@@ -41,13 +41,13 @@ def run(
     failure: str,
     work: Callable[[app.RecordsService], Awaitable[ResultT]],
     *,
-    new: Callable[[Registry], None] | None = None,
+    validate_new: Callable[[Registry], None] | None = None,
 ) -> ResultT:
     """Run the work on the service in the data directory, and return the result of the work.
 
     Without `data`, the configured data directory is used. A server may be running.
-    If the service does not exist, it is created, provided that `new` is given and accepts what the work needs. The
-    tables of an existing service are never altered.
+    If the service does not exist, it is created, provided that `validate_new` is given and accepts what the work needs.
+    The tables of an existing service are never altered.
 
     Raises:
         Failure: there are no records, their tables are not what is declared, a setting or module cannot be used, the
@@ -58,11 +58,11 @@ def run(
     async def open_and_work() -> ResultT:
         is_there = await TABLES.exist(settings)
         if not is_there:
-            if new is None:
+            if validate_new is None:
                 remedy = "Pass --data with the directory that is served; `user create` and `serve` make a new one."
                 raise store.missing_database(settings, failure, remedy, " of the records service")
-            new(_registry(settings))
-        elif new is not None:
+            validate_new(_registry(settings))
+        elif validate_new is not None:
             await TABLES.wait_until_created(settings)
         async with app.opened(settings, root_url(settings), is_loopback=True, upgrades=not is_there) as service:
             return await work(service)
@@ -121,13 +121,13 @@ def dialect_of(settings: Settings) -> Dialect:
 
 async def _pending(settings: Settings, database: Database) -> list[str]:
     names = await migrate.pending(database, install.MIGRATIONS)
-    planned = await install.plan(database, _registry(settings))
-    planned.require(destroy=False)
-    return _prefixed(names, planned)
+    upgrade_plan = await install.plan(database, _registry(settings))
+    upgrade_plan.require(destroy=False)
+    return _prefixed(names, upgrade_plan)
 
 
-def _prefixed(names: Iterable[str], planned: install.UpgradePlan) -> list[str]:
-    return [f"{app.SCHEMA}: {name}" for name in (*names, *(step.sentence for step in planned.steps))]
+def _prefixed(names: Iterable[str], plan: install.UpgradePlan) -> list[str]:
+    return [f"{app.SCHEMA}: {name}" for name in (*names, *(step.sentence for step in plan.steps))]
 
 
 def _registry(settings: Settings) -> Registry:

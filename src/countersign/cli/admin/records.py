@@ -60,14 +60,14 @@ def create_user(
 
     async def work(service: app.RecordsService) -> tuple[str, str, str]:
         async with service.records.database.transaction() as transaction:
-            nobody = Caller("person", "", "", "", View({}))
-            run = Run(service.engine, nobody, transaction, Actor("", request_id="command line"), transaction)
+            caller = Caller("person", "", "", "", View({}))
+            run = Run(service.engine, caller, transaction, Actor("", request_id="command line"), transaction)
             user_id = await people.add(run, username, name, email, roles, None)
             secret = await setup.invite(transaction, user_id)
         is_guessed = record_store.configured_url(service.records.settings) is None
         return user_id, setup.address(service.records, secret), service.records.root_url if is_guessed else ""
 
-    user_id, link, guessed = record_store.run(data, f"cannot create the person {username}", work, new=new)
+    user_id, link, guessed = record_store.run(data, f"cannot create the person {username}", work, validate_new=new)
     output.answer({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)
     if guessed:
         output.note(f"The link names {guessed}: serve the records there, or first set COUNTERSIGN_RECORDS_URL.")
@@ -90,8 +90,11 @@ def list_modules(data: str | None) -> None:
         names = ("name", "label", "installed", "declared", "is_on")
         output.answer({"modules": [dict(zip(names, row, strict=True)) for row in rows]})
         return
-    words = [(name, had or "-", has or "-", "on" if on else "off", label) for name, label, had, has, on in rows]
-    output.table(("module", "in the database", "declared", "switched", "label"), words)
+    lines_shown = [
+        (name, old_version or "-", new_version or "-", "on" if is_on else "off", label)
+        for name, label, old_version, new_version, is_on in rows
+    ]
+    output.table(("module", "in the database", "declared", "switched", "label"), lines_shown)
 
 
 ModuleRow = tuple[str, str, str | None, str | None, bool]
@@ -142,11 +145,11 @@ def apply(*, destroy: bool, dry_run: bool, data: str | None) -> None:
         plan = record_store.run_coroutine(_plan(settings), CANNOT_APPLY)
         if not output.wants_json():
             _show_plan(plan)
-        taken = record_store.run_coroutine(_apply(settings, destroy), CANNOT_APPLY)
+        applied_plan = record_store.run_coroutine(_apply(settings, destroy), CANNOT_APPLY)
     if output.wants_json():
-        output.answer({"applied": taken})
-    elif taken:
-        output.say(f"Done: {len(taken)} steps.")
+        output.answer({"applied": applied_plan})
+    elif applied_plan:
+        output.say(f"Done: {len(applied_plan)} steps.")
 
 
 async def _require_applicable(plan: UpgradePlan, destroy: bool) -> None:
@@ -178,8 +181,8 @@ def _show_plan(plan: UpgradePlan) -> None:
     )
     if plan.losses:
         output.note(f"Steps with ! lose data ({len(plan.losses)}): they need --destroy. Make a backup first.")
-    for each in plan.obstacles:
-        output.note(f"Blocked by: {each}")
+    for obstacle in plan.obstacles:
+        output.note(f"Blocked by: {obstacle}")
 
 
 @click.group()
@@ -215,5 +218,5 @@ async def _verify_audit(settings: Settings) -> ChainReport:
 
 
 def _fault_line(fault: ChainDefect) -> str:
-    found = f" (id {fault.id})" if fault.id else ""
-    return f"lane {fault.lane}, number {fault.number}{found}: {AUDIT_MEANINGS[fault.what]}"
+    id_text = f" (id {fault.id})" if fault.id else ""
+    return f"lane {fault.lane}, number {fault.number}{id_text}: {AUDIT_MEANINGS[fault.what]}"

@@ -87,10 +87,12 @@ class Contents(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The contents as lines of text."""
-        found = [f"{self.database}: the schema {name} with {count} tables" for name, count in self.schemas.items()]
+        schema_lines = [
+            f"{self.database}: the schema {name} with {count} tables" for name, count in self.schemas.items()
+        ]
         if self.takes_bucket:
-            found.append(f"{self.bucket}: {self.blobs} files, {self.uploads} uploads in progress")
-        return found + [self._file_line(path) for path in self.files]
+            schema_lines.append(f"{self.bucket}: {self.blobs} files, {self.uploads} uploads in progress")
+        return schema_lines + [self._file_line(path) for path in self.files]
 
     def _file_line(self, path: Path) -> str:
         if path in self.links:
@@ -100,18 +102,18 @@ class Contents(NamedTuple):
     @property
     def notes(self) -> list[str]:
         """Lines of text that name what a reset leaves in place."""
-        found = [f"Left in place: {path}" for path in self.left]
+        path_notes = [f"Left in place: {path}" for path in self.left]
         for link, target in self.links.items():
             if target.exists():
                 remedy = f"To remove the target as well, run: rm -r -- {shlex.quote(str(target))}"
-                found.append(f"Left in place: {target}, to which the link {link} leads. {remedy}")
+                path_notes.append(f"Left in place: {target}, to which the link {link} leads. {remedy}")
         if not self.takes_bucket and (self.blobs or self.uploads):
-            found.append(
+            path_notes.append(
                 f"Left in place: {self.blobs} files and {self.uploads} uploads in progress in {self.bucket}. "
                 f"`reset --blobs {bucket_name(self.bucket)}` removes them as well. Once the database "
                 "and the data directory are removed, only the tools of the S3 service can remove them."
             )
-        return found
+        return path_notes
 
     @property
     def members(self) -> dict[str, object]:
@@ -229,8 +231,8 @@ async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> 
     url, schemas = settings.database_url, None
     if url:
         schemas = await postgres_admin.examine_schemas(url, installation.SCHEMAS)
-    own, left = await asyncio.to_thread(_own_files, folder)
-    links = await asyncio.to_thread(_links, folder, own)
+    own_paths, left_paths = await asyncio.to_thread(_own_files, folder)
+    links = await asyncio.to_thread(_links, folder, own_paths)
     blobs = uploads = 0
     store = _files_store(settings, folder, links)
     owner = await read_owner(folder, schemas, store)
@@ -244,7 +246,9 @@ async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> 
         require_latest(owner)
     database = connection_urls.describe_postgres(url) if url else ""
     tables = schemas.tables if schemas else {}
-    return Contents(database, tables, settings.blobs_url, blobs, uploads, own, left, takes_bucket, links, owner)
+    return Contents(
+        database, tables, settings.blobs_url, blobs, uploads, own_paths, left_paths, takes_bucket, links, owner
+    )
 
 
 def _files_store(settings: Settings, folder: Path, links: Mapping[Path, Path]) -> BlobStore | None:
@@ -263,30 +267,30 @@ def _require_own_database(settings: Settings, folder: Path) -> None:
     """
     mark = migration_marker.read_marker(folder) if settings.database_url else None
     if mark is not None and mark.to != connection_urls.postgres_location(settings.database_url):
-        why = f"{folder} belongs to the database {mark.to}, but COUNTERSIGN_DATABASE_URL names a different database"
+        reason = f"{folder} belongs to the database {mark.to}, but COUNTERSIGN_DATABASE_URL names a different database"
         remedy = "Correct COUNTERSIGN_DATABASE_URL or --data: an installation is reset with its own settings."
-        raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(FAILURE, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
-def _links(folder: Path, own: list[Path]) -> dict[Path, Path]:
+def _links(folder: Path, own_paths: list[Path]) -> dict[Path, Path]:
     """Return the symbolic links that a reset removes, with their targets, which it does not remove.
 
     A blobs folder that is a link to another folder of the data directory is not among them: that folder is emptied."""
     blobs = folder / lifespan.BLOBS_FOLDER
-    found = {path: path.resolve() for path in own if path.is_symlink()}
-    if found.get(blobs, Path("/")).is_relative_to(folder.resolve()):
-        del found[blobs]
-    if blobs not in found:
-        found |= {path: path.resolve() for name in layout.FOLDERS if (path := blobs / name).is_symlink()}
-    return found
+    targets = {path: path.resolve() for path in own_paths if path.is_symlink()}
+    if targets.get(blobs, Path("/")).is_relative_to(folder.resolve()):
+        del targets[blobs]
+    if blobs not in targets:
+        targets |= {path: path.resolve() for name in layout.FOLDERS if (path := blobs / name).is_symlink()}
+    return targets
 
 
 def _own_files(folder: Path) -> tuple[list[Path], list[Path]]:
     """Return the product's files and folders in the data directory, in the order of removal, and all other files."""
-    own = [folder / name for name in _OWN_NAMES if (folder / name).exists() or (folder / name).is_symlink()]
-    own = [*folder.glob(f"{atomic_files.PREFIX}*{atomic_files.ENDING}"), *own]
-    left = [path for path in sorted(folder.iterdir()) if path not in own] if folder.is_dir() else []
-    return own, left
+    own_paths = [folder / name for name in _OWN_NAMES if (folder / name).exists() or (folder / name).is_symlink()]
+    own_paths = [*folder.glob(f"{atomic_files.PREFIX}*{atomic_files.ENDING}"), *own_paths]
+    left_paths = [path for path in sorted(folder.iterdir()) if path not in own_paths] if folder.is_dir() else []
+    return own_paths, left_paths
 
 
 async def _remove(settings: Settings, folder: Path, contents: Contents) -> None:

@@ -49,9 +49,9 @@ class ResetOwner(NamedTuple):
 
     def ids(self, folder: Path) -> Mapping[str, set[str]]:
         """Return the ids, keyed by the name of the directory, database or blob store that has them."""
-        own = {self.directory} if self.directory else set[str]()
+        own_ids = {self.directory} if self.directory else set[str]()
         blobs = {self.marker.id} if self.marker else set[str]()
-        return {str(folder): own, "the database": self.databases, "the blob store": blobs}
+        return {str(folder): own_ids, "the database": self.databases, "the blob store": blobs}
 
 
 async def read_owner(folder: Path, schemas: Schemas | None, store: BlobStore | None) -> ResetOwner:
@@ -64,13 +64,13 @@ async def read_owner(folder: Path, schemas: Schemas | None, store: BlobStore | N
     """
     directory = await asyncio.to_thread(_directory_id, folder)
     if schemas is None:
-        found = await asyncio.to_thread(_sqlite_ids, folder)
+        sqlite_ids = await asyncio.to_thread(_sqlite_ids, folder)
     else:
-        found = schemas.ids
+        sqlite_ids = schemas.ids
     marker = _decode_marker(await store.marker()) if store else None
-    if not found and (dropped := await asyncio.to_thread(_dropped_database, folder)):
-        found = {dropped.id: dropped.collected_at}
-    return ResetOwner(directory, set(found), max(found.values(), default=0), marker)
+    if not sqlite_ids and (dropped_id := await asyncio.to_thread(_dropped_database, folder)):
+        sqlite_ids = {dropped_id.id: dropped_id.collected_at}
+    return ResetOwner(directory, set(sqlite_ids), max(sqlite_ids.values(), default=0), marker)
 
 
 def require_consistent(owner: ResetOwner, folder: Path) -> None:
@@ -79,11 +79,13 @@ def require_consistent(owner: ResetOwner, folder: Path) -> None:
     Raises:
         Failure: two of them have different ids.
     """
-    named = [(place, own) for place, ids in owner.ids(folder).items() for own in sorted(ids)]
-    for place, own in named[1:]:
-        if own != named[0][1]:
-            why = f"{named[0][0]} belongs to the installation {named[0][1]}, but {place} belongs to {own}"
-            raise Failure(FAILURE, why=why, remedy=_REMEDY, exit_code=Exit.CONFLICT)
+    id_by_place = [(place, own_id) for place, ids in owner.ids(folder).items() for own_id in sorted(ids)]
+    for place, own_id in id_by_place[1:]:
+        if own_id != id_by_place[0][1]:
+            reason = (
+                f"{id_by_place[0][0]} belongs to the installation {id_by_place[0][1]}, but {place} belongs to {own_id}"
+            )
+            raise Failure(FAILURE, why=reason, remedy=_REMEDY, exit_code=Exit.CONFLICT)
 
 
 def require_latest(owner: ResetOwner) -> None:
@@ -93,12 +95,12 @@ def require_latest(owner: ResetOwner) -> None:
         Failure: a later state of the database, or a copy of it, has run garbage collection on the blob store.
     """
     if owner.marker and owner.databases and owner.marker.collected_at > owner.collected_at:
-        why = (
+        reason = (
             "garbage collection of the blob store was last run by a later state of this database, or by another copy "
             "of it"
         )
         remedy = f"Run `reset` with that database. To continue with this database, run: {installation_id.ADOPT}"
-        raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(FAILURE, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 def require_bucket(owner: ResetOwner, *, has_files: bool) -> None:
@@ -110,14 +112,14 @@ def require_bucket(owner: ResetOwner, *, has_files: bool) -> None:
     """
     if owner.marker is None:
         if has_files:
-            why = "the bucket has files but no readable installation id"
-            raise Failure(FAILURE, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
+            reason = "the bucket has files but no readable installation id"
+            raise Failure(FAILURE, why=reason, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
         return
-    own = owner.marker.id
+    own_id = owner.marker.id
     for place, ids in (("database", owner.databases), ("data directory", {owner.directory})):
-        if own not in ids:
-            why = f"the bucket belongs to the installation {own}, and the {place} does not have this id"
-            raise Failure(FAILURE, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
+        if own_id not in ids:
+            reason = f"the bucket belongs to the installation {own_id}, and the {place} does not have this id"
+            raise Failure(FAILURE, why=reason, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
     require_latest(owner)
 
 
@@ -131,20 +133,20 @@ def bucket_name(blobs_url: str) -> str:
     return f"{address.bucket}/{address.prefix}".rstrip("/")
 
 
-def require_bucket_name(named: str | None, blobs_url: str | None) -> None:
+def require_bucket_name(given_name: str | None, blobs_url: str | None) -> None:
     """Check that `--blobs`, if given, names the configured bucket.
 
     Raises:
         Failure: `--blobs` names a different bucket, or no bucket is configured.
     """
-    if named is None:
+    if given_name is None:
         return
     remedy = "Leave --blobs out, or correct COUNTERSIGN_BLOBS_URL."
     if not blobs_url:
         raise Failure(FAILURE, why="--blobs is given, but no bucket is configured", remedy=remedy, exit_code=Exit.USAGE)
-    if named.removeprefix("s3://").rstrip("/") != bucket_name(blobs_url):
-        why = f"--blobs names {named}, but the configured bucket is {bucket_name(blobs_url)}"
-        raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.USAGE)
+    if given_name.removeprefix("s3://").rstrip("/") != bucket_name(blobs_url):
+        reason = f"--blobs names {given_name}, but the configured bucket is {bucket_name(blobs_url)}"
+        raise Failure(FAILURE, why=reason, remedy=remedy, exit_code=Exit.USAGE)
 
 
 def note_drop(folder: Path, owner: ResetOwner) -> None:
@@ -153,16 +155,16 @@ def note_drop(folder: Path, owner: ResetOwner) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    for own in owner.databases:
-        disk.write_atomically(folder / PROGRESS, msgspec.json.encode(Marker(own, owner.collected_at)), is_new=False)
+    for own_id in owner.databases:
+        disk.write_atomically(folder / PROGRESS, msgspec.json.encode(Marker(own_id, owner.collected_at)), is_new=False)
 
 
 def _directory_id(folder: Path) -> str | None:
     try:
-        found = installation_id.directory_id(folder)
+        existing_id = installation_id.directory_id(folder)
     except Refused:
         return None
-    return found.id if found and found.is_settled else None
+    return existing_id.id if existing_id and existing_id.is_settled else None
 
 
 def _dropped_database(folder: Path) -> Marker | None:
@@ -180,7 +182,7 @@ def _decode_marker(content: bytes | None) -> Marker | None:
 
 
 def _sqlite_ids(folder: Path) -> dict[str, int]:
-    found: dict[str, int] = {}
+    time_by_id: dict[str, int] = {}
     for schema in installation.SCHEMAS:
         path = folder / file_name(schema)
         if not path.is_file():
@@ -191,6 +193,6 @@ def _sqlite_ids(folder: Path) -> dict[str, int]:
         except sqlite3.Error:
             # A database that is damaged, or was made by a version without ids, identifies no installation.
             continue
-        for own, at in rows:
-            found[own] = max(at, found.get(own, 0))
-    return found
+        for own_id, created_at in rows:
+            time_by_id[own_id] = max(created_at, time_by_id.get(own_id, 0))
+    return time_by_id

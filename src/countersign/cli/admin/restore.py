@@ -78,8 +78,8 @@ def restore(
     settings = configuration.load(data=to)
     path = record_store.run_coroutine(_select_archive(file, _parse_time(at)), FAILURE)
     secret = read_passphrase(passphrase_file, FAILURE)
-    into = RestoreOptions(Path(to).absolute(), settings, keep_sessions, keep_sending)
-    manifest = record_store.run_coroutine(_restore(path, secret, into), FAILURE)
+    options = RestoreOptions(Path(to).absolute(), settings, keep_sessions, keep_sending)
+    manifest = record_store.run_coroutine(_restore(path, secret, options), FAILURE)
     value = {
         "data": to,
         "file": str(path),
@@ -109,8 +109,8 @@ def _parse_time(text: str | None) -> Instant | None:
         raise click.UsageError(f"--at {text}: write it like 2026-11-20T22:13:00Z") from error
 
 
-async def _select_archive(file: str, at: Instant | None) -> Path:
-    """Return the path of the archive: the file itself, or the newest backup in the folder that is not after `at`.
+async def _select_archive(file: str, instant: Instant | None) -> Path:
+    """Return the path of the archive: the file itself, or the newest backup in the folder that is not after `instant`.
 
     Raises:
         NoBackup: the folder has no backup that is old enough.
@@ -118,23 +118,23 @@ async def _select_archive(file: str, at: Instant | None) -> Path:
     """
     path = Path(file)
     if await asyncio.to_thread(path.is_dir):
-        found = backup_folder.read_folder(path)
-        for each in found.skipped:
-            output.note(f"Skipped {each.name}: its name is not a time in the past.")
-        return backup_folder.newest(found, at).path
-    if at is not None:
+        backups = backup_folder.read_folder(path)
+        for skipped_file in backups.skipped:
+            output.note(f"Skipped {skipped_file.name}: its name is not a time in the past.")
+        return backup_folder.newest(backups, instant).path
+    if instant is not None:
         raise click.UsageError("--at selects a backup of a folder, and FILE is not a folder")
     if file != STDIN and not await asyncio.to_thread(path.exists):
         raise Failure(FAILURE, why=f"there is no file {file}", remedy="Correct its name.", exit_code=Exit.NOT_FOUND)
     return path
 
 
-async def _restore(path: Path, secret: str, into: RestoreOptions) -> Manifest:
+async def _restore(path: Path, secret: str, options: RestoreOptions) -> Manifest:
     try:
         if str(path) == STDIN:
-            return await _restore_from(sys.stdin.buffer.read, secret, into)
+            return await _restore_from(sys.stdin.buffer.read, secret, options)
         with atomic_files.disk_errors(path), path.open("rb") as file:
-            return await _restore_from(file.read, secret, into)
+            return await _restore_from(file.read, secret, options)
     except Damaged as error:
         remedy = f"{error.remedy} `countersign verify` lists every damaged part."
         raise Failure(FAILURE, why=error.detail, remedy=remedy, exit_code=Exit.CHECKSUM) from error
@@ -142,48 +142,51 @@ async def _restore(path: Path, secret: str, into: RestoreOptions) -> Manifest:
         raise Failure(FAILURE, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
 
 
-async def _restore_from(read: Callable[[int], bytes], secret: str, into: RestoreOptions) -> Manifest:
-    with atomic_files.new_folder(into.folder) as folder:
-        reading = ArchiveReader(await asyncio.to_thread(AgeDecryptor, read, secret), installation.SCHEMAS)
-        require_engine(reading, is_postgres=bool(into.settings.database_url))
+async def _restore_from(read_bytes: Callable[[int], bytes], secret: str, options: RestoreOptions) -> Manifest:
+    with atomic_files.new_folder(options.folder) as folder:
+        archive_reader = ArchiveReader(await asyncio.to_thread(AgeDecryptor, read_bytes, secret), installation.SCHEMAS)
+        require_engine(archive_reader, is_postgres=bool(options.settings.database_url))
         is_placed = False
         # A restored copy must not be mistaken for the original installation, which may still be served.
-        own = ids.new_uuid()
+        new_id = ids.new_uuid()
         try:
-            async with _blobs(into.settings) as kept, _target(into.settings, folder.path, reading) as target:
+            async with (
+                _blobs(options.settings) as blobs,
+                _target(options.settings, folder.path, archive_reader) as target,
+            ):
                 under_way = Restore(
-                    folder.path, target, kept.store, kept.sealed, progress=installation.progress_reporter()
+                    folder.path, target, blobs.store, blobs.sealed, progress=installation.progress_reporter()
                 )
-                manifest = await under_way.read(reading)
-                master = _master_key(folder.path, into.settings)
-                await target.finish(manifest, _finishing_steps(master, into, own))
-                if kept.store is not None:
-                    await installation_id.claim(kept.store, own, lifespan.blob_store_name(into.settings))
-                installation_id.write_directory(folder.path, own, reading.about.schemas)
-                if into.settings.master_key or into.settings.master_key_file:
+                manifest = await under_way.read(archive_reader)
+                master = _master_key(folder.path, options.settings)
+                await target.finish(manifest, _finishing_steps(master, options, new_id))
+                if blobs.store is not None:
+                    await installation_id.claim(blobs.store, new_id, lifespan.blob_store_name(options.settings))
+                installation_id.write_directory(folder.path, new_id, archive_reader.about.schemas)
+                if options.settings.master_key or options.settings.master_key_file:
                     (folder.path / KEY).unlink()
                 # Flush everything at once, because that takes less time than flushing each file.
                 await asyncio.to_thread(os.sync)
                 # The key is written before PostgreSQL commits the rows: their secrets are encrypted with it.
-                folder.finish(last=KEY)
+                folder.finish(last_name=KEY)
                 is_placed = True
                 # From here on the commit may have happened even if it reports an error. So keep the blobs, because
                 # committed rows may refer to them.
-                kept.sealed.clear()
+                blobs.sealed.clear()
         except Refused as error:
             if is_placed:
-                raise _uncertain_commit(into, error) from error
+                raise _uncertain_commit(options, error) from error
             raise
     return manifest
 
 
-def _uncertain_commit(into: RestoreOptions, error: Refused) -> Failure:
-    why = f"PostgreSQL did not confirm the commit: {error.detail} {into.folder} has the files and the key"
+def _uncertain_commit(options: RestoreOptions, error: Refused) -> Failure:
+    reason = f"PostgreSQL did not confirm the commit: {error.detail} {options.folder} has the files and the key"
     remedy = (
-        f"Run `countersign verify {into.folder}`. If it finds no damage, the restore is complete. Otherwise empty the "
-        "directory and the blob store that COUNTERSIGN_BLOBS_URL names, and restore again."
+        f"Run `countersign verify {options.folder}`. If it finds no damage, the restore is complete. Otherwise empty "
+        "the directory and the blob store that COUNTERSIGN_BLOBS_URL names, and restore again."
     )
-    return Failure(FAILURE, why=why, remedy=remedy)
+    return Failure(FAILURE, why=reason, remedy=remedy)
 
 
 def _master_key(folder: Path, settings: Settings) -> MasterKey:
@@ -192,33 +195,33 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
     Raises:
         Failure: the settings name master keys, but not all of the keys in the backup.
     """
-    own = masterkey.load_master_key(None, folder / KEY, None)
+    own_key = masterkey.load_master_key(None, folder / KEY, None)
     if settings.master_key or settings.master_key_file:
-        given = masterkey.master_key(settings)
-        missing = [key.id for key in own.keys if given.named(key.id) != key]
+        configured_key = masterkey.master_key(settings)
+        missing = [key.id for key in own_key.keys if configured_key.named(key.id) != key]
         if missing:
-            why = f"the configured master keys do not include these keys of the backup: {', '.join(missing)}"
+            reason = f"the configured master keys do not include these keys of the backup: {', '.join(missing)}"
             remedy = "Unset COUNTERSIGN_MASTER_KEY and _FILE: the backup contains its keys."
-            raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
-    return own
+            raise Failure(FAILURE, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
+    return own_key
 
 
-def _finishing_steps(master: MasterKey, into: RestoreOptions, own: str) -> dict[str, SchemaCompletion]:
+def _finishing_steps(master: MasterKey, options: RestoreOptions, new_id: str) -> dict[str, SchemaCompletion]:
     async def end_store(transaction: Transaction) -> None:
-        await installation_id.replace(transaction, own)
+        await installation_id.replace(transaction, new_id)
         await uploads.forget_all_parts(transaction)
         await pause_sending(transaction)
-        if not into.keeps_sessions:
+        if not options.keeps_sessions:
             await app.end_all_access(transaction, master)
 
     async def end_records(transaction: Transaction) -> None:
-        await installation_id.replace(transaction, own)
+        await installation_id.replace(transaction, new_id)
         await pause_sending(transaction)
-        if not into.keeps_sessions:
+        if not options.keeps_sessions:
             await revoke.end_every(transaction)
 
     async def pause_sending(transaction: Transaction) -> None:
-        if not into.keeps_sending:
+        if not options.keeps_sending:
             await outbox.pause(transaction)
 
     return {
@@ -228,15 +231,15 @@ def _finishing_steps(master: MasterKey, into: RestoreOptions, own: str) -> dict[
 
 
 @asynccontextmanager
-async def _target(settings: Settings, folder: Path, reading: ArchiveReader) -> AsyncGenerator[RestoreTarget]:
+async def _target(settings: Settings, folder: Path, reader: ArchiveReader) -> AsyncGenerator[RestoreTarget]:
     """Yield the databases to restore into. PostgreSQL tables become visible to others when the block ends."""
     if not settings.database_url:
-        yield SqliteTarget(folder, reading.about.schemas)
+        yield SqliteTarget(folder, reader.about.schemas)
         return
-    for each in await privileges_at(settings.database_url, installation.SCHEMAS):
-        each.require_making()
+    for privileges in await privileges_at(settings.database_url, installation.SCHEMAS):
+        privileges.require_making()
     async with postgres_bulk_load.bulk_load(settings.database_url, installation.SCHEMAS) as filling:
-        yield PostgresTarget(filling, reading.about.schemas)
+        yield PostgresTarget(filling, reader.about.schemas)
 
 
 class BlobDestination(NamedTuple):
@@ -259,10 +262,10 @@ async def _blobs(settings: Settings) -> AsyncGenerator[BlobDestination]:
     if marker is not None:
         remedy = "Set COUNTERSIGN_BLOBS_URL to another prefix, or remove the object installation.json from this one."
         raise NotEmpty(f"{name} belongs to the installation {marker.id}", resolution=remedy)
-    sealed: list[str] = []
+    sealed_blobs: list[str] = []
     try:
-        yield BlobDestination(store, sealed)
+        yield BlobDestination(store, sealed_blobs)
     except BaseException:
-        for sha256 in sealed:
+        for sha256 in sealed_blobs:
             await store.delete(sha256)
         raise

@@ -74,8 +74,8 @@ class Tables:
         require_in_use(settings)
         if not settings.database_url:
             return self.file(settings).exists()
-        (there,) = await privileges_at(settings.database_url, (self.schema,))
-        return there.has_tables
+        (privileges,) = await privileges_at(settings.database_url, (self.schema,))
+        return privileges.has_tables
 
     @asynccontextmanager
     async def open(self, settings: Settings) -> AsyncGenerator[Database]:
@@ -105,11 +105,11 @@ class Tables:
     async def wait_until_created(self, settings: Settings) -> None:
         """Wait while another process creates the tables, as long as that process makes progress."""
         async with self.open(settings) as database:
-            left, unchanged = await self.pending_setup(database), 0
-            while left and unchanged < MAX_UNCHANGED_POLLS:
+            pending, unchanged_count = await self.pending_setup(database), 0
+            while pending and unchanged_count < MAX_UNCHANGED_POLLS:
                 await asyncio.sleep(POLL_S)
-                before, left = left, await self.pending_setup(database)
-                unchanged = unchanged + 1 if left == before else 0
+                pending_before, pending = pending, await self.pending_setup(database)
+                unchanged_count = unchanged_count + 1 if pending == pending_before else 0
 
     async def paused_since(self, settings: Settings) -> Instant | None:
         """Return the time at which a restore paused the sending of webhooks and e-mails.
@@ -153,8 +153,8 @@ class Tables:
                     database, self.migrations, self.own_tables, scratch_folder=Path(settings.data)
                 )
             return
-        (there,) = await privileges_at(settings.database_url, (self.schema,))
-        there.require_making()
+        (privileges,) = await privileges_at(settings.database_url, (self.schema,))
+        privileges.require_making()
         async with bulk_load(settings.database_url, (), keeps=False) as trial:
             await schema_validation.require_own_within(
                 trial, self.schema, self.migrations, self.own_tables, is_served=True
@@ -213,14 +213,14 @@ def run(
     failure: str,
     work: Callable[[Store], Awaitable[ResultT]],
     *,
-    new: Callable[[], None] | None = None,
+    validate_new: Callable[[], None] | None = None,
     upgrades: bool = False,
 ) -> ResultT:
     """Open the store in the data directory, run `work` on it, and return the result.
 
     Without `data`, the configured data directory is used. A server may be running. If the store does not exist and
-    `new` is given, `new` is called and the store is created, unless `new` raises an exception. The tables of an
-    existing store are upgraded only if `upgrades` is true.
+    `validate_new` is given, `validate_new` is called and the store is created, unless `validate_new` raises an
+    exception. The tables of an existing store are upgraded only if `upgrades` is true.
 
     Raises:
         Failure: the store does not exist, is not up to date or cannot be opened, a setting cannot be used, or the work
@@ -232,11 +232,11 @@ def run(
         # With PostgreSQL, the tables may not exist yet if several nodes start at once. So do not require them here.
         is_there = TABLES.may_exist(settings) if upgrades else await TABLES.exist(settings)
         if not is_there:
-            if new is None:
+            if validate_new is None:
                 remedy = "Pass --data with the directory that is served; `org create` and `serve` make a new one."
                 raise missing_database(settings, failure, remedy)
-            new()
-        elif new is not None:
+            validate_new()
+        elif validate_new is not None:
             await TABLES.wait_until_created(settings)
         alters = upgrades or not is_there
         async with lifespan.open_store(settings, root_url(settings), is_loopback=True, upgrades=alters) as store:
@@ -245,19 +245,19 @@ def run(
     return run_coroutine(open_and_work(), failure)
 
 
-def missing_database(settings: Settings, failure: str, remedy: str, of: str = "") -> Failure:
+def missing_database(settings: Settings, failure: str, remedy: str, owner_text: str = "") -> Failure:
     """Return the failure of a command that finds no database.
 
-    `of` completes the message with the name of the service. `remedy` applies to a database that was never created: a
-    database that was moved to PostgreSQL has a remedy of its own."""
+    `owner_text` completes the message with the name of the service. `remedy` applies to a database that was never
+    created: a database that was moved to PostgreSQL has a remedy of its own."""
     if settings.database_url:
-        why = f"the database of COUNTERSIGN_DATABASE_URL has no tables{of or ' of the store'}"
-        return Failure(failure, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
+        reason = f"the database of COUNTERSIGN_DATABASE_URL has no tables{owner_text or ' of the store'}"
+        return Failure(failure, why=reason, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
     try:
         require_in_use(settings)
     except migration_marker.DatabaseMoved as refused:
         return Failure(failure, why=refused.detail, remedy=refused.remedy, exit_code=Exit.CONFLICT)
-    return Failure(failure, why=f"{settings.data} has no database{of}", remedy=remedy, exit_code=Exit.NOT_FOUND)
+    return Failure(failure, why=f"{settings.data} has no database{owner_text}", remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
 def run_coroutine(work: Coroutine[Any, Any, ResultT], failure: str) -> ResultT:
@@ -282,11 +282,13 @@ def run_coroutine(work: Coroutine[Any, Any, ResultT], failure: str) -> ResultT:
 def _file_failure(error: OSError, failure: str) -> Failure:
     """Return the failure of the command for a file or folder that cannot be used."""
     reason = error.strerror or type(error).__name__
-    why = explain_permission_error(Path(error.filename), error, "used") if isinstance(error.filename, str) else reason
+    message = (
+        explain_permission_error(Path(error.filename), error, "used") if isinstance(error.filename, str) else reason
+    )
     if is_disk_full(error):
-        return Failure(failure, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL)
+        return Failure(failure, why=message, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL)
     remedy = "Allow this user to read and write that folder, or choose another folder with --data."
-    return Failure(failure, why=why, remedy=remedy)
+    return Failure(failure, why=message, remedy=remedy)
 
 
 def root_url(settings: Settings) -> str:

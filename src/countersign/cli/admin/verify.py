@@ -88,16 +88,16 @@ def verify(*, file: str | None, tables: bool, passphrase_file: str | None, data:
 
 
 def _verify_archive(file: str, secret: str) -> None:
-    reading, places = record_store.run_coroutine(_read_archive(file, secret), FAILURE)
-    shown = [{"start": start, "stop": stop, "detail": detail} for start, stop, detail in places]
-    manifest = None if reading is None else reading.manifest
-    value: dict[str, object] = {"ok": not places, "file": file, "damage": shown}
+    archive_reader, places = record_store.run_coroutine(_read_archive(file, secret), FAILURE)
+    damage_rows = [{"start": start, "stop": stop, "detail": detail} for start, stop, detail in places]
+    manifest = None if archive_reader is None else archive_reader.manifest
+    value: dict[str, object] = {"ok": not places, "file": file, "damage": damage_rows}
     name = "stdin" if file == STDIN else file
-    words = "\n".join(f"{name}: {detail}" for _, _, detail in places)
+    damage_text = "\n".join(f"{name}: {detail}" for _, _, detail in places)
     if manifest is not None:
         value |= {"moment": manifest.at, "blobs": manifest.blobs, "unreadable": list(manifest.unreadable)}
-        words = f"{name} is intact: {manifest.blobs} files, and every write acknowledged before {manifest.at}."
-    output.answer(value, words)
+        damage_text = f"{name} is intact: {manifest.blobs} files, and every write acknowledged before {manifest.at}."
+    output.answer(value, damage_text)
     if places and file == STDIN:
         output.note("The rest of stdin was not checked: save the backup to a file to see every damaged part.")
     if places:
@@ -109,19 +109,21 @@ async def _read_archive(file: str, secret: str) -> tuple[ArchiveReader | None, l
 
     def read() -> tuple[ArchiveReader | None, list[DamagedRange]]:
         if file == STDIN:
-            reading, first = _read_once(sys.stdin.buffer, secret)
-            return reading, first
+            archive_reader, first_damage = _read_once(sys.stdin.buffer, secret)
+            return archive_reader, first_damage
         with atomic_files.disk_errors(Path(file)), Path(file).open("rb") as archive:
-            reading, first = _read_once(archive, secret)
-            if not first:
-                return reading, first
+            archive_reader, first_damage = _read_once(archive, secret)
+            if not first_damage:
+                return archive_reader, first_damage
             archive.seek(0)
             try:
-                found = list(find_damage(archive.read, secret))
+                damages = list(find_damage(archive.read, secret))
             except Damaged as error:
                 return None, [_damaged_range(error)]
             # Describe each range with the same text that `restore` prints.
-            return None, [_damaged_range(Damaged(each.fault, each.start, each.stop)) for each in found] or first
+            return None, [
+                _damaged_range(Damaged(each.fault, each.start, each.stop)) for each in damages
+            ] or first_damage
 
     try:
         return await asyncio.to_thread(read)
@@ -132,12 +134,12 @@ async def _read_archive(file: str, secret: str) -> tuple[ArchiveReader | None, l
 def _read_once(archive: BinaryIO, secret: str) -> tuple[ArchiveReader | None, list[DamagedRange]]:
     """Read the archive to its end, or return its first damaged range."""
     try:
-        reading = ArchiveReader(AgeDecryptor(archive.read, secret), installation.SCHEMAS)
-        for _ in reading.members():
+        archive_reader = ArchiveReader(AgeDecryptor(archive.read, secret), installation.SCHEMAS)
+        for _ in archive_reader.members():
             continue
     except Damaged as error:
         return None, [_damaged_range(error)]
-    return reading, []
+    return archive_reader, []
 
 
 def _damaged_range(error: Damaged) -> DamagedRange:
@@ -168,16 +170,18 @@ def _note_remedies(findings: list[Discrepancy]) -> None:
 
 async def _table_checksums(settings: Settings) -> dict[str, TableChecksum]:
     """Map the name of each table of both services to its checksum."""
-    found: dict[str, TableChecksum] = {}
+    checksum_by_table: dict[str, TableChecksum] = {}
     async with store.TABLES.open_existing(settings) as database:
         if database is not None:
-            found |= {
+            checksum_by_table |= {
                 f"{lifespan.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)
             }
     async with record_store.TABLES.open_existing(settings) as database:
         if database is not None:
-            found |= {f"{app.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)}
-    return found
+            checksum_by_table |= {
+                f"{app.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)
+            }
+    return checksum_by_table
 
 
 async def _check_directory(settings: Settings) -> list[Discrepancy]:
@@ -208,10 +212,10 @@ async def _check_databases(settings: Settings) -> AsyncIterator[Discrepancy]:
     migration_marker.require_not_moved(Path(settings.data))
     for schema, path in installation.files(settings).items():
         try:
-            found = await asyncio.to_thread(sqlite_snapshot.check_integrity, path)
+            faults = await asyncio.to_thread(sqlite_snapshot.check_integrity, path)
         except Refused as refused:
-            found = [refused.detail]
-        for fault in found:
+            faults = [refused.detail]
+        for fault in faults:
             yield Discrepancy(schema, f"{path.name}: {fault}")
 
 
@@ -221,10 +225,10 @@ async def _discard(_: bytes) -> None:
 
 async def _check_keys(settings: Settings) -> AsyncIterator[Discrepancy]:
     """Check that every encrypted value can be decrypted. A value whose key is missing does not count as damaged."""
-    async with keys.open_databases(settings) as parts:
+    async with keys.open_databases(settings) as databases:
         master = await asyncio.to_thread(master_key, settings)
         lots: list[KeyUsage] = []
-        for part in parts:
+        for part in databases:
             if await migrate.pending(part.database, part.tables.migrations):
                 detail = "migrations are pending (countersign db upgrade): encrypted values were not checked"
                 yield Discrepancy(part.tables.schema, detail, is_harm=False)
@@ -244,11 +248,11 @@ async def _check_blobs(settings: Settings) -> AsyncIterator[Discrepancy]:
     if not await store.TABLES.exist(settings):
         return
     report = installation.progress_reporter()
-    done = 0
+    checked_bytes = 0
     async with store.TABLES.open(settings) as database:
         async for blob in blobs.verify(database, installation.blob_store(settings)):
-            done += blob.size
-            report("reading files", done)
+            checked_bytes += blob.size
+            report("reading files", checked_bytes)
             if blob.what is not None:
                 yield Discrepancy(f"file {blob.sha256}", MEANINGS[blob.what], blob.what != "surplus")
 

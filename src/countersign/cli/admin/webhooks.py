@@ -52,22 +52,24 @@ def _run(data: str | None, org: str | None, failure: str, work: Work[ResultT]) -
         Failure: there is no such organisation, or the work was refused.
     """
 
-    async def of_org(opened: Store) -> ResultT:
-        found = await queries.organisation_with_slug(opened.database, org or "")
-        if found is None:
+    async def of_org(opened_store: Store) -> ResultT:
+        organisation = await queries.organisation_with_slug(opened_store.database, org or "")
+        if organisation is None:
             remedy = "Pass --org with the slug of an organisation."
             raise Failure(failure, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)
-        return await work(WebhookScope(store_events.outbox_of(opened), found.id, get_args(store_events.EventType)))
+        return await work(
+            WebhookScope(store_events.outbox_of(opened_store), organisation.id, get_args(store_events.EventType))
+        )
 
     async def of_records(service: app.RecordsService) -> ResultT:
         box = record_events.outbox_of(service.records)
         try:
             return await work(WebhookScope(box, record_events.OWNER, record_events.TYPES))
         except WebhookNotFound as missing:
-            why = "the records service has no webhook with this id"
+            reason = "the records service has no webhook with this id"
             remedy = "For a webhook of an organisation, pass --org SLUG. Otherwise use an id of `webhooks list`."
             problem = missing.code
-            raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND, problem=problem) from missing
+            raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.NOT_FOUND, problem=problem) from missing
 
     return record_store.run(data, failure, of_records) if org is None else store.run(data, failure, of_org)
 
@@ -86,18 +88,18 @@ def webhooks() -> None:
 def add_webhook(url: str, types: tuple[str, ...], org: str | None, data: str | None) -> None:
     """Send events to URL, and print the secret that signs them. The secret cannot be shown again."""
 
-    async def work(mine: WebhookScope) -> tuple[Receiver, str]:
-        unknown = sorted({*types} - {*mine.types})
+    async def work(scope: WebhookScope) -> tuple[Receiver, str]:
+        unknown = sorted({*types} - {*scope.types})
         if unknown:
-            remedy = f"Name some of: {', '.join(mine.types)}"
+            remedy = f"Name some of: {', '.join(scope.types)}"
             raise Failure(CANNOT_ADD, why=f"no event is called {unknown[0]}", remedy=remedy, exit_code=Exit.USAGE)
-        if not mine.outbox.is_private:
+        if not scope.outbox.is_private:
             _require_public(url)
-        async with mine.outbox.database.transaction() as transaction:
-            return await receivers.add(transaction, mine.outbox, mine.owner, url, types)
+        async with scope.outbox.database.transaction() as transaction:
+            return await receivers.add(transaction, scope.outbox, scope.owner, url, types)
 
-    made, secret = _run(data, org, CANNOT_ADD, work)
-    output.answer({**_receiver_value(made), "secret": secret}, f"{made.id}\n{secret}")
+    webhook, secret = _run(data, org, CANNOT_ADD, work)
+    output.answer({**_receiver_value(webhook), "secret": secret}, f"{webhook.id}\n{secret}")
     output.note("Give the secret to the receiver: it is not shown again.")
 
 
@@ -108,21 +110,21 @@ def _require_public(url: str) -> None:
         Failure: the URL names a private address, or begins with http://.
     """
     try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").lower()
+        url_parts = urlsplit(url)
+        host = (url_parts.hostname or "").lower()
     except ValueError:
         return
-    if parts.scheme == "http":
-        why = f"events would be sent to {url} without TLS"
+    if url_parts.scheme == "http":
+        reason = f"events would be sent to {url} without TLS"
     elif host == "localhost" or host.endswith(".localhost") or _is_private(host):
-        why = f"{host} is not a public address, and no events are sent to other addresses"
+        reason = f"{host} is not a public address, and no events are sent to other addresses"
     else:
         return
     remedy = (
         "Name a public address with https://. To allow private networks, set COUNTERSIGN_PRIVATE_WEBHOOKS=true, here "
         "and for the server. Everyone who may add webhooks can then make the server send requests in these networks."
     )
-    raise Failure(CANNOT_ADD, why=why, remedy=remedy, exit_code=Exit.USAGE)
+    raise Failure(CANNOT_ADD, why=reason, remedy=remedy, exit_code=Exit.USAGE)
 
 
 def _is_private(host: str) -> bool:
@@ -139,12 +141,16 @@ def _is_private(host: str) -> bool:
 def list_webhooks(org: str | None, data: str | None) -> None:
     """List the webhooks."""
 
-    async def work(mine: WebhookScope) -> list[Receiver]:
-        return await receivers.listed(mine.outbox.database, mine.owner)
+    async def work(scope: WebhookScope) -> list[Receiver]:
+        return await receivers.listed(scope.outbox.database, scope.owner)
 
-    found = _run(data, org, "cannot list the webhooks", work)
-    lines = [f"{each.id}  {each.url}  {','.join(each.chosen) or 'all'}  failures: {each.failures}" for each in found]
-    output.answer({"webhooks": [_receiver_value(each) for each in found]}, "\n".join(lines) or "There is no webhook.")
+    webhook_rows = _run(data, org, "cannot list the webhooks", work)
+    lines = [
+        f"{each.id}  {each.url}  {','.join(each.chosen) or 'all'}  failures: {each.failures}" for each in webhook_rows
+    ]
+    output.answer(
+        {"webhooks": [_receiver_value(each) for each in webhook_rows]}, "\n".join(lines) or "There is no webhook."
+    )
 
 
 @webhooks.command("rotate")
@@ -155,9 +161,9 @@ def list_webhooks(org: str | None, data: str | None) -> None:
 def rotate_secret(webhook_id: str, org: str | None, data: str | None) -> None:
     """Sign with a new secret, and print the secret. For one more day, the previous secret signs as well."""
 
-    async def work(mine: WebhookScope) -> str:
-        async with mine.outbox.database.transaction() as transaction:
-            return await receivers.rotate(transaction, mine.outbox, mine.owner, webhook_id)
+    async def work(scope: WebhookScope) -> str:
+        async with scope.outbox.database.transaction() as transaction:
+            return await receivers.rotate(transaction, scope.outbox, scope.owner, webhook_id)
 
     secret = _run(data, org, "cannot make a new secret", work)
     output.answer({"id": webhook_id, "secret": secret}, secret)
@@ -171,9 +177,9 @@ def rotate_secret(webhook_id: str, org: str | None, data: str | None) -> None:
 def remove_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
     """Remove the webhook and its pending deliveries."""
 
-    async def work(mine: WebhookScope) -> None:
-        async with mine.outbox.database.transaction() as transaction:
-            await receivers.remove(transaction, mine.owner, webhook_id)
+    async def work(scope: WebhookScope) -> None:
+        async with scope.outbox.database.transaction() as transaction:
+            await receivers.remove(transaction, scope.owner, webhook_id)
 
     _run(data, org, "cannot remove the webhook", work)
     output.answer({"id": webhook_id}, f"{webhook_id} is removed.")
@@ -187,10 +193,10 @@ def remove_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
 def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
     """Make a running server send an event of the type webhook.ping, and print the id of the event."""
 
-    async def work(mine: WebhookScope) -> str:
-        async with mine.outbox.database.transaction() as transaction:
-            receiver = await receivers.one(transaction, mine.owner, webhook_id)
-            return (await outbox.ping(transaction, mine.owner, receiver.id)).id
+    async def work(scope: WebhookScope) -> str:
+        async with scope.outbox.database.transaction() as transaction:
+            receiver = await receivers.one(transaction, scope.owner, webhook_id)
+            return (await outbox.ping(transaction, scope.owner, receiver.id)).id
 
     event_id = _run(data, org, "cannot ping the webhook", work)
     output.answer({"event_id": event_id}, event_id)
@@ -208,26 +214,26 @@ def list_deliveries(
 ) -> None:
     """List the deliveries to the webhook."""
 
-    async def work(mine: WebhookScope) -> list[Delivery]:
-        receiver = await receivers.one(mine.outbox.database, mine.owner, webhook_id)
-        return await outbox.list_deliveries(mine.outbox.database, receiver.id, outbox.AFTER_EVERY_ID, state, last)
+    async def work(scope: WebhookScope) -> list[Delivery]:
+        receiver = await receivers.one(scope.outbox.database, scope.owner, webhook_id)
+        return await outbox.list_deliveries(scope.outbox.database, receiver.id, outbox.AFTER_EVERY_ID, state, last)
 
-    found = _run(data, org, "cannot list the deliveries", work)
-    shown = [
+    deliveries = _run(data, org, "cannot list the deliveries", work)
+    delivery_rows = [
         {
             **each._asdict(),
             "at": clock.rfc3339_or_none(each.at),
             "due_at": clock.rfc3339_or_none(each.due_at if each.state == "waiting" else None),
             "ended_at": clock.rfc3339_or_none(each.ended_at),
         }
-        for each in found
+        for each in deliveries
     ]
     lines = [
         f"{each.event_id}  {clock.rfc3339(each.at)}  {each.type}  {each.subject}  {each.state}"
         f"  attempts: {each.attempts}  last: {each.answer or each.fault or '-'}"
-        for each in found
+        for each in deliveries
     ]
-    output.answer({"deliveries": shown}, "\n".join(lines) or "There is no delivery.")
+    output.answer({"deliveries": delivery_rows}, "\n".join(lines) or "There is no delivery.")
 
 
 @webhooks.command("replay")
@@ -242,20 +248,20 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
     if (event_id is None) == (since is None):
         raise click.UsageError("use either --event or --since")
 
-    async def work(mine: WebhookScope) -> Replayed:
-        async with mine.outbox.database.transaction() as transaction:
-            receiver = await receivers.one(transaction, mine.owner, webhook_id)
+    async def work(scope: WebhookScope) -> Replayed:
+        async with scope.outbox.database.transaction() as transaction:
+            receiver = await receivers.one(transaction, scope.owner, webhook_id)
             if since is not None:
-                return await outbox.replay_since(transaction, mine.owner, receiver.id, receiver.types, since)
+                return await outbox.replay_since(transaction, scope.owner, receiver.id, receiver.types, since)
             await outbox.replay(transaction, receiver.id, event_id or "")
             return Replayed(1, None)
 
-    begun = _run(data, org, "cannot replay", work)
-    through = clock.rfc3339_or_none(begun.through)
-    words = f"Deliveries to send again: {begun.deliveries}."
-    output.answer({"deliveries": begun.deliveries, "next_since": through}, words)
-    if through is not None:
-        output.note(f"There are more events: continue with --since {through}.")
+    replay_result = _run(data, org, "cannot replay", work)
+    through_text = clock.rfc3339_or_none(replay_result.through)
+    summary = f"Deliveries to send again: {replay_result.deliveries}."
+    output.answer({"deliveries": replay_result.deliveries, "next_since": through_text}, summary)
+    if through_text is not None:
+        output.note(f"There are more events: continue with --since {through_text}.")
 
 
 @webhooks.command("resume")
@@ -266,16 +272,16 @@ def resume(data: str | None) -> None:
 
     settings = configuration.load(data=data)
     resumed = record_store.run_coroutine(_resume(settings), CANNOT_RESUME)
-    said = f"Sending is resumed: {', '.join(resumed)}." if resumed else "Nothing was paused."
-    output.answer({"resumed": resumed}, said)
+    summary = f"Sending is resumed: {', '.join(resumed)}." if resumed else "Nothing was paused."
+    output.answer({"resumed": resumed}, summary)
 
 
 async def _resume(settings: Settings) -> list[str]:
     """Resume the webhooks and e-mails of both services. Return the services in which they were paused."""
-    async with keys.open_databases(settings) as parts:
-        await keys.require_upgraded(settings, parts, CANNOT_RESUME)
+    async with keys.open_databases(settings) as databases:
+        await keys.require_upgraded(settings, databases, CANNOT_RESUME)
         resumed: list[str] = []
-        for part in parts:
+        for part in databases:
             async with part.database.transaction() as transaction:
                 if await outbox.resume(transaction):
                     resumed.append(part.tables.schema)

@@ -78,9 +78,9 @@ def api(
     """
     method = method.upper()
     _require_valid_options(method, path, has_fields=bool(fields or values), has_file=file is not None, pages=pages)
-    named = dict(_pair(each, ":", "-H takes NAME:VALUE") for each in headers)
+    header_values = dict(_pair(each, ":", "-H takes NAME:VALUE") for each in headers)
     body = None if method in WITHOUT_BODY else b"{}" if file is None else file.read()
-    call = _with_body_fields(ApiCall(method, path, _parameters(queries), body, named), fields, values)
+    call = _with_body_fields(ApiCall(method, path, _parameters(queries), body, header_values), fields, values)
     server = connection.selected_server()
     if pages:
         for item in _page_items(server, call):
@@ -116,12 +116,12 @@ def _require_valid_options(method: str, path: str, *, has_fields: bool, has_file
 
 def _with_body_fields(call: ApiCall, fields: Sequence[str], values: Sequence[str]) -> ApiCall:
     texts = [_pair(each, "=", "-f takes NAME=TEXT") for each in fields]
-    others = [_pair(each, "=", "-j takes NAME=JSON") for each in values]
+    json_pairs = [_pair(each, "=", "-j takes NAME=JSON") for each in values]
     if call.body is None:
-        return call._replace(query=(*call.query, *texts, *others))
-    if not texts and not others:
+        return call._replace(query=(*call.query, *texts, *json_pairs))
+    if not texts and not json_pairs:
         return call
-    members = {**dict(texts), **{name: _json_value(name, text) for name, text in others}}
+    members = {**dict(texts), **{name: _json_value(name, text) for name, text in json_pairs}}
     return call._replace(body=json.dumps(members).encode())
 
 
@@ -130,8 +130,8 @@ def _parameters(queries: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _pair(text: str, sign: str, remedy: str) -> tuple[str, str]:
-    name, found, value = text.partition(sign)
-    if not found or not name.strip():
+    name, separator, value = text.partition(sign)
+    if not separator or not name.strip():
         raise click.UsageError(remedy)
     return name.strip(), value.strip() if sign == ":" else value
 
@@ -159,12 +159,12 @@ def _send(server: Server, call: ApiCall, url: str) -> Reply:
         Failure: the server refuses the request or cannot be reached.
     """
     failure = f"{call.method} {call.path} failed"
-    own = {**server.headers(url), "Accept": "application/json"}
+    base_headers = {**server.headers(url), "Accept": "application/json"}
     if call.body is not None:
-        own |= {"Content-Type": "application/json", "Idempotency-Key": ids.new_uuid()}
+        base_headers |= {"Content-Type": "application/json", "Idempotency-Key": ids.new_uuid()}
     # Compare header names in lower case, because they are case-insensitive. A given header replaces the default one.
     given_names = {name.lower() for name in call.headers}
-    headers = {name: value for name, value in own.items() if name.lower() not in given_names} | call.headers
+    headers = {name: value for name, value in base_headers.items() if name.lower() not in given_names} | call.headers
     request = Request(call.method, url, headers, call.body or b"")
     # Send a call of the records API only once, because earlier versions of the service ignore the idempotency key.
     if call.method in ("GET", "HEAD") or url.startswith(f"{server.base}/"):
@@ -200,8 +200,8 @@ def _page_items(server: Server, call: ApiCall) -> Iterator[object]:
         else:
             yield from page.items
             query = [pair for pair in call.query if pair[0] != "cursor"]
-            after = call._replace(query=(*query, ("cursor", page.next_cursor or "")))
-            url = _url(server, after) if page.next_cursor else None
+            next_request = call._replace(query=(*query, ("cursor", page.next_cursor or "")))
+            url = _url(server, next_request) if page.next_cursor else None
 
 
 def _plan_id(reply: Reply) -> str:
@@ -217,7 +217,7 @@ def _show(reply: Reply) -> None:
     if not output.is_terminal():
         sys.stdout.buffer.write(reply.body)
         return
-    words = reply.body.decode("utf-8", "replace")
+    body_text = reply.body.decode("utf-8", "replace")
     with suppress(ValueError):
-        words = json.dumps(json.loads(words), indent=2, ensure_ascii=False)
-    click.echo(output.clean(words))
+        body_text = json.dumps(json.loads(body_text), indent=2, ensure_ascii=False)
+    click.echo(output.clean(body_text))

@@ -46,16 +46,16 @@ def pack(directory: Path, output: IO[bytes], form: Format) -> None:
     """
     try:
         members = read_folder(directory, _LIMITS)
-        first = next(members, None)
-        if first is None:
+        first_member = next(members, None)
+        if first_member is None:
             remedy = "Name the directory with your build."
             raise Failure("there is nothing to push", why=f"{directory} is empty", remedy=remedy, exit_code=Exit.USAGE)
         write = _write_zip if form == "zip" else _write_tar
-        write(chain((first,), members), output)
+        write(chain((first_member,), members), output)
     except ArchiveRefused as refused:
-        why = f"{refused.detail} (rule {refused.rule})"
+        reason = f"{refused.detail} (rule {refused.rule})"
         remedy = "Correct or remove this entry, or pack the archive yourself and push it with --no-build."
-        raise Failure("the directory cannot be packed", why=why, remedy=remedy) from refused
+        raise Failure("the directory cannot be packed", why=reason, remedy=remedy) from refused
 
 
 def _write_tar(members: Iterator[ArchiveMember], output: IO[bytes]) -> None:
@@ -87,9 +87,9 @@ def _write_zip(members: Iterator[ArchiveMember], output: IO[bytes]) -> None:
             info.external_attr = _mode(entry) << 16 | (0x10 if is_folder else 0)
             if entry.kind == "file":
                 info.file_size = entry.size
-                with archive.open(info, "w") as packed:
+                with archive.open(info, "w") as packed_file:
                     for piece in pieces:
-                        packed.write(piece)
+                        packed_file.write(piece)
             else:
                 archive.writestr(info, entry.target)
 
@@ -112,8 +112,8 @@ class _Stream:
         """Return `count` bytes, or fewer at the end."""
         while len(self._rest) < count and (piece := next(self._pieces, b"")):
             self._rest += piece
-        found, self._rest = self._rest[:count], self._rest[count:]
-        return found
+        data, self._rest = self._rest[:count], self._rest[count:]
+        return data
 
 
 @click.command()
@@ -130,23 +130,30 @@ def unpack(*, archive: Path, folder: Path, compatible: bool) -> None:
     limits = replace(Limits(), profile="compatible") if compatible else Limits()
     try:
         with archive.open("rb") as source:
-            done = extract_in_sandbox(source, folder, limits, name=archive.name)
+            report = extract_in_sandbox(source, folder, limits, name=archive.name)
     except Refused as refused:
         raise _unpack_failure(refused) from refused
     except OSError as error:
-        why = f"{error.filename or folder}: {error.strerror or error}"
-        raise Failure(CANNOT_UNPACK, why=why, remedy="Choose a folder that you may write to.") from error
+        reason = f"{error.filename or folder}: {error.strerror or error}"
+        raise Failure(CANNOT_UNPACK, why=reason, remedy="Choose a folder that you may write to.") from error
     output.answer(
-        {"path": str(folder), "files": done.files, "folders": done.folders, "links": done.links, "size": done.size},
-        f"{folder} has {done.files} files ({progress.size(done.size)}), {done.folders} folders, {done.links} links.",
+        {
+            "path": str(folder),
+            "files": report.files,
+            "folders": report.folders,
+            "links": report.links,
+            "size": report.size,
+        },
+        f"{folder} has {report.files} files ({progress.size(report.size)}), {report.folders} folders, "
+        f"{report.links} links.",
     )
 
 
-def _unpack_failure(refused: Refused) -> Failure:
+def _unpack_failure(refusal: Refused) -> Failure:
     exits = {_CONFLICT: Exit.CONFLICT, _FULL: Exit.STORAGE_FULL}
-    exit_code = exits.get(refused.status, Exit.FAILED)
-    why, remedy = refused.detail, refused.remedy
-    if isinstance(refused, ArchiveRefused):
-        why = f"{refused.detail} (rule {refused.rule})"
+    exit_code = exits.get(refusal.status, Exit.FAILED)
+    reason, remedy = refusal.detail, refusal.remedy
+    if isinstance(refusal, ArchiveRefused):
+        reason = f"{refusal.detail} (rule {refusal.rule})"
         remedy = "Do not trust the archive, or ask its author to correct it; nothing was written."
-    return Failure(CANNOT_UNPACK, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
+    return Failure(CANNOT_UNPACK, why=reason, remedy=remedy, exit_code=exit_code, problem=refusal.code)

@@ -97,12 +97,12 @@ def _write(path: str, body: dict[str, object], count: int, target: Path) -> None
     try:
         credentials.write_private(target, reply.body)
     except OSError as error:
-        why = f"{target}: {error.strerror}; the codes of the batch {batch_id} are lost"
+        reason = f"{target}: {error.strerror}; the codes of the batch {batch_id} are lost"
         remedy = "Revoke that batch, choose another file, and issue again."
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
-        raise Failure("the codes were issued, but not saved", why=why, remedy=remedy, exit_code=exit_code) from error
-    written = {"batch_id": batch_id, "count": count, "path": str(target)}
-    output.answer(written, f"{count} codes of the batch {batch_id} are in {target}.")
+        raise Failure("the codes were issued, but not saved", why=reason, remedy=remedy, exit_code=exit_code) from error
+    result = {"batch_id": batch_id, "count": count, "path": str(target)}
+    output.answer(result, f"{count} codes of the batch {batch_id} are in {target}.")
 
 
 @click.command()
@@ -119,13 +119,13 @@ def redeem(code: str) -> None:
     output.answer({**msgspec.to_builtins(result), "redeemed_before": is_repeated})
     if output.wants_json():
         return
-    said = "You own it already" if result.already_owned else "Redeemed"
-    said = "You redeemed this code before" if is_repeated else said
+    message = "You own it already" if result.already_owned else "Redeemed"
+    message = "You redeemed this code before" if is_repeated else message
     for product_id in result.products or [result.product_id]:
-        found = server.get(
+        product = server.get(
             f"/products/{segment(product_id)}", api_models.CatalogProduct, "redeemed, but cannot show the product"
         )
-        output.say(f"{said}: {found.title} ({found.org}/{found.slug})")
+        output.say(f"{message}: {product.title} ({product.org}/{product.slug})")
 
 
 @click.command()
@@ -135,23 +135,26 @@ def library() -> None:
     """List what you own, newest first, as ORG/PRODUCT."""
     server = connection.selected_server()
     products = list(_library_products(server))
-    owned = list(zip(products, _organizations(server, products), strict=True))
+    products_with_org = list(zip(products, _organizations(server, products), strict=True))
     if output.wants_json():
-        output.answer([{**msgspec.to_builtins(each), "organization": org} for each, org in owned])
+        output.answer([{**msgspec.to_builtins(each), "organization": org} for each, org in products_with_org])
         return
-    rows = [(str(ProductName(org, each.slug)), each.title, each.kind, " ".join(each.platforms)) for each, org in owned]
+    rows = [
+        (str(ProductName(org, each.slug)), each.title, each.kind, " ".join(each.platforms))
+        for each, org in products_with_org
+    ]
     output.table(("product", "title", "kind", "platforms"), rows)
     if not rows:
         output.note("Your library is empty; `countersign redeem CODE` adds to it.")
 
 
-def _organizations(server: Server, owned: Sequence[api_models.LibraryProduct]) -> Iterator[str]:
+def _organizations(server: Server, products: Sequence[api_models.LibraryProduct]) -> Iterator[str]:
     """Yield the slug of each product's publisher, because the list of the library does not contain it.
 
     The slug is empty if the product can no longer be shown."""
-    for start in range(0, len(owned), BATCH_SIZE):
-        some = owned[start : start + BATCH_SIZE]
-        operations = [{"method": "GET", "path": f"/products/{segment(each.id)}"} for each in some]
+    for start in range(0, len(products), BATCH_SIZE):
+        batch = products[start : start + BATCH_SIZE]
+        operations = [{"method": "GET", "path": f"/products/{segment(each.id)}"} for each in batch]
         reply = server.post("/batch", {"operations": operations}, CANNOT_LIST)
         for result in connection.decode(reply, api_models.BatchResponse, CANNOT_LIST).results:
             if result.status not in (200, NotFound.status):

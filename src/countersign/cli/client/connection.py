@@ -120,17 +120,17 @@ class Server:
         Raises:
             Failure: the URL is malformed, or is not an HTTP URL.
         """
-        before, found, after = url.partition("/api/v1/")
-        reached = f"{self.base}/{after}" if found and "?" not in before else url
-        if not _is_http_url(reached):
-            why = "its answer names an address that is not http or https"
-            raise Failure(f"cannot continue with {self.root}", why=why, remedy="Report this to its operator.")
-        return reached
+        origin, separator, path = url.partition("/api/v1/")
+        reached_url = f"{self.base}/{path}" if separator and "?" not in origin else url
+        if not _is_http_url(reached_url):
+            reason = "its answer names an address that is not http or https"
+            raise Failure(f"cannot continue with {self.root}", why=reason, remedy="Report this to its operator.")
+        return reached_url
 
     def next_page(self, reply: Reply) -> str | None:
         """Return the URL of the next page (Link header with rel=next, RFC 8288), or None on the last page."""
-        found = _NEXT.search(reply.headers.get("link", ""))
-        return self.reached(found[1]) if found else None
+        match = _NEXT.search(reply.headers.get("link", ""))
+        return self.reached(match[1]) if match else None
 
     def get(self, path: str, kind: type[AnswerT], failure: str, headers: Mapping[str, str] | None = None) -> AnswerT:
         """Send a GET and return the decoded response. `failure` is the beginning of a failure's message.
@@ -139,8 +139,8 @@ class Server:
             Failure: the server refuses the request or cannot be reached.
         """
         request = self._request("GET", path)
-        asked = replace(request, headers={**request.headers, **(headers or {})})
-        return decode(self.settle(asked, failure), kind, failure)
+        full_request = replace(request, headers={**request.headers, **(headers or {})})
+        return decode(self.settle(full_request, failure), kind, failure)
 
     def post(self, path: str, body: object, failure: str, *, accept: str = "application/json") -> Reply:
         """Send a POST with an Idempotency-Key, so that the server runs a repeated request only once.
@@ -149,9 +149,9 @@ class Server:
             Failure: the server refuses the request or cannot be reached.
         """
         request = self._request("POST", path)
-        more = {"Content-Type": "application/json", "Accept": accept, "Idempotency-Key": ids.new_uuid()}
-        encoded = b"" if body is None else msgspec.json.encode(body)
-        return self.settle(replace(request, headers={**request.headers, **more}, body=encoded), failure)
+        extra_headers = {"Content-Type": "application/json", "Accept": accept, "Idempotency-Key": ids.new_uuid()}
+        encoded_body = b"" if body is None else msgspec.json.encode(body)
+        return self.settle(replace(request, headers={**request.headers, **extra_headers}, body=encoded_body), failure)
 
     def _request(self, method: str, path: str) -> Request:
         url = path if "://" in path else self.base + path
@@ -195,10 +195,10 @@ class Server:
                 wait(pause_s(attempt))
         raise AssertionError("counting never ends")
 
-    def unreachable(self, failure: str, why: str) -> Failure:
+    def unreachable(self, failure: str, reason: str) -> Failure:
         """Return the failure of a request that no server answered."""
         remedy = "Check that the server runs and that --server (or COUNTERSIGN_SERVER) names it."
-        return Failure(failure, why=f"{self.root}: {why}", remedy=remedy, exit_code=Exit.UNREACHABLE)
+        return Failure(failure, why=f"{self.root}: {reason}", remedy=remedy, exit_code=Exit.UNREACHABLE)
 
     def refusal(self, reply: Reply, failure: str) -> Failure:
         """Convert a refusal by the server into the failure of a command."""
@@ -211,11 +211,11 @@ class Server:
         code = problem.code or problem.error
         exit_code = exit_code_of(reply.status, code)
         reason = _problem_reason(problem)
-        why = f"{reason} ({reply.status} {code})" if code else f"{reason} ({reply.status})"
+        message = f"{reason} ({reply.status} {code})" if code else f"{reason} ({reply.status})"
         if not reason:
-            why = f"{self.root} answered {reply.status}{f' {code}' if code else ''} without a reason"
+            message = f"{self.root} answered {reply.status}{f' {code}' if code else ''} without a reason"
         remedy = _remedy(reply, self.root, problem) or problem.resolution
-        return Failure(failure, why=why, remedy=remedy, exit_code=exit_code, problem=code)
+        return Failure(failure, why=message, remedy=remedy, exit_code=exit_code, problem=code)
 
     def stream(self, url: str, headers: Mapping[str, str], failure: str) -> Response:
         """Send a GET once, follow redirects, and return the response before its body is read.
@@ -228,8 +228,8 @@ class Server:
             Failure: the server refuses the request.
         """
         for redirects in count():
-            known = {name: value for name, value in headers.items() if name != "If-Range" or self._is_ours(url)}
-            response = send(Request("GET", url, {**self.headers(url), **known}))
+            known_headers = {name: value for name, value in headers.items() if name != "If-Range" or self._is_ours(url)}
+            response = send(Request("GET", url, {**self.headers(url), **known_headers}))
             location = response.getheader("Location")
             if response.status not in _REDIRECTED or location is None or redirects == MAX_REDIRECTS:
                 return self._readable(response, failure)
@@ -264,16 +264,16 @@ def require_owned_by(server: Server, product: ProductName, failure: str) -> api_
         Failure: the product does not exist, or belongs to another organisation.
     """
     try:
-        found = server.get(f"/products/{segment(product.slug)}", api_models.CatalogProduct, failure)
+        catalog_product = server.get(f"/products/{segment(product.slug)}", api_models.CatalogProduct, failure)
     except Failure as failed:
         if failed.problem == NotFound.code:
             failed.remedy = "List the products with `countersign api GET products`, and use a slug of that list."
         raise
-    if found.org == product.org:
-        return found
-    why = f"{found.slug} belongs to {found.org}, not to {product.org}"
-    remedy = f"If you mean that product, name {found.org}/{found.slug}"
-    raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+    if catalog_product.org == product.org:
+        return catalog_product
+    reason = f"{catalog_product.slug} belongs to {catalog_product.org}, not to {product.org}"
+    remedy = f"If you mean that product, name {catalog_product.org}/{catalog_product.slug}"
+    raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
 @contextmanager
@@ -283,8 +283,8 @@ def release_hints(product: str) -> Generator[None]:
         yield
     except Failure as failure:
         if failure.problem == NotFound.code:
-            listed = f"`countersign api GET products/{segment(product)}/releases`"
-            failure.remedy = f"Use a version from this list: {listed} (for drafts, the path ends in /drafts)."
+            list_command = f"`countersign api GET products/{segment(product)}/releases`"
+            failure.remedy = f"Use a version from this list: {list_command} (for drafts, the path ends in /drafts)."
         raise
 
 
@@ -335,8 +335,8 @@ def pause_s(attempt: int) -> float:
 def retry_pause_s(headers: Mapping[str, str], attempt: int) -> float:
     """Return the pause that the server asks for in Retry-After, at most MAX_WAIT_S. Without Retry-After, see
     `pause_s`."""
-    asked = _retry_after_s(headers)
-    return min(float(asked), MAX_WAIT_S) if asked else pause_s(attempt)
+    requested_s = _retry_after_s(headers)
+    return min(float(requested_s), MAX_WAIT_S) if requested_s else pause_s(attempt)
 
 
 def _problem_reason(problem: api_models.Problem) -> str:
@@ -349,10 +349,10 @@ def _records_failure(root: str, reply: Reply, reason: str, failure: str) -> Fail
     Answers)."""
     is_missing = reply.status == 404 or reason == "no such record"
     exit_code = Exit.NOT_FOUND if is_missing else exit_code_of(reply.status, "")
-    why = f"{reason} ({reply.status})"
+    message = f"{reason} ({reply.status})"
     if reply.status in _NO_ROUTE:
-        why = f"{root} is a records service, and answered {reply.status} {reason}"
-    return Failure(failure, why=why, remedy=_records_remedy(reply, is_missing=is_missing), exit_code=exit_code)
+        message = f"{root} is a records service, and answered {reply.status} {reason}"
+    return Failure(failure, why=message, remedy=_records_remedy(reply, is_missing=is_missing), exit_code=exit_code)
 
 
 def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
@@ -364,8 +364,8 @@ def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
         return f"For a command of the store, {STORE_ADDRESS}. To call records: {RECORDS_HINT} {call}"
     if is_missing:
         return "Use an id from the answer of the model's `list` command."
-    if asked := _retry_after_s(reply.headers):
-        return f"Try again in {wait_text(asked)}."
+    if requested_s := _retry_after_s(reply.headers):
+        return f"Try again in {wait_text(requested_s)}."
     return "Correct the request; `countersign api GET /api/meta` lists the parameters of each command."
 
 
@@ -374,8 +374,8 @@ def _remedy(reply: Reply, root: str, problem: api_models.Problem) -> str:
     code = problem.code or problem.error
     if reply.status == 401 and not code.startswith("invalid_client"):
         return _sign_in_hint(root)
-    if reply.status == 403 and (needed := _NEEDED_SCOPE.search(reply.headers.get("www-authenticate", ""))):
-        return _scope_hint(root, needed[1])
+    if reply.status == 403 and (scope_match := _NEEDED_SCOPE.search(reply.headers.get("www-authenticate", ""))):
+        return _scope_hint(root, scope_match[1])
     if reply.status == 404 and not code:
         return "Check that --server or COUNTERSIGN_SERVER is the address of a Countersign store."
     return _hint_of_code(code, problem, reply)
@@ -405,16 +405,16 @@ def _scope_hint(root: str, scope: str) -> str:
     if scope in PUBLISH_SCOPES.split():
         lacks = "" if scope in READ_SCOPES.split() else "Sign in with `countersign login --publish` as a publisher; or "
     client = "act as an OAuth client that has it (COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET)"
-    issued = f"`countersign token issue EMAIL --scope {scope}`"
-    token = f"set COUNTERSIGN_TOKEN to the token that {issued} prints on the store's machine"
+    issue_command = f"`countersign token issue EMAIL --scope {scope}`"
+    token = f"set COUNTERSIGN_TOKEN to the token that {issue_command} prints on the store's machine"
     return f"{lacks}{client}, or {token}. The pages of {root} need no scope."
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> int:
     """Return the number of seconds in the Retry-After header, or 0 if there is no valid one."""
-    asked = headers.get("retry-after", "")
+    retry_after = headers.get("retry-after", "")
     # Convert only nine digits, because Python refuses to convert a very long string. No wait needs more digits.
-    return int(asked[:9]) if asked.isascii() and asked.isdigit() else 0
+    return int(retry_after[:9]) if retry_after.isascii() and retry_after.isdigit() else 0
 
 
 def _is_retryable(reply: Reply) -> bool:
@@ -427,13 +427,13 @@ def _redirect_target(url: str, location: str, failure: str) -> str:
     Raises:
         Failure: the URL is malformed, or is not an HTTP URL.
     """
-    why = "the server redirects to an address that is not http or https"
+    reason = "the server redirects to an address that is not http or https"
     try:
         target = urljoin(url, location)
     except ValueError as error:
-        raise Failure(failure, why=why) from error
+        raise Failure(failure, why=reason) from error
     if not _is_http_url(target):
-        raise Failure(failure, why=why)
+        raise Failure(failure, why=reason)
     return target
 
 
@@ -442,14 +442,14 @@ def _is_http_url(url: str) -> bool:
 
     The URL must be an HTTP URL with a valid host name, and its path must be valid in a request line."""
     try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").encode("idna")
-        is_http = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
+        url_parts = urlsplit(url)
+        host = (url_parts.hostname or "").encode("idna")
+        is_http = url_parts.scheme in ("http", "https") and bool(host) and url_parts.port != 0
     except ValueError:
         return False
-    return is_http and _REQUEST_TARGET.fullmatch(f"{parts.path}?{parts.query}") is not None
+    return is_http and _REQUEST_TARGET.fullmatch(f"{url_parts.path}?{url_parts.query}") is not None
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+    url_parts = urlsplit(url)
+    return url_parts.scheme, url_parts.hostname, url_parts.port or (443 if url_parts.scheme == "https" else 80)

@@ -26,14 +26,16 @@ def client_of_environment() -> tuple[str, str] | None:
     Raises:
         Failure: one of the two is set and the other is not.
     """
-    given = {name: os.environ.get(name, "") for name in (Variable.CLIENT, Variable.PROOF)}
-    missing = [name for name, value in given.items() if not value]
+    value_by_name = {name: os.environ.get(name, "") for name in (Variable.CLIENT, Variable.PROOF)}
+    missing = [name for name, value in value_by_name.items() if not value]
     if len(missing) == 1:
-        (there,) = given.keys() - missing
-        remedy = f"Set both to act as an OAuth client; unset {there} to act as the account of `countersign login`."
-        why, failure = f"{missing[0]} is missing, and {there} is set", "cannot sign in as the OAuth client"
-        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.USAGE)
-    return None if missing else (given[Variable.CLIENT], given[Variable.PROOF])
+        (present_name,) = value_by_name.keys() - missing
+        remedy = (
+            f"Set both to act as an OAuth client; unset {present_name} to act as the account of `countersign login`."
+        )
+        reason, failure = f"{missing[0]} is missing, and {present_name} is set", "cannot sign in as the OAuth client"
+        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.USAGE)
+    return None if missing else (value_by_name[Variable.CLIENT], value_by_name[Variable.PROOF])
 
 
 def credentials_file() -> Path:
@@ -112,13 +114,13 @@ def write_private(path: Path, content: bytes) -> None:
     Raises:
         OSError: the file cannot be written; no partial file is left.
     """
-    unfinished = path.with_name(f"{path.name}.{ids.new_uuid()}")
+    temporary_path = path.with_name(f"{path.name}.{ids.new_uuid()}")
     try:
-        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "wb") as created:
             created.write(content)
             created.flush()
             os.fsync(created.fileno())
-        os.replace(unfinished, path)
+        os.replace(temporary_path, path)
     finally:
-        unfinished.unlink(missing_ok=True)
+        temporary_path.unlink(missing_ok=True)

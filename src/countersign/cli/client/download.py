@@ -39,35 +39,37 @@ class ArtifactRequest:
         return f"cannot download {self.product}" + (f" {self.version}" if self.version else "")
 
 
-def select_artifact(server: Server, wanted: ArtifactRequest) -> tuple[api_models.Release, api_models.Artifact]:
+def select_artifact(server: Server, request: ArtifactRequest) -> tuple[api_models.Release, api_models.Artifact]:
     """Return the requested release and its requested file.
 
     Raises:
         Failure: no file matches, several files match, or the server refuses a request or cannot be reached.
     """
-    found = require_owned_by(server, wanted.product, wanted.failure)
-    releases = server.get(f"/products/{segment(found.slug)}/releases", list[api_models.Release], wanted.failure)
-    release = select_release(releases, wanted)
+    catalog_product = require_owned_by(server, request.product, request.failure)
+    releases = server.get(
+        f"/products/{segment(catalog_product.slug)}/releases", list[api_models.Release], request.failure
+    )
+    release = select_release(releases, request)
     if release.status is not None:
-        output.note(f"{wanted.product} {release.version} is {release.status}.")
-    return release, select_file(release.artifacts, wanted)
+        output.note(f"{request.product} {release.version} is {release.status}.")
+    return release, select_file(release.artifacts, request)
 
 
-def select_release(releases: Sequence[api_models.Release], wanted: ArtifactRequest) -> api_models.Release:
+def select_release(releases: Sequence[api_models.Release], request: ArtifactRequest) -> api_models.Release:
     """Return the named release, or the newest published release of the channel. `releases` must be newest first.
 
     Raises:
         Failure: no release matches.
     """
-    channel = wanted.channel if wanted.version else wanted.channel or "stable"
-    meant = [each for each in releases if _matches(each, wanted.version, channel)]
+    channel = request.channel if request.version else request.channel or "stable"
+    meant = [each for each in releases if _matches(each, request.version, channel)]
     if meant:
         return meant[0]
     on_channel = f" on the channel {channel}" if channel else ""
-    why = f"it has no release {wanted.version}" if wanted.version else "nothing is published"
-    known = ", ".join(f"{each.version} ({each.channel})" for each in releases[:10])
-    remedy = f"It has: {known}. Pass --version or --channel." if known else "It has no release yet."
-    raise Failure(wanted.failure, why=why + on_channel, remedy=remedy, exit_code=Exit.NOT_FOUND)
+    reason = f"it has no release {request.version}" if request.version else "nothing is published"
+    known_versions = ", ".join(f"{each.version} ({each.channel})" for each in releases[:10])
+    remedy = f"It has: {known_versions}. Pass --version or --channel." if known_versions else "It has no release yet."
+    raise Failure(request.failure, why=reason + on_channel, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
 def _matches(release: api_models.Release, version: str | None, channel: str | None) -> bool:
@@ -76,7 +78,7 @@ def _matches(release: api_models.Release, version: str | None, channel: str | No
     return release.status is None if version is None else release.version == version
 
 
-def select_file(artifacts: Sequence[api_models.Artifact], wanted: ArtifactRequest) -> api_models.Artifact:
+def select_file(artifacts: Sequence[api_models.Artifact], request: ArtifactRequest) -> api_models.Artifact:
     """Return the file with the requested name and platform.
 
     If several files match and no platform was requested, return the only file for this machine's platform.
@@ -84,29 +86,37 @@ def select_file(artifacts: Sequence[api_models.Artifact], wanted: ArtifactReques
     Raises:
         Failure: no file matches, or several files match.
     """
-    ready = [each for each in artifacts if each.status == "ready" and each.sha256]
-    fitting = _matching(ready, wanted)
+    ready_artifacts = [each for each in artifacts if each.status == "ready" and each.sha256]
+    fitting = _matching(ready_artifacts, request)
     if len(fitting) == 1:
         return fitting[0]
-    known = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready)
-    why = "several files fit" if fitting else "no file of the release fits"
-    remedy = f"{_selection_hint(ready, wanted)}; the release has: {known}." if known else "The release has no files."
+    known_files = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready_artifacts)
+    reason = "several files fit" if fitting else "no file of the release fits"
+    remedy = (
+        f"{_selection_hint(ready_artifacts, request)}; the release has: {known_files}."
+        if known_files
+        else "The release has no files."
+    )
     exit_code = Exit.USAGE if fitting else Exit.NOT_FOUND
-    raise Failure(wanted.failure, why=why, remedy=remedy, exit_code=exit_code)
+    raise Failure(request.failure, why=reason, remedy=remedy, exit_code=exit_code)
 
 
-def _selection_hint(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> str:
+def _selection_hint(ready_artifacts: list[api_models.Artifact], request: ArtifactRequest) -> str:
     """Return a sentence that names the options to select one of the files with."""
-    has_platforms = any(each.platform for each in ready)
-    return "Leave out --platform" if wanted.platform and not has_platforms else "Pass --platform or --file"
+    has_platforms = any(each.platform for each in ready_artifacts)
+    return "Leave out --platform" if request.platform and not has_platforms else "Pass --platform or --file"
 
 
-def _matching(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> list[api_models.Artifact]:
-    named = [each for each in ready if wanted.file in (None, each.filename)]
-    if wanted.platform is not None:
-        return [each for each in named if each.platform == wanted.platform]
-    here = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
-    return named if len(named) == 1 else [each for each in named if each.platform == here] or named
+def _matching(ready_artifacts: list[api_models.Artifact], request: ArtifactRequest) -> list[api_models.Artifact]:
+    named_artifacts = [each for each in ready_artifacts if request.file in (None, each.filename)]
+    if request.platform is not None:
+        return [each for each in named_artifacts if each.platform == request.platform]
+    own_platform = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+    return (
+        named_artifacts
+        if len(named_artifacts) == 1
+        else [each for each in named_artifacts if each.platform == own_platform] or named_artifacts
+    )
 
 
 @click.command()
@@ -134,18 +144,18 @@ def download(
     The bytes are written to FILE.part, which is renamed to FILE once its SHA-256 is that of the release. After a lost
     connection or ctrl-C, run the same command again: it downloads only what is missing.
     """
-    wanted = ArtifactRequest(product, version, channel, platform, file)
+    request = ArtifactRequest(product, version, channel, platform, file)
     server = connection.selected_server()
-    release, artifact = select_artifact(server, wanted)
-    path = _target_path(target, artifact, wanted)
+    release, artifact = select_artifact(server, request)
+    path = _target_path(target, artifact, request)
     try:
-        if not _is_downloaded(path, artifact, wanted, force=force):
-            Download(server, artifact, path, wanted.failure).run()
+        if not _is_downloaded(path, artifact, request, force=force):
+            Download(server, artifact, path, request.failure).run()
     except OSError as error:
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
-        why = f"{error.filename or path}: {error.strerror or error}"
+        reason = f"{error.filename or path}: {error.strerror or error}"
         remedy = "Make space or choose another path with -o, then run the same command again."
-        raise Failure(wanted.failure, why=why, remedy=remedy, exit_code=exit_code) from error
+        raise Failure(request.failure, why=reason, remedy=remedy, exit_code=exit_code) from error
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this one ended."
         raise Failure("the download was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
@@ -157,26 +167,26 @@ def download(
     )
 
 
-def _target_path(target: Path | None, artifact: api_models.Artifact, wanted: ArtifactRequest) -> Path:
+def _target_path(target: Path | None, artifact: api_models.Artifact, request: ArtifactRequest) -> Path:
     """Return the path to write the file to. A file name from the server never selects a directory."""
     if target is not None and not target.is_dir():
         return target
     name = artifact.filename
     if name in ("", ".", "..") or any(sign in name for sign in "/\\\0") or not name.isprintable():
-        why = f"the release calls its file {name!r}, which is not a valid file name"
-        raise Failure(wanted.failure, why=why, remedy="Name the file to write with -o FILE.")
+        reason = f"the release calls its file {name!r}, which is not a valid file name"
+        raise Failure(request.failure, why=reason, remedy="Name the file to write with -o FILE.")
     return (target or Path()) / name
 
 
-def _is_downloaded(path: Path, artifact: api_models.Artifact, wanted: ArtifactRequest, *, force: bool) -> bool:
+def _is_downloaded(path: Path, artifact: api_models.Artifact, request: ArtifactRequest, *, force: bool) -> bool:
     if not path.exists():
         return False
     with path.open("rb") as file:
-        same = hashlib.file_digest(file, "sha256").hexdigest() == artifact.sha256
-    if same or force:
-        return same
+        is_same = hashlib.file_digest(file, "sha256").hexdigest() == artifact.sha256
+    if is_same or force:
+        return is_same
     remedy = "Pass --force to replace it, or choose another path with -o."
-    raise Failure(wanted.failure, why=f"{path} exists with other bytes", remedy=remedy, exit_code=Exit.CONFLICT)
+    raise Failure(request.failure, why=f"{path} exists with other bytes", remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 class Download:
@@ -210,8 +220,8 @@ class Download:
                 digest = self._fetch(meter)
         if digest != self._artifact.sha256:
             self._part.unlink()
-            why = f"the bytes have sha256 {digest}, the release says {self._artifact.sha256}; nothing was kept"
-            raise Failure(self._failure, why=why, remedy="Download again.", exit_code=Exit.CHECKSUM)
+            reason = f"the bytes have sha256 {digest}, the release says {self._artifact.sha256}; nothing was kept"
+            raise Failure(self._failure, why=reason, remedy="Download again.", exit_code=Exit.CHECKSUM)
         os.replace(self._part, self._path)
 
     def _fetch(self, meter: Meter) -> str:
@@ -251,24 +261,24 @@ class Download:
         if position:
             headers = {"Range": f"bytes={position}-", "If-Range": f'"{self._artifact.sha256}"'}
         response = self._server.stream(self._url, headers, self._failure)
-        begins = (response.getheader("Content-Range") or "").startswith(f"bytes {position}-")
-        if response.status == 416 or (response.status == 206 and not begins):
+        is_partial = (response.getheader("Content-Range") or "").startswith(f"bytes {position}-")
+        if response.status == 416 or (response.status == 206 and not is_partial):
             response.close()
-            why = f"the server has other bytes than the {self._artifact.size} that were announced"
-            raise Failure(self._failure, why=why, remedy=f"Remove {self._part}, try again.", exit_code=Exit.CHECKSUM)
+            reason = f"the server has other bytes than the {self._artifact.size} that were announced"
+            raise Failure(self._failure, why=reason, remedy=f"Remove {self._part}, try again.", exit_code=Exit.CHECKSUM)
         return response
 
     def _copy(self, response: Response, file: IO[bytes], update: Callable[[bytes], None], meter: Meter) -> None:
-        done = file.tell()
+        received_bytes = file.tell()
         while piece := read(response, PIECE_BYTES):
-            done += len(piece)
-            if done > self._artifact.size:
-                why = f"the server sends more than the {self._artifact.size} bytes that were announced"
-                raise Failure(self._failure, why=why, remedy="Try again.", exit_code=Exit.CHECKSUM)
+            received_bytes += len(piece)
+            if received_bytes > self._artifact.size:
+                reason = f"the server sends more than the {self._artifact.size} bytes that were announced"
+                raise Failure(self._failure, why=reason, remedy="Try again.", exit_code=Exit.CHECKSUM)
             file.write(piece)
             update(piece)
-            meter.at(done)
-        if done < self._artifact.size:
+            meter.at(received_bytes)
+        if received_bytes < self._artifact.size:
             raise Unreachable("the connection ended in the middle of the file")
 
 

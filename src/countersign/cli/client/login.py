@@ -29,13 +29,15 @@ def request_token(server: Server, email: str, scopes: str) -> str:
     """
     server.use_no_token()
     failure = "cannot sign in"
-    asked = {"method": "service_auth", "email": email, "scope": scopes}
-    registered = connection.decode(server.post("/auth/register", asked, failure), api_models.Registration, failure)
-    claim = registered.claim
+    registration_body = {"method": "service_auth", "email": email, "scope": scopes}
+    registration = connection.decode(
+        server.post("/auth/register", registration_body, failure), api_models.Registration, failure
+    )
+    claim = registration.claim
     output.note(f"Open {claim.verification_uri}")
     output.note(f"sign in there as {email}, and type the code {claim.user_code}")
     output.note(f"Waiting for {-(-claim.expires_in // 60)} minutes; Ctrl-C ends it.")
-    assertion = _poll_assertion(server, registered.claim_token, claim.interval, claim.expires_in)
+    assertion = _poll_assertion(server, registration.claim_token, claim.interval, claim.expires_in)
     body = {"grant_type": JWT_BEARER, "assertion": assertion}
     return connection.decode(server.post("/auth/token", body, failure), api_models.Token, failure).access_token
 
@@ -53,9 +55,9 @@ def _poll_assertion(server: Server, claim_token: str, interval_s: int, patience_
             continue
         if not reply.is_success:
             raise _claim_refusal(server, reply)
-        standing = connection.decode(reply, api_models.ClaimStatus, "cannot sign in")
-        if standing.status == "claimed":
-            return standing.identity_assertion
+        claim_status = connection.decode(reply, api_models.ClaimStatus, "cannot sign in")
+        if claim_status.status == "claimed":
+            return claim_status.identity_assertion
     remedy = "Run the command again, and confirm in the browser while it waits."
     raise Failure("cannot sign in", why="the confirmation did not come in time", remedy=remedy, exit_code=Exit.REFUSED)
 
@@ -132,8 +134,8 @@ def _token_from_stdin() -> str:
     else:
         token = sys.stdin.read(MAX_TOKEN_LENGTH).strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        why, remedy = "stdin has no token", "Write only the token to stdin."
-        raise Failure("no token was kept", why=why, remedy=remedy, exit_code=Exit.USAGE)
+        reason, remedy = "stdin has no token", "Write only the token to stdin."
+        raise Failure("no token was kept", why=reason, remedy=remedy, exit_code=Exit.USAGE)
     return token
 
 
@@ -150,12 +152,12 @@ def logout() -> None:
     if token is None:
         output.answer({"server": server.root, "removed": False}, f"There is no saved login for {server.root}.")
     else:
-        why = _end_token(server, token)
+        reason = _end_token(server, token)
         path = credentials.remove_token(server.root)
-        value = {"server": server.root, "removed": True, "revoked": not why}
+        value = {"server": server.root, "removed": True, "revoked": not reason}
         output.answer(value, f"Signed out of {server.root}: the login is removed from {path}.")
-        if why:
-            output.note(f"The server did not revoke the token ({why}). The token expires within a day of the login.")
+        if reason:
+            output.note(f"The server did not revoke the token ({reason}). The token expires within a day of the login.")
     if os.environ.get(credentials.Variable.BEARER, "").strip():
         output.note("COUNTERSIGN_TOKEN is still set: commands continue to use this token.")
 
@@ -180,8 +182,8 @@ def whoami() -> None:
     failure = "cannot show the account"
     if server.token is None:
         remedy = "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
-        why = f"there is no token for {server.root}"
-        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.REFUSED, problem="invalid_token")
+        reason = f"there is no token for {server.root}"
+        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.REFUSED, problem="invalid_token")
     me = server.get("/auth/me", api_models.Me, failure)
     rows = [
         ("server", server.root),

@@ -45,15 +45,15 @@ class DeltaSource:
         self._current_urls: list[str] = []
         self._from = ""
 
-    def places(self, *, begins: bool) -> ChunkPlaces:
-        """Return the locations of the chunks. With `begins`, the store counts the request as the start of a download.
+    def places(self, *, is_start: bool) -> ChunkPlaces:
+        """Return the locations of the chunks. With `is_start`, the store counts the request as the start of a download.
 
         Raises:
             Failure: the server refuses the request or cannot be reached.
         """
-        found = self._places({BEGINS_HEADER: "1"} if begins else {})
-        self._original_urls = self._current_urls = _urls(found, None)
-        return found
+        chunk_places = self._places({BEGINS_HEADER: "1"} if is_start else {})
+        self._original_urls = self._current_urls = _urls(chunk_places, None)
+        return chunk_places
 
     def offer(self, version: str) -> DeltaOffer | None:
         """Return the deltas from `version`, or None if the store no longer offers them.
@@ -61,10 +61,10 @@ class DeltaSource:
         Raises:
             Failure: the server refuses the request or cannot be reached.
         """
-        found = self._offer(version)
+        delta_offer = self._offer(version)
         self._from = version
-        self._original_urls = self._current_urls = [*self._original_urls, *_urls(None, found)]
-        return found
+        self._original_urls = self._current_urls = [*self._original_urls, *_urls(None, delta_offer)]
+        return delta_offer
 
     def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
         """Yield the bytes of the range; after a broken connection, request the remaining bytes again.
@@ -72,18 +72,18 @@ class DeltaSource:
         Raises:
             Failure: the server refuses the request, or ATTEMPTS attempts in a row brought no byte.
         """
-        done = failures = 0
-        while done < length:
-            before = done
+        received_bytes = failures = 0
+        while received_bytes < length:
+            received_before = received_bytes
             try:
-                with self._ask(url, offset + done, offset + length) as response:
-                    while piece := read(response, min(PIECE_BYTES, length - done)):
-                        done += len(piece)
+                with self._ask(url, offset + received_bytes, offset + length) as response:
+                    while piece := read(response, min(PIECE_BYTES, length - received_bytes)):
+                        received_bytes += len(piece)
                         yield piece
-                if done < length:
+                if received_bytes < length:
                     raise Unreachable("the connection was closed before all bytes had arrived")
             except Unreachable as error:
-                failures = 1 if done > before else failures + 1
+                failures = 1 if received_bytes > received_before else failures + 1
                 if failures == ATTEMPTS:
                     raise self._server.unreachable(self._failure, str(error)) from error
                 connection.wait(connection.pause_s(failures))
@@ -102,18 +102,18 @@ class DeltaSource:
     def _stream(self, url: str, start: int, end: int) -> Response:
         headers = {"Range": f"bytes={start}-{end - 1}"}
         response = self._server.stream(self._server.reached(url), headers, self._failure)
-        begins = (response.getheader("Content-Range") or "").startswith(f"bytes {start}-")
-        if response.status == 206 and begins:
+        is_partial = (response.getheader("Content-Range") or "").startswith(f"bytes {start}-")
+        if response.status == 206 and is_partial:
             return response
         if response.status == 200 and start == 0:
             return response
         response.close()
-        why = f"the server did not return the requested bytes from offset {start}"
-        raise Failure(self._failure, why=why, remedy="Try again.", exit_code=Exit.CHECKSUM)
+        reason = f"the server did not return the requested bytes from offset {start}"
+        raise Failure(self._failure, why=reason, remedy="Try again.", exit_code=Exit.CHECKSUM)
 
     def _current(self, url: str) -> str:
-        place = self._original_urls.index(url) if url in self._original_urls else -1
-        return self._current_urls[place] if 0 <= place < len(self._current_urls) else url
+        url_index = self._original_urls.index(url) if url in self._original_urls else -1
+        return self._current_urls[url_index] if 0 <= url_index < len(self._current_urls) else url
 
     def _places(self, headers: dict[str, str] | None = None) -> ChunkPlaces:
         return self._server.get(f"{self._path}/chunks{self._query()}", ChunkPlaces, self._failure, headers)
@@ -127,9 +127,9 @@ class DeltaSource:
                 return None
             raise
 
-    def _query(self, more: dict[str, str] | None = None) -> str:
-        given = {**(more or {}), **({"platform": self._platform} if self._platform else {})}
-        return f"?{urlencode(given)}" if given else ""
+    def _query(self, extra_query: dict[str, str] | None = None) -> str:
+        query = {**(extra_query or {}), **({"platform": self._platform} if self._platform else {})}
+        return f"?{urlencode(query)}" if query else ""
 
 
 def _urls(places: ChunkPlaces | None, offer: DeltaOffer | None) -> list[str]:
@@ -166,24 +166,24 @@ def pull(
     version is complete. After a lost connection, ctrl-C or a crash, run the same command again: it continues with what
     it has downloaded.
     """
-    wanted = PullRequest(product, channel, version, platform, folder)
+    request = PullRequest(product, channel, version, platform, folder)
     server = connection.selected_server()
-    found = require_owned_by(server, product, wanted.failure)
-    with _failures(wanted, server):
-        release = release_trust.trusted_release(server, found, wanted)
-        report = _install(server, release, wanted, verify=verify, dry_run=dry_run)
-    output.answer(_result_value(release, report, folder), _result_text(release, report, wanted, dry_run=dry_run))
+    catalog_product = require_owned_by(server, product, request.failure)
+    with _failures(request, server):
+        release = release_trust.trusted_release(server, catalog_product, request)
+        report = _install(server, release, request, verify=verify, dry_run=dry_run)
+    output.answer(_result_value(release, report, folder), _result_text(release, report, request, dry_run=dry_run))
 
 
 def _install(
-    server: Server, release: VerifiedRelease, wanted: PullRequest, *, verify: bool, dry_run: bool
+    server: Server, release: VerifiedRelease, request: PullRequest, *, verify: bool, dry_run: bool
 ) -> PullReport:
     manifest = release.manifest
-    supply = DeltaSource(server, manifest.product, manifest.version, manifest.platform or "", wanted.failure)
+    supply = DeltaSource(server, manifest.product, manifest.version, manifest.platform or "", request.failure)
     with ExitStack() as stack:
-        shown = _PullDisplay(stack, f"{wanted.product} {manifest.version}", manifest.size, is_dry=dry_run)
-        way = PullOptions(verify=verify, dry_run=dry_run, announce=shown.announce, progress=shown.add)
-        return installer.pull(wanted.folder, release, supply, way)
+        display = _PullDisplay(stack, f"{request.product} {manifest.version}", manifest.size, is_dry=dry_run)
+        way = PullOptions(verify=verify, dry_run=dry_run, announce=display.announce, progress=display.add)
+        return installer.pull(request.folder, release, supply, way)
 
 
 class _PullDisplay:
@@ -211,29 +211,29 @@ class _PullDisplay:
 
 
 @contextmanager
-def _failures(wanted: PullRequest, server: Server) -> Generator[None]:
+def _failures(request: PullRequest, server: Server) -> Generator[None]:
     """Raise refusals and operating system errors as a Failure of the command."""
     try:
         yield
     except Refused as error:
         exit_code = exit_code_of(error.status, error.code)
-        remedy = _unpin_remedy(wanted, server) if isinstance(error, KeyChanged) else error.remedy
+        remedy = _unpin_remedy(request, server) if isinstance(error, KeyChanged) else error.remedy
         raise Failure(
-            wanted.failure, why=error.detail, remedy=remedy, exit_code=exit_code, problem=error.code
+            request.failure, why=error.detail, remedy=remedy, exit_code=exit_code, problem=error.code
         ) from error
     except OSError as error:
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
-        why = f"{error.filename or wanted.folder}: {error.strerror or error}"
-        remedy = f"{wanted.folder} is unchanged. Correct the named problem, then run the same command again."
-        raise Failure(wanted.failure, why=why, remedy=remedy, exit_code=exit_code) from error
+        reason = f"{error.filename or request.folder}: {error.strerror or error}"
+        remedy = f"{request.folder} is unchanged. Correct the named problem, then run the same command again."
+        raise Failure(request.failure, why=reason, remedy=remedy, exit_code=exit_code) from error
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this run stopped."
         raise Failure("the pull was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
 
 
-def _unpin_remedy(wanted: PullRequest, server: Server) -> str:
+def _unpin_remedy(request: PullRequest, server: Server) -> str:
     """Return the remedy for a key that does not follow from the pinned key: it names the command that unpins a key."""
-    org, demo = wanted.product.org, ""
+    org, demo = request.product.org, ""
     if is_loopback(urlsplit(server.root).hostname or ""):
         demo = ", or if the store on this machine was reset (each demonstration makes keys of its own)"
     unpin = f"forget the pinned key with `countersign unpin {org} --server {server.root}`, then pull into a new folder"
@@ -254,9 +254,9 @@ def unpin(org: str, yes: bool) -> None:
     server, failure = connection.selected_server(), f"cannot forget the key of {org}"
     pin = release_trust.load_pin(server.root, org)
     if pin is None:
-        why = f"no key of {org} at {server.root} is pinned in {release_trust.pins_file()}"
+        reason = f"no key of {org} at {server.root} is pinned in {release_trust.pins_file()}"
         remedy = "Name the server with --server as `pull` does."
-        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.NOT_FOUND)
     if not yes:
         _confirm_unpin(org, server, pin.key.keyid, failure)
     release_trust.forget_pin(server.root, org)
@@ -280,11 +280,11 @@ def _confirm_unpin(org: str, server: Server, keyid: str, failure: str) -> None:
 
 def _result_value(release: VerifiedRelease, report: PullReport, folder: Path) -> Value:
     manifest, plan = release.manifest, report.plan
-    planned: Value = {}
+    plan_value: Value = {}
     if plan is not None:
-        planned = {"fetch_bytes": plan.fetch_bytes, "write_bytes": plan.write_bytes, "artifact": plan.artifact}
-        planned |= {"kept": len(plan.kept), "copied": len(plan.copied), "deltas": len(plan.deltas)}
-        planned |= {"assembled": len(plan.assembled)}
+        plan_value = {"fetch_bytes": plan.fetch_bytes, "write_bytes": plan.write_bytes, "artifact": plan.artifact}
+        plan_value |= {"kept": len(plan.kept), "copied": len(plan.copied), "deltas": len(plan.deltas)}
+        plan_value |= {"assembled": len(plan.assembled)}
     return {
         "product": manifest.product,
         "version": manifest.version,
@@ -293,7 +293,7 @@ def _result_value(release: VerifiedRelease, report: PullReport, folder: Path) ->
         "platform": manifest.platform or "",
         "path": str(folder),
         "changed": report.is_changed,
-        "plan": planned,
+        "plan": plan_value,
         "fetched_bytes": report.stats.fetched_bytes,
         "wounds": msgspec.to_builtins(report.corruptions),
         "aside": report.aside,
@@ -301,7 +301,7 @@ def _result_value(release: VerifiedRelease, report: PullReport, folder: Path) ->
     }
 
 
-def _result_text(release: VerifiedRelease, report: PullReport, wanted: PullRequest, *, dry_run: bool) -> str:
+def _result_text(release: VerifiedRelease, report: PullReport, request: PullRequest, *, dry_run: bool) -> str:
     lines = [
         f"{corruption.path}: {corruption.kind}, {corruption.size} bytes from {corruption.offset}"
         for corruption in report.corruptions
@@ -311,12 +311,12 @@ def _result_text(release: VerifiedRelease, report: PullReport, wanted: PullReque
         for path, goal in report.aside.items()
     ]
     lines += report.stats.detours
-    name = f"{wanted.product} {release.manifest.version}"
+    name = f"{request.product} {release.manifest.version}"
     if dry_run and report.plan is not None:
-        return "\n".join([*lines, f"{wanted.folder} would become {name}; nothing was changed"])
+        return "\n".join([*lines, f"{request.folder} would become {name}; nothing was changed"])
     if not report.is_changed:
-        return "\n".join([*lines, f"{wanted.folder} is {name} already"])
+        return "\n".join([*lines, f"{request.folder} is {name} already"])
     came = f", it was {report.former}" if report.former not in (None, "", release.manifest.version) else ""
     came += ", repaired" if report.corruptions else ""
-    downloaded = progress.size(report.stats.fetched_bytes)
-    return "\n".join([*lines, f"{wanted.folder} is {name}{came}; downloaded {downloaded}"])
+    downloaded_text = progress.size(report.stats.fetched_bytes)
+    return "\n".join([*lines, f"{request.folder} is {name}{came}; downloaded {downloaded_text}"])

@@ -34,12 +34,15 @@ def require_not_lower(channels: Sequence[api_models.Channel], channel: str, vers
     """
     from countersign.store.catalog.versions import is_lower
 
-    current = next((each.version for each in channels if each.channel == channel), None)
-    if current is None or not is_lower(version, current):
+    current_version = next((each.version for each in channels if each.channel == channel), None)
+    if current_version is None or not is_lower(version, current_version):
         return
-    why = f"the channel {channel} is at {current}, and {version} is lower: publishing it would move the channel back"
+    reason = (
+        f"the channel {channel} is at {current_version}, and {version} is lower: publishing it would move the "
+        "channel back"
+    )
     remedy = "Publish a higher version, or pass --older to move the channel back."
-    raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 @click.command()
@@ -52,18 +55,18 @@ def publish(product: ProductName, version: str, *, older: bool) -> None:
     """Make the draft release VERSION of ORG/PRODUCT public. The first release also makes the product public."""
     server = connection.selected_server()
     failure = f"cannot publish {product} {version}"
-    found = require_owned_by(server, product, failure)
-    path = f"/products/{segment(found.slug)}"
+    catalog_product = require_owned_by(server, product, failure)
+    path = f"/products/{segment(catalog_product.slug)}"
     if not older:
         drafts = server.get(f"{path}/drafts", list[api_models.Release], failure)
         for channel in (each.channel for each in drafts if each.version == version):
-            require_not_lower(found.channels, channel, version, failure)
+            require_not_lower(catalog_product.channels, channel, version, failure)
     with release_hints(product.slug):
         reply = server.post(f"{path}/releases/{segment(version)}/publish", None, failure)
     release = connection.decode(reply, api_models.Release, failure)
     value = {"product": product.slug, "version": release.version, "channel": release.channel}
-    words = f"{product} {release.version} is public on the channel {release.channel}."
-    output.answer({**value, "published_at": release.published_at}, words)
+    summary = f"{product} {release.version} is public on the channel {release.channel}."
+    output.answer({**value, "published_at": release.published_at}, summary)
 
 
 @dataclass(slots=True)
@@ -134,73 +137,73 @@ def push(
     again: it sends only what is missing.
     """
     if publishes and not builds:
-        why = "--publish publishes the release with its build, and --no-build makes none"
+        reason = "--publish publishes the release with its build, and --no-build makes none"
         remedy = "Leave out --no-build; or push without --publish, and publish once a job has made the build."
-        raise Failure(f"cannot push to {product} {version}", why=why, remedy=remedy, exit_code=Exit.USAGE)
-    to = PushTarget(
+        raise Failure(f"cannot push to {product} {version}", why=reason, remedy=remedy, exit_code=Exit.USAGE)
+    target = PushTarget(
         connection.selected_server(), product, version, channel, platform, notes, refuses_older=publishes and not older
     )
-    to.server.patience_s = PATIENCE_S
+    target.server.patience_s = PATIENCE_S
     try:
-        with _open_content(path, to, archive) as (file, name):
+        with _open_content(path, target, archive) as (file, name):
             content = read_content(file, filename or name)
-            artifact = _deliver(to, content)
-        built = _build(to, artifact, content) if builds else None
+            artifact = _deliver(target, content)
+        build_result = _build(target, artifact, content) if builds else None
     except OSError as error:
-        raise _file_failure(to, error) from error
+        raise _file_failure(target, error) from error
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this run stopped."
         raise Failure("the push was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
     if publishes:
-        to.server.post(f"{to.address}/publish", None, f"cannot publish {product} {version}")
-        to.status = "published"
-    _show_result(to, artifact, content, built, to.status)
+        target.server.post(f"{target.address}/publish", None, f"cannot publish {product} {version}")
+        target.status = "published"
+    _show_result(target, artifact, content, build_result, target.status)
 
 
 def _show_result(
-    to: PushTarget, artifact: api_models.Artifact, content: Content, built: BuildResult | None, status: str
+    target: PushTarget, artifact: api_models.Artifact, content: Content, build_result: BuildResult | None, status: str
 ) -> None:
     output.answer(
         {
-            "product": to.product.slug,
-            "version": to.version,
-            "channel": to.channel,
+            "product": target.product.slug,
+            "version": target.version,
+            "channel": target.channel,
             "platform": artifact.platform,
             "artifact_id": artifact.id,
             "filename": artifact.filename,
             "size": content.size,
             "sha256": content.sha256,
             "published": status == "published",
-            "build": msgspec.to_builtins(built),
+            "build": msgspec.to_builtins(build_result),
         },
-        f"{artifact.filename} is in {to.product} {to.version} ({status}); sha256 {content.sha256}",
+        f"{artifact.filename} is in {target.product} {target.version} ({status}); sha256 {content.sha256}",
     )
     if output.wants_json():
         return
-    if built is not None:
-        stored = f"{progress.size(built.stored)} stored" if built.stored else "nothing new to store"
-        files = "1 file" if built.files == 1 else f"{built.files} files"
-        output.note(f"Build of {files}, {progress.size(built.size)}, {stored}.")
+    if build_result is not None:
+        stored_text = f"{progress.size(build_result.stored)} stored" if build_result.stored else "nothing new to store"
+        files = "1 file" if build_result.files == 1 else f"{build_result.files} files"
+        output.note(f"Build of {files}, {progress.size(build_result.size)}, {stored_text}.")
     if status == "draft":
-        output.note(f"When the release is complete: countersign publish {to.product} {to.version}")
+        output.note(f"When the release is complete: countersign publish {target.product} {target.version}")
 
 
-def _build(to: PushTarget, artifact: api_models.Artifact, content: Content) -> BuildResult:
+def _build(target: PushTarget, artifact: api_models.Artifact, content: Content) -> BuildResult:
     """Have the store make the build of the file. If it fails, the file stays in the draft and nothing is published."""
-    failure = f"{artifact.filename} is in {to.product} {to.version}, but no build could be made of it"
-    return upload.build(to.server, artifact.id, content.size, failure)
+    failure = f"{artifact.filename} is in {target.product} {target.version}, but no build could be made of it"
+    return upload.build(target.server, artifact.id, content.size, failure)
 
 
-def _file_failure(to: PushTarget, error: OSError) -> Failure:
-    why = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
+def _file_failure(target: PushTarget, error: OSError) -> Failure:
+    reason = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
     if is_disk_full(error):
         remedy = "Make space for the packed directory, or set TMPDIR to a volume with enough space."
-        return Failure(to.failure, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL)
-    return Failure(to.failure, why=why, remedy="Make the file readable, then push again.")
+        return Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.STORAGE_FULL)
+    return Failure(target.failure, why=reason, remedy="Make the file readable, then push again.")
 
 
 @contextmanager
-def _open_content(path: Path, to: PushTarget, archive: Format | None) -> Generator[tuple[BinaryIO, str]]:
+def _open_content(path: Path, target: PushTarget, archive: Format | None) -> Generator[tuple[BinaryIO, str]]:
     """Yield the open file to send and its name: the file at the path, or an archive of the directory.
 
     The archive is a temporary file without a name on the disk: nothing is left of it however the process ends."""
@@ -208,45 +211,45 @@ def _open_content(path: Path, to: PushTarget, archive: Format | None) -> Generat
         with path.open("rb") as file:
             yield file, path.name
         return
-    form: Format = archive or ("zip" if to.platform == "windows" else "tar.gz")
-    name = "-".join(filter(None, (to.product.slug, to.version, to.platform))) + f".{form}"
-    with tempfile.TemporaryFile(prefix="countersign-") as packed:
-        pack(path, packed, form)
-        yield packed, name
+    form: Format = archive or ("zip" if target.platform == "windows" else "tar.gz")
+    name = "-".join(filter(None, (target.product.slug, target.version, target.platform))) + f".{form}"
+    with tempfile.TemporaryFile(prefix="countersign-") as packed_file:
+        pack(path, packed_file, form)
+        yield packed_file, name
 
 
-def _deliver(to: PushTarget, content: Content) -> api_models.Artifact:
+def _deliver(target: PushTarget, content: Content) -> api_models.Artifact:
     """Create the draft, announce the file and send it; skip the steps that an earlier push has completed."""
-    _require_product(to)
-    found = _existing_artifact(to, content)
-    if found is not None:
-        return found
-    memory = UploadCache(to.server.root, f"{to.product}\0{to.version}", to.platform, content)
-    sending, gaps = _start_upload(to, content, memory)
+    _require_product(target)
+    existing_artifact = _existing_artifact(target, content)
+    if existing_artifact is not None:
+        return existing_artifact
+    memory = UploadCache(target.server.root, f"{target.product}\0{target.version}", target.platform, content)
+    upload_session, gaps = _start_upload(target, content, memory)
     missing = sum(stop - start for start, stop in gaps)
     try:
         with progress.meter(content.filename, content.size, content.size - missing) as meter:
-            artifact = sending.run(gaps, meter)
+            artifact = upload_session.run(gaps, meter)
     except Failure as failure:
         if failure.exit_code not in (Exit.NOT_FOUND, Exit.CONFLICT, Exit.CHECKSUM):
             raise
         memory.forget()
         # The server has ended the upload. If it succeeded, only the response that reported the success was lost.
-        artifact = None if failure.exit_code == Exit.CHECKSUM else _existing_artifact(to, content)
+        artifact = None if failure.exit_code == Exit.CHECKSUM else _existing_artifact(target, content)
         if artifact is None:
             raise
-    artifact = artifact or _existing_artifact(to, content)
+    artifact = artifact or _existing_artifact(target, content)
     memory.forget()
     if artifact is None:
-        why = "all bytes were sent, but the server does not have the file"
-        raise Failure(to.failure, why=why, remedy="Push again.")
+        reason = "all bytes were sent, but the server does not have the file"
+        raise Failure(target.failure, why=reason, remedy="Push again.")
     if artifact.sha256 != content.sha256:
-        why = f"the server has sha256 {artifact.sha256}, the file {content.sha256}"
-        raise Failure(to.failure, why=why, remedy="Push under another version.", exit_code=Exit.CHECKSUM)
+        reason = f"the server has sha256 {artifact.sha256}, the file {content.sha256}"
+        raise Failure(target.failure, why=reason, remedy="Push under another version.", exit_code=Exit.CHECKSUM)
     return artifact
 
 
-def _require_product(to: PushTarget) -> None:
+def _require_product(target: PushTarget) -> None:
     """Check that the product exists, and store its channels in the target.
 
     Raises:
@@ -254,21 +257,21 @@ def _require_product(to: PushTarget) -> None:
             the product belongs to another organisation.
     """
     try:
-        to.channels = require_owned_by(to.server, to.product, to.failure).channels
+        target.channels = require_owned_by(target.server, target.product, target.failure).channels
     except Failure as failure:
         if failure.problem != NotFound.code:
             raise
-        title = to.product.slug.replace("-", " ").title()
-        platforms = json.dumps([to.platform or "linux"])
-        make = f"countersign api POST products -q org={to.product.org} -f slug={to.product.slug} -f title='{title}'"
-        make += f" -f kind=app -j platforms='{platforms}'"
+        title = target.product.slug.replace("-", " ").title()
+        platforms = json.dumps([target.platform or "linux"])
+        make = f"countersign api POST products -q org={target.product.org} -f slug={target.product.slug}"
+        make += f" -f title='{title}' -f kind=app -j platforms='{platforms}'"
         remedy = f"Create the product, with a title and kind (app, game or tool) of your choice: {make}"
-        why = f"the organisation {to.product.org} has no product {to.product.slug}, or you may not see it"
+        reason = f"the organisation {target.product.org} has no product {target.product.slug}, or you may not see it"
         code = failure.exit_code
-        raise Failure(to.failure, why=why, remedy=remedy, exit_code=code, problem=failure.problem) from failure
+        raise Failure(target.failure, why=reason, remedy=remedy, exit_code=code, problem=failure.problem) from failure
 
 
-def _existing_artifact(to: PushTarget, content: Content) -> api_models.Artifact | None:
+def _existing_artifact(target: PushTarget, content: Content) -> api_models.Artifact | None:
     """Return the file in the release, if its upload is complete; create a draft if the release does not exist.
 
     Raises:
@@ -276,105 +279,113 @@ def _existing_artifact(to: PushTarget, content: Content) -> api_models.Artifact 
             name, or the file for a different platform; it is on a different channel; or its version is lower than the
             current version of the channel.
     """
-    path = f"/products/{segment(to.product.slug)}/releases"
-    release = _release(to)
+    path = f"/products/{segment(target.product.slug)}/releases"
+    release = _release(target)
     is_published = release is not None and release.status != "draft"
-    if to.refuses_older and not is_published:
-        require_not_lower(to.channels, to.channel, to.version, to.failure)
+    if target.refuses_older and not is_published:
+        require_not_lower(target.channels, target.channel, target.version, target.failure)
     if release is None:
-        _draft(to, path)
+        _draft(target, path)
         return None
-    if release.channel != to.channel:
-        why = f"the release exists on the channel {release.channel}"
+    if release.channel != target.channel:
+        reason = f"the release exists on the channel {release.channel}"
         remedy = f"Pass --channel {release.channel}, or push another version."
-        raise Failure(to.failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
-    return _artifact_in_release(to, release, content)
+        raise Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
+    return _artifact_in_release(target, release, content)
 
 
-def _artifact_in_release(to: PushTarget, release: api_models.Release, content: Content) -> api_models.Artifact | None:
+def _artifact_in_release(
+    target: PushTarget, release: api_models.Release, content: Content
+) -> api_models.Artifact | None:
     """Return the file in the release if its upload is complete, else None.
 
     Raises:
         Failure: the release is no longer a draft and does not have this file, or it has a different file with the same
             name, or the file for a different platform.
     """
-    found = {each.filename: each for each in release.artifacts if each.status == "ready"}.get(content.filename)
-    to.status = release.status or "published"
-    if found is not None and found.sha256 == content.sha256:
-        _require_platform(to, found)
-        return found
-    if to.status != "draft":
-        why = f"{to.version} is {to.status} already: its files can no longer change"
+    artifact = {each.filename: each for each in release.artifacts if each.status == "ready"}.get(content.filename)
+    target.status = release.status or "published"
+    if artifact is not None and artifact.sha256 == content.sha256:
+        _require_platform(target, artifact)
+        return artifact
+    if target.status != "draft":
+        reason = f"{target.version} is {target.status} already: its files can no longer change"
         remedy = "Push the files under a new version."
-        raise Failure(to.failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT, problem="release_published")
-    if found is None:
+        raise Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT, problem="release_published")
+    if artifact is None:
         return None
-    why = f"the release has a different file named {found.filename}, with sha256 {found.sha256}"
+    reason = f"the release has a different file named {artifact.filename}, with sha256 {artifact.sha256}"
     remedy = "Push under another version or with another --filename."
-    raise Failure(to.failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    raise Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
-def _require_platform(to: PushTarget, found: api_models.Artifact) -> None:
+def _require_platform(target: PushTarget, artifact: api_models.Artifact) -> None:
     """Check that the file in the release is for the platform of this push.
 
     Raises:
         Failure: the file in the release is for a different platform, or only one of the two is for any platform.
     """
-    if found.platform == to.platform:
+    if artifact.platform == target.platform:
         return
-    there, here = (f"for {each}" if each else "for any platform" for each in (found.platform, to.platform))
-    why = f"the release has the file {found.filename} {there}, and this push is {here}"
-    say = f"Pass --platform {found.platform}" if found.platform else "Leave out --platform"
+    artifact_platform, push_platform = (
+        f"for {each}" if each else "for any platform" for each in (artifact.platform, target.platform)
+    )
+    reason = f"the release has the file {artifact.filename} {artifact_platform}, and this push is {push_platform}"
+    say = f"Pass --platform {artifact.platform}" if artifact.platform else "Leave out --platform"
     remedy = f"{say}; or push under another --filename, or another version."
-    raise Failure(to.failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    raise Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
-def _release(to: PushTarget) -> api_models.Release | None:
+def _release(target: PushTarget) -> api_models.Release | None:
     """Return the draft of the version, else its published release, else None.
 
     If neither exists, print a note about a version that differs only by trailing zeros."""
     from countersign.store.catalog.versions import without_zeros
 
-    product, twin = f"/products/{segment(to.product.slug)}", ""
-    for place in ("drafts", "releases"):
-        for each in to.server.get(f"{product}/{place}", list[api_models.Release], to.failure):
-            if each.version == to.version:
-                return each
-            if without_zeros(each.version) == without_zeros(to.version):
-                twin = each.version
+    product, twin = f"/products/{segment(target.product.slug)}", ""
+    for collection in ("drafts", "releases"):
+        for release in target.server.get(f"{product}/{collection}", list[api_models.Release], target.failure):
+            if release.version == target.version:
+                return release
+            if without_zeros(release.version) == without_zeros(target.version):
+                twin = release.version
     if twin:
-        output.note(f"There is a release {twin}: {to.version} is a different version (they differ by a trailing .0).")
+        output.note(
+            f"There is a release {twin}: {target.version} is a different version (they differ by a trailing .0)."
+        )
     return None
 
 
-def _draft(to: PushTarget, path: str) -> None:
+def _draft(target: PushTarget, path: str) -> None:
     """Create the draft of the release, unless somebody else has created it in the meantime."""
-    body = {"version": to.version, "channel": to.channel}
-    if to.notes is not None:
-        body["notes"] = to.notes
+    body = {"version": target.version, "channel": target.channel}
+    if target.notes is not None:
+        body["notes"] = target.notes
     try:
-        to.server.post(path, body, to.failure)
+        target.server.post(path, body, target.failure)
     except Failure as failure:
         if failure.problem != "release_exists":
             raise
 
 
-def _start_upload(to: PushTarget, content: Content, memory: UploadCache) -> tuple[UploadSession, list[tuple[int, int]]]:
+def _start_upload(
+    target: PushTarget, content: Content, memory: UploadCache
+) -> tuple[UploadSession, list[tuple[int, int]]]:
     """Return the upload and its missing byte ranges. An upload that the server still has is continued."""
     remembered = memory.recall()
     if remembered is not None:
-        sending = UploadSession(to.server, remembered.upload_url, content, to.failure)
+        upload_session = UploadSession(target.server, remembered.upload_url, content, target.failure)
         try:
-            return sending, sending.missing()
+            return upload_session, upload_session.missing()
         except Failure as failure:
             if failure.exit_code not in (Exit.NOT_FOUND, Exit.CONFLICT):
                 raise
             memory.forget()
     body: dict[str, object] = {"filename": content.filename, "size": content.size, "sha256": content.sha256}
-    if to.platform is not None:
-        body["platform"] = to.platform
-    reply = to.server.post(f"{to.address}/artifacts", body, to.failure)
-    upload = connection.decode(reply, api_models.Upload, to.failure)
-    url = to.server.reached(upload.upload_url)
+    if target.platform is not None:
+        body["platform"] = target.platform
+    reply = target.server.post(f"{target.address}/artifacts", body, target.failure)
+    upload = connection.decode(reply, api_models.Upload, target.failure)
+    url = target.server.reached(upload.upload_url)
     memory.remember(SavedUpload(upload.artifact_id, url))
-    return UploadSession(to.server, url, content, to.failure), [(0, content.size)]
+    return UploadSession(target.server, url, content, target.failure), [(0, content.size)]

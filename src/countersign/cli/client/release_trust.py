@@ -60,7 +60,7 @@ def load_pin(server: str, org: str) -> Pin | None:
     return _read_pins().servers.get(server, {}).get(org)
 
 
-def store_pin(server: str, org: str, found: Pin) -> None:
+def store_pin(server: str, org: str, new_pin: Pin) -> None:
     """Save the key and the counters of the organisation.
 
     Another process may have saved a pin in the meantime. In that case the higher counter and the later key are kept.
@@ -69,8 +69,8 @@ def store_pin(server: str, org: str, found: Pin) -> None:
         Failure: the file cannot be read or written.
     """
     with _changed_pins("the key was not pinned") as servers:
-        known = servers.get(server, {})
-        servers[server] = {**known, org: _merge(known.get(org), found)}
+        known_pins = servers.get(server, {})
+        servers[server] = {**known_pins, org: _merge(known_pins.get(org), new_pin)}
 
 
 def forget_pin(server: str, org: str) -> None:
@@ -101,13 +101,16 @@ def _changed_pins(failure: str) -> Generator[dict[str, dict[str, Pin]]]:
         raise Failure(failure, why=f"{path}: {error.strerror}", remedy="Make the directory writable.") from error
 
 
-def _merge(known: Pin | None, found: Pin) -> Pin:
-    if known is None:
-        return found
-    counters = {place: max(seen, known.counters.get(place, 0)) for place, seen in found.counters.items()}
-    key = known.key if found.key in known.former else found.key
-    former = [each for each in dict.fromkeys((*known.former, *found.former)) if each != key]
-    return Pin(key, {**known.counters, **counters}, former)
+def _merge(known_pin: Pin | None, new_pin: Pin) -> Pin:
+    if known_pin is None:
+        return new_pin
+    counters = {
+        counter_name: max(counter, known_pin.counters.get(counter_name, 0))
+        for counter_name, counter in new_pin.counters.items()
+    }
+    key = known_pin.key if new_pin.key in known_pin.former else new_pin.key
+    former_keys = [each for each in dict.fromkeys((*known_pin.former, *new_pin.former)) if each != key]
+    return Pin(key, {**known_pin.counters, **counters}, former_keys)
 
 
 @contextmanager
@@ -128,9 +131,9 @@ def _read_pins() -> _Pins:
     except FileNotFoundError:
         return _Pins({})
     except (OSError, ValueError) as error:
-        why = f"{path}: {os.strerror(error.errno or 0) if isinstance(error, OSError) else 'it is damaged'}"
+        reason = f"{path}: {os.strerror(error.errno or 0) if isinstance(error, OSError) else 'it is damaged'}"
         remedy = f"Restore {path}: without it, no key is pinned. Remove it only to trust every publisher again."
-        raise Failure("the pinned keys cannot be read", why=why, remedy=remedy) from error
+        raise Failure("the pinned keys cannot be read", why=reason, remedy=remedy) from error
 
 
 @dataclass(slots=True)
@@ -149,7 +152,9 @@ class PullRequest:
         return f"cannot pull {self.product}" + (f" {self.version}" if self.version else "")
 
 
-def trusted_release(server: Server, found: api_models.CatalogProduct, wanted: PullRequest) -> VerifiedRelease:
+def trusted_release(
+    server: Server, catalog_product: api_models.CatalogProduct, request: PullRequest
+) -> VerifiedRelease:
     """Return the release to install. The organisation's key is pinned at the first pull and followed afterwards.
 
     Raises:
@@ -158,50 +163,56 @@ def trusted_release(server: Server, found: api_models.CatalogProduct, wanted: Pu
             requested version is older than the installed version.
         Failure: the server refuses the request or cannot be reached, or the build does not exist.
     """
-    org, installed = wanted.product.org, state.read(wanted.folder)
-    path = f"/products/{segment(found.slug)}/channels/{segment(wanted.channel)}"
-    shown = server.get(path, ChannelState, wanted.failure)
-    seen = 0
-    if installed is not None and _is_same_channel(installed.state, server, found, wanted):
-        seen = installed.state.counter
-    statement, keys = _trusted_statement(server, found, wanted, shown, seen)
-    usual = _preferred_platforms(wanted, installed)
-    version, platforms = _select_build(server, wanted, statement, usual)
-    envelope, platform = _fetch_envelope(server, found, version, platforms, wanted.failure)
+    org, installation = request.product.org, state.read(request.folder)
+    path = f"/products/{segment(catalog_product.slug)}/channels/{segment(request.channel)}"
+    channel_state = server.get(path, ChannelState, request.failure)
+    seen_counter = 0
+    if installation is not None and _is_same_channel(installation.state, server, catalog_product, request):
+        seen_counter = installation.state.counter
+    statement, keys = _trusted_statement(server, catalog_product, request, channel_state, seen_counter)
+    preferred_platforms = _preferred_platforms(request, installation)
+    version, platforms = _select_build(server, request, statement, preferred_platforms)
+    envelope, platform = _fetch_envelope(server, catalog_product, version, platforms, request.failure)
     payload = _verified_payload(envelope, keys, statement, version, platform)
-    manifest = _decode_manifest(payload, found, org, version, platform)
-    if installed is not None and version != statement.version:
-        _require_newer(manifest, installed.manifest)
+    manifest = _decode_manifest(payload, catalog_product, org, version, platform)
+    if installation is not None and version != statement.version:
+        _require_newer(manifest, installation.manifest)
     sha256 = manifests.digest(payload)
-    return VerifiedRelease(manifest, envelope, sha256, server.root, wanted.channel, statement.counter)
+    return VerifiedRelease(manifest, envelope, sha256, server.root, request.channel, statement.counter)
 
 
 def _trusted_statement(
-    server: Server, found: api_models.CatalogProduct, wanted: PullRequest, shown: ChannelState, seen: int
+    server: Server,
+    catalog_product: api_models.CatalogProduct,
+    request: PullRequest,
+    channel_state: ChannelState,
+    known_counter: int,
 ) -> tuple[ChannelStatement, list[PublicKey]]:
     """Verify the channel's statement, save its counter and keys, and return it with the keys that may sign builds."""
-    org, place = wanted.product.org, f"{found.id}/{wanted.channel}"
+    org, counter_name = request.product.org, f"{catalog_product.id}/{request.channel}"
     pin = load_pin(server.root, org)
     if pin is not None:
-        seen = max(seen, pin.counters.get(place, 0))
+        known_counter = max(known_counter, pin.counters.get(counter_name, 0))
     key = None if pin is None else pin.key
-    statement, now = trust.verify_channel(org, wanted.channel, shown, pinned=key, seen=seen, now=clock.now())
-    if (statement.product_id, statement.product) != (found.id, found.slug):
+    statement, now = trust.verify_channel(
+        org, request.channel, channel_state, pinned_key=key, seen_counter=known_counter, now=clock.now()
+    )
+    if (statement.product_id, statement.product) != (catalog_product.id, catalog_product.slug):
         raise SignatureRefused("the statement belongs to another product")
-    keys = _trusted_keys(shown, pin)
-    store_pin(server.root, org, Pin(now, {place: statement.counter}, [each for each in keys if each != now]))
+    keys = _trusted_keys(channel_state, pin)
+    store_pin(server.root, org, Pin(now, {counter_name: statement.counter}, [each for each in keys if each != now]))
     return statement, keys
 
 
 def _is_same_channel(
-    known: state.InstallState, server: Server, found: api_models.CatalogProduct, wanted: PullRequest
+    install_state: state.InstallState, server: Server, catalog_product: api_models.CatalogProduct, request: PullRequest
 ) -> bool:
-    asked = (server.root, wanted.product.org, found.slug, wanted.channel)
-    return (known.server, known.org, known.product, known.channel) == asked
+    requested_channel = (server.root, request.product.org, catalog_product.slug, request.channel)
+    return (install_state.server, install_state.org, install_state.product, install_state.channel) == requested_channel
 
 
 def _select_build(
-    server: Server, wanted: PullRequest, statement: ChannelStatement, usual: list[str]
+    server: Server, request: PullRequest, statement: ChannelStatement, preferred_platforms: list[str]
 ) -> tuple[str, list[str]]:
     """Return the version of the build to install, and its possible platforms.
 
@@ -212,47 +223,50 @@ def _select_build(
     Raises:
         Failure: no release of the channel has a build for the platform.
     """
-    if wanted.version not in (None, statement.version):
-        return wanted.version, usual
-    present = [platform for platform in usual if platform in statement.builds]
-    if present:
-        return statement.version, present[:1]
-    named = usual[0] or "no platform in particular"
-    earlier = None if wanted.version else _earlier_build(server, wanted, statement, usual)
-    if earlier is not None:
-        output.note(f"{statement.version} has no build for {named}; {earlier[0]} is the newest that has one.")
-        return earlier
-    return statement.version, [_only_platform(wanted, statement, named)]
+    if request.version not in (None, statement.version):
+        return request.version, preferred_platforms
+    built_platforms = [platform for platform in preferred_platforms if platform in statement.builds]
+    if built_platforms:
+        return statement.version, built_platforms[:1]
+    platform_name = preferred_platforms[0] or "no platform in particular"
+    earlier_build = None if request.version else _earlier_build(server, request, statement, preferred_platforms)
+    if earlier_build is not None:
+        output.note(
+            f"{statement.version} has no build for {platform_name}; {earlier_build[0]} is the newest that has one."
+        )
+        return earlier_build
+    return statement.version, [_only_platform(request, statement, platform_name)]
 
 
-def _only_platform(wanted: PullRequest, statement: ChannelStatement, named: str) -> str:
+def _only_platform(request: PullRequest, statement: ChannelStatement, platform_name: str) -> str:
     """Return the platform of the only build, if no platform was requested.
 
     Raises:
         Failure: a platform was requested, or there are several builds.
     """
-    if len(statement.builds) == 1 and not wanted.platform:
+    if len(statement.builds) == 1 and not request.platform:
         return next(iter(statement.builds))
-    why = f"{statement.version} has no build for {named}"
+    reason = f"{statement.version} has no build for {platform_name}"
     remedy = f"Pass --platform with one of: {', '.join(sorted(filter(None, statement.builds)))}."
     if list(statement.builds) == [""]:
         remedy = f"Leave out --platform: {statement.version} has one build, for any platform."
-    raise Failure(wanted.failure, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+    raise Failure(request.failure, why=reason, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
 def _earlier_build(
-    server: Server, wanted: PullRequest, statement: ChannelStatement, usual: list[str]
+    server: Server, request: PullRequest, statement: ChannelStatement, preferred_platforms: list[str]
 ) -> tuple[str, list[str]] | None:
     """Return the newest other release of the channel with a build for one of the platforms, or None."""
     path = f"/products/{segment(statement.product)}/releases"
-    releases = server.get(f"{path}?{urlencode({'channel': wanted.channel})}", list[api_models.Release], wanted.failure)
+    query = urlencode({"channel": request.channel})
+    releases = server.get(f"{path}?{query}", list[api_models.Release], request.failure)
     for release in releases:
         if release.status is not None or release.version == statement.version:
             continue
-        offered = {artifact.platform or "" for artifact in release.artifacts}
-        for platform in usual:
+        release_platforms = {artifact.platform or "" for artifact in release.artifacts}
+        for platform in preferred_platforms:
             address = f"{path}/{segment(release.version)}"
-            if platform in offered and _is_built(server, address, platform, wanted.failure):
+            if platform in release_platforms and _is_built(server, address, platform, request.failure):
                 return release.version, [platform]
     return None
 
@@ -269,24 +283,24 @@ def _is_built(server: Server, path: str, platform: str, failure: str) -> bool:
     return True
 
 
-def _preferred_platforms(wanted: PullRequest, installed: state.Installation | None) -> list[str]:
+def _preferred_platforms(request: PullRequest, installation: state.Installation | None) -> list[str]:
     """Return the requested platform; else the installed build's platform, this machine's platform, and any platform."""
-    if wanted.platform:
-        return [wanted.platform]
-    here = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
-    there = [] if installed is None else [installed.manifest.platform or ""]
-    return list(dict.fromkeys([*there, here, ""]))
+    if request.platform:
+        return [request.platform]
+    own_platform = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+    installed_platforms = [] if installation is None else [installation.manifest.platform or ""]
+    return list(dict.fromkeys([*installed_platforms, own_platform, ""]))
 
 
 def _fetch_envelope(
-    server: Server, found: api_models.CatalogProduct, version: str, platforms: Sequence[str], failure: str
+    server: Server, catalog_product: api_models.CatalogProduct, version: str, platforms: Sequence[str], failure: str
 ) -> tuple[Envelope, str]:
     """Return the signed manifest of the first platform that has a build."""
-    path = f"/products/{segment(found.slug)}/releases/{segment(version)}/manifest"
+    path = f"/products/{segment(catalog_product.slug)}/releases/{segment(version)}/manifest"
     for platform in platforms:
         query = f"?{urlencode({'platform': platform})}" if platform else ""
         try:
-            with release_hints(found.slug):
+            with release_hints(catalog_product.slug):
                 return server.get(path + query, Envelope, failure), platform
         except Failure as failed:
             if failed.problem != "not_processed" or platform == platforms[-1]:
@@ -307,24 +321,24 @@ def _verified_payload(
     return payload
 
 
-def _trusted_keys(shown: ChannelState, pin: Pin | None) -> list[PublicKey]:
+def _trusted_keys(channel_state: ChannelState, pin: Pin | None) -> list[PublicKey]:
     """Verify the chain of keys, and return the keys whose signatures on builds are trusted.
 
     A build is signed only once, with the key that is current at that time, so former keys must stay trusted. The
     trusted keys are the pinned key, all later keys, and those earlier keys that were pinned before. Without a pin, the
     whole chain is trusted."""
-    chain = [shown.root]
-    for rotation in shown.rotations:
+    chain = [channel_state.root]
+    for rotation in channel_state.rotations:
         payload = envelopes.verify(rotation, trust.ROTATION_TYPE, {chain[-1].keyid: chain[-1]})
         chain.append(msgspec.json.decode(payload, type=Rotation).key)
     if pin is None:
         return chain
-    since = chain.index(pin.key)
-    return [*(key for key in chain[:since] if key in pin.former), *chain[since:]]
+    pin_index = chain.index(pin.key)
+    return [*(key for key in chain[:pin_index] if key in pin.former), *chain[pin_index:]]
 
 
 def _decode_manifest(
-    payload: bytes, found: api_models.CatalogProduct, org: str, version: str, platform: str
+    payload: bytes, catalog_product: api_models.CatalogProduct, org: str, version: str, platform: str
 ) -> Manifest:
     try:
         manifest = manifests.decode(payload)
@@ -332,7 +346,7 @@ def _decode_manifest(
         raise SignatureRefused(
             f"the format of the manifest is unknown: {error}", resolution="Use a newer version of this tool."
         ) from error
-    if (manifest.org, manifest.product_id, manifest.version) != (org, found.id, version):
+    if (manifest.org, manifest.product_id, manifest.version) != (org, catalog_product.id, version):
         raise SignatureRefused("the manifest belongs to another product or version")
     if (manifest.platform or "") != platform:
         raise SignatureRefused("the manifest belongs to another platform")
@@ -348,8 +362,8 @@ def _require_newer(wanted: Manifest, installed: Manifest) -> None:
         )
 
 
-def _is_lower(one: str, other: str) -> bool:
+def _is_lower(version: str, other_version: str) -> bool:
     try:
-        return Version(one) < Version(other)
+        return Version(version) < Version(other_version)
     except InvalidVersion:
         return False

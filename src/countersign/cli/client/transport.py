@@ -103,13 +103,13 @@ def _exchange(connection: http.client.HTTPConnection, target: str, request: Requ
     return connection.getresponse()
 
 
-def _connection(parts: SplitResult) -> tuple[http.client.HTTPConnection, str]:
+def _connection(url_parts: SplitResult) -> tuple[http.client.HTTPConnection, str]:
     """Return a connection that is not open yet, and the target for the request line."""
-    host = parts.hostname or ""
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    proxy = _proxy(parts)
-    if parts.scheme == "https":
+    host = url_parts.hostname or ""
+    port = url_parts.port or (443 if url_parts.scheme == "https" else 80)
+    target = (url_parts.path or "/") + (f"?{url_parts.query}" if url_parts.query else "")
+    proxy = _proxy(url_parts)
+    if url_parts.scheme == "https":
         context = ssl.create_default_context()
         if proxy is None:
             return http.client.HTTPSConnection(host, port, timeout=CONNECT_S, context=context), target
@@ -118,17 +118,17 @@ def _connection(parts: SplitResult) -> tuple[http.client.HTTPConnection, str]:
         return tunnel, target
     if proxy is None:
         return http.client.HTTPConnection(host, port, timeout=CONNECT_S), target
-    return http.client.HTTPConnection(*proxy, timeout=CONNECT_S), f"http://{parts.netloc}{target}"
+    return http.client.HTTPConnection(*proxy, timeout=CONNECT_S), f"http://{url_parts.netloc}{target}"
 
 
-def _proxy(parts: SplitResult) -> tuple[str, int] | None:
+def _proxy(url_parts: SplitResult) -> tuple[str, int] | None:
     """Return the host and port of the proxy for this URL, or None. See http_proxy, https_proxy and no_proxy."""
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     from urllib.request import getproxies_environment, proxy_bypass
 
-    address = getproxies_environment().get(parts.scheme)
-    if not address or proxy_bypass(parts.netloc):
+    address = getproxies_environment().get(url_parts.scheme)
+    if not address or proxy_bypass(url_parts.netloc):
         return None
     proxy = urlsplit(address if "://" in address else f"http://{address}")
     return (proxy.hostname or "", proxy.port or 8080)

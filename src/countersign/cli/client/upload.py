@@ -113,10 +113,10 @@ class UploadSession:
             raise Failure(self._failure, why="the upload belongs to another file", exit_code=Exit.NOT_FOUND)
         gaps: list[tuple[int, int]] = []
         position = 0
-        for first, last in sorted(state.received):
-            if first > position:
-                gaps.append((position, first))
-            position = max(position, last + 1)
+        for first_byte, last_byte in sorted(state.received):
+            if first_byte > position:
+                gaps.append((position, first_byte))
+            position = max(position, last_byte + 1)
         if position < state.size:
             gaps.append((position, state.size))
         return gaps
@@ -132,27 +132,27 @@ class UploadSession:
             Failure: the server refuses the request or cannot be reached.
         """
         failures, arrived_s = 0, clock.monotonic_s()
-        parts = self._parts(gaps)
-        while parts:
-            start, stop = parts[0]
+        ranges = self._parts(gaps)
+        while ranges:
+            start, stop = ranges[0]
             try:
-                reply = self._put(start, stop, meter, sum(end - begin for begin, end in parts))
+                reply = self._put(start, stop, meter, sum(end - begin for begin, end in ranges))
             except Unreachable as error:
                 failures += 1
                 if failures >= ATTEMPTS and clock.monotonic_s() - arrived_s >= self._server.patience_s:
                     raise self._away(str(error)) from error
                 connection.wait(connection.pause_s(failures + 1))
-                parts = self._parts(self.missing())
+                ranges = self._parts(self.missing())
                 continue
             failures, arrived_s = 0, clock.monotonic_s()
             if reply.status == 201:
                 return connection.decode(reply, api_models.Artifact, self._failure)
-            parts.pop(0)
+            ranges.pop(0)
         return None
 
-    def _away(self, why: str) -> Failure:
+    def _away(self, reason: str) -> Failure:
         remedy = "Run the same command again: it continues where this one ended."
-        return Failure(self._failure, why=why, remedy=remedy, exit_code=Exit.UNREACHABLE)
+        return Failure(self._failure, why=reason, remedy=remedy, exit_code=Exit.UNREACHABLE)
 
     def _parts(self, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Split the missing ranges into parts. If no bytes are missing, return the last byte.
@@ -160,14 +160,14 @@ class UploadSession:
         The server may have all bytes without having assembled the file. Another part makes it assemble the file and
         return the artifact."""
         size, end = self._part_bytes, self._content.size
-        parts = [(at, min(at + size, stop)) for start, stop in gaps for at in range(start, stop, size)]
-        return parts or [(max(0, end - 1), end)]
+        ranges = [(at, min(at + size, stop)) for start, stop in gaps for at in range(start, stop, size)]
+        return ranges or [(max(0, end - 1), end)]
 
-    def _put(self, start: int, stop: int, meter: Meter, left: int) -> Reply:
+    def _put(self, start: int, stop: int, meter: Meter, bytes_left: int) -> Reply:
         headers = {**self._server.headers(self._url), "Content-Type": "application/octet-stream"}
         if stop:
             headers["Content-Range"] = f"bytes {start}-{stop - 1}/{self._content.size}"
-        body = self._pieces(start, stop, meter, self._content.size - left)
+        body = self._pieces(start, stop, meter, self._content.size - bytes_left)
         reply = read_reply(send(Request("PUT", self._url, headers, body, stop - start, ASSEMBLY_S)))
         if reply.status in (429, 502, 503, 504):
             connection.wait(connection.retry_pause_s(reply.headers, 1))
@@ -176,7 +176,7 @@ class UploadSession:
             raise self._server.refusal(reply, self._failure)
         return reply
 
-    def _pieces(self, start: int, stop: int, meter: Meter, done: int) -> Iterator[bytes]:
+    def _pieces(self, start: int, stop: int, meter: Meter, done_bytes: int) -> Iterator[bytes]:
         file = self._content.file
         file.seek(start)
         while start < stop:
@@ -186,8 +186,8 @@ class UploadSession:
                 raise Failure(self._failure, why="the file became shorter meanwhile", remedy=remedy)
             yield piece
             start += len(piece)
-            done += len(piece)
-            meter.at(done)
+            done_bytes += len(piece)
+            meter.at(done_bytes)
 
 
 class Job(msgspec.Struct):
@@ -218,11 +218,11 @@ def build(server: Server, artifact_id: str, size: int, failure: str) -> BuildRes
         Failure: the store refused the artifact (for example a hostile archive), cannot be reached, or returned an
             invalid result. The file stays uploaded.
     """
-    asked = {"type": "build.process", "payload": {"artifact_id": artifact_id}}
-    job = connection.decode(server.post("/jobs", asked, failure), Job, failure)
-    with _job_display(size) as shown:
+    job_body = {"type": "build.process", "payload": {"artifact_id": artifact_id}}
+    job = connection.decode(server.post("/jobs", job_body, failure), Job, failure)
+    with _job_display(size) as display:
         while job.status not in ("completed", "failed"):
-            shown.at(job)
+            display.at(job)
             clock.sleep(POLL_S)
             job = server.get(f"/jobs/{segment(job.job_id)}", Job, failure)
     if job.status == "failed":

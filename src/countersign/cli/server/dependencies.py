@@ -61,13 +61,15 @@ class Finding:
         return {"check": self.name, "standing": self.standing, "detail": self.detail, "remedy": self.remedy}
 
 
-def failed_finding(name: str, refused: Refused, remedy: str = "") -> Finding:
+def failed_finding(name: str, refusal: Refused, remedy: str = "") -> Finding:
     """Return the failed finding for a refusal. If `remedy` is given, it replaces the remedy of the refusal."""
     # The advice to wait is for API clients; it does not help an operator.
-    known = "Correct the problem, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
+    usual_remedy = (
+        "Correct the problem, and check again." if refusal.remedy == Unavailable.resolution else refusal.remedy
+    )
     # Details of this machine, such as a path, are notes on the exception.
-    detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
-    return Finding(name, "fail", detail, remedy or known, is_disk_full=is_disk_full(refused))
+    detail = " ".join((refusal.detail, *getattr(refusal, "__notes__", ())))
+    return Finding(name, "fail", detail, remedy or usual_remedy, is_disk_full=is_disk_full(refusal))
 
 
 def check_master_key(settings: Settings) -> Finding:
@@ -112,9 +114,9 @@ async def check_database(settings: Settings, service: str) -> Finding:
     If migrations are pending, also check that the database may be upgraded.
     """
     name = f"{service} database"
-    where = "PostgreSQL" if settings.database_url else str(Path(settings.data) / f"{service}.sqlite")
+    database_name = "PostgreSQL" if settings.database_url else str(Path(settings.data) / f"{service}.sqlite")
     try:
-        return await _check_tables(settings, service, Finding(name, "ok", where))
+        return await _check_tables(settings, service, Finding(name, "ok", database_name))
     except MasterKeyRefused as refused:
         return Finding(name, "warn", "its encrypted values were not checked", refused.remedy)
     except Refused as refused:
@@ -127,42 +129,42 @@ async def check_database(settings: Settings, service: str) -> Finding:
         return Finding(name, "fail", str(error), "Check COUNTERSIGN_DATABASE_URL and the installed version.")
 
 
-async def _check_tables(settings: Settings, service: str, found: Finding) -> Finding:
-    kept = databases.SERVICES[service]
+async def _check_tables(settings: Settings, service: str, finding: Finding) -> Finding:
+    service_databases = databases.SERVICES[service]
     rights = None
     if settings.database_url:
         (rights,) = await privileges_at(settings.database_url, (service,))
         rights.require_write()
-    is_there = await kept.tables.exist(settings)
-    pending = await kept.pending(settings)
+    is_there = await service_databases.tables.exist(settings)
+    pending = await service_databases.pending(settings)
     if rights and pending:
         rights.require_upgrade()
     if not is_there:
-        found.detail += " will be made at the first start"
-        return found
+        finding.detail += " will be made at the first start"
+        return finding
     if pending:
-        found.standing = "warn"
-        found.detail += f": {len(pending)} pending migrations, the first is {pending[0].partition(': ')[2]}"
-        found.remedy = "The next start applies them; or run: countersign db upgrade"
-        return found
-    await kept.tables.require_writable(settings)
+        finding.standing = "warn"
+        finding.detail += f": {len(pending)} pending migrations, the first is {pending[0].partition(': ')[2]}"
+        finding.remedy = "The next start applies them; or run: countersign db upgrade"
+        return finding
+    await service_databases.tables.require_writable(settings)
     if _has_key(settings):
-        await kept.tables.require_keys(settings, _key(settings))
-        found.detail += ": readable, writable, up to date, decrypted with the master key"
+        await service_databases.tables.require_keys(settings, _key(settings))
+        finding.detail += ": readable, writable, up to date, decrypted with the master key"
     else:
-        found.detail += ": readable, writable, up to date"
-    return await _check_restorable(settings, kept.tables, found)
+        finding.detail += ": readable, writable, up to date"
+    return await _check_restorable(settings, service_databases.tables, finding)
 
 
-async def _check_restorable(settings: Settings, tables: Tables, found: Finding) -> Finding:
+async def _check_restorable(settings: Settings, tables: Tables, finding: Finding) -> Finding:
     """Return the finding; turn it into a warning if a restore would refuse every backup of the database."""
     with suppress(PrivilegeMissing):
         try:
             await tables.require_restorable(settings)
         except UnknownSchemaObjects as refused:
-            found.standing, found.remedy = "warn", refused.remedy
-            found.detail += f"; but a restore will refuse every backup of it: {refused.detail}"
-    return found
+            finding.standing, finding.remedy = "warn", refused.remedy
+            finding.detail += f"; but a restore will refuse every backup of it: {refused.detail}"
+    return finding
 
 
 async def check_blobs(settings: Settings) -> Finding:
@@ -186,16 +188,16 @@ async def check_installation(settings: Settings) -> Finding:
     """
     name = "installation"
     try:
-        found = await installation.overview(settings)
+        installation_overview = await installation.overview(settings)
     except (Refused, SchemaMismatch, ValueError) as error:
         return Finding(name, "warn", "not checked", f"Repair the database first: {str(error) or 'it cannot be read'}")
-    if found.conflict:
-        return Finding(name, "fail", found.conflict, found.remedy)
-    own = next((each.id for each in found.places if each.id), None)
-    if found.notes:
+    if installation_overview.conflict:
+        return Finding(name, "fail", installation_overview.conflict, installation_overview.remedy)
+    own_id = next((each.id for each in installation_overview.places if each.id), None)
+    if installation_overview.notes:
         remedy = "`countersign installation show` lists the places; docs/how-to/installation.md explains what to do."
-        return Finding(name, "warn", "; ".join(found.notes), remedy)
-    return Finding(name, "ok", own or "its id will be made at the first start")
+        return Finding(name, "warn", "; ".join(installation_overview.notes), remedy)
+    return Finding(name, "ok", own_id or "its id will be made at the first start")
 
 
 async def check_counters(settings: Settings) -> Finding:
@@ -212,15 +214,15 @@ async def check_counters(settings: Settings) -> Finding:
     warned: list[str] = []
     with TemporaryDirectory() as folder:
         try:
-            asked = ValkeyCounters(
+            counters = ValkeyCounters(
                 settings.counters_url, SharedMemoryCounters(Path(folder), COUNTER_SLOTS), warned.append
             )
         except ValueError as error:
             return Finding(name, "fail", str(error), "Correct COUNTERSIGN_COUNTERS_URL.")
         try:
-            await asked.peek(f"doctor-{ids.new_uuid()}", 1, 1)
+            await counters.peek(f"doctor-{ids.new_uuid()}", 1, 1)
         finally:
-            await asked.close()
+            await counters.close()
     if warned:
         remedy = "Correct COUNTERSIGN_COUNTERS_URL, or repair that server; until then each node counts alone."
         return Finding(name, "fail", warned[0], remedy)
@@ -247,11 +249,13 @@ async def check_deliveries(settings: Settings) -> Finding:
     """Check whether webhooks and e-mails are sent, or have been paused since a restore."""
     name = "deliveries"
     try:
-        found = {name: await each.tables.paused_since(settings) for name, each in databases.SERVICES.items()}
+        pauses = {name: await each.tables.paused_since(settings) for name, each in databases.SERVICES.items()}
     except (Refused, SchemaMismatch, ValueError):
         return Finding(name, "warn", "not checked, because a database check failed", "Correct the databases first.")
-    held = [f"{service} since {clock.rfc3339(at)}" for service, at in found.items() if at is not None]
-    if held:
+    paused_services = [
+        f"{service} since {clock.rfc3339(since)}" for service, since in pauses.items() if since is not None
+    ]
+    if paused_services:
         remedy = f"This is a restored backup: check its webhooks, then run `{outbox.RESUME_COMMAND}`."
-        return Finding(name, "warn", f"webhooks and e-mails are paused: {', '.join(held)}", remedy)
+        return Finding(name, "warn", f"webhooks and e-mails are paused: {', '.join(paused_services)}", remedy)
     return Finding(name, "ok", "webhooks and e-mails are sent")

@@ -57,9 +57,9 @@ def check_variables() -> Finding:
 
     The variables are not refused, because other programs may use the same prefix.
     """
-    known = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | CLIENT_VARIABLES
-    given = (name for name, value in os.environ.items() if name.startswith(PREFIX) and value)
-    unknown = sorted(name for name in given if name not in known)
+    known_names = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | CLIENT_VARIABLES
+    given_names = (name for name, value in os.environ.items() if name.startswith(PREFIX) and value)
+    unknown = sorted(name for name in given_names if name not in known_names)
     if unknown:
         remedy = "Correct or remove the variable; `countersign config` lists every name."
         return Finding("settings", "warn", f"no setting is called {', '.join(unknown)}", remedy)
@@ -73,11 +73,11 @@ def _nearest_existing(path: Path) -> Path:
 
 def check_directory(data: Path) -> Finding:
     """Check that the data directory can be written, and that other users cannot read it."""
-    found = _nearest_existing(data)
-    if not found.is_dir() or not os.access(found, os.W_OK | os.X_OK):
+    existing_directory = _nearest_existing(data)
+    if not existing_directory.is_dir() or not os.access(existing_directory, os.W_OK | os.X_OK):
         remedy = "Make it a directory that this user may write, or choose another with --data."
-        return Finding("data", "fail", f"{found} cannot be written", remedy)
-    if found != data.absolute():
+        return Finding("data", "fail", f"{existing_directory} cannot be written", remedy)
+    if existing_directory != data.absolute():
         return Finding("data", "ok", f"{data} will be made at the first start")
     if data.stat().st_mode & 0o077:
         remedy = f"Run: chmod 700 {data}"
@@ -100,17 +100,17 @@ def check_disk(data: Path, reserve_mib: int) -> Finding:
 
 def check_port(name: str, host: str, port: int) -> Finding:
     """Check that a service could listen on this host and port now."""
-    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    shown_address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, kind, protocol, _, address in found:
+        addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in addresses:
             with socket.socket(family, kind, protocol) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(address)
     except OSError as error:
         remedy = _PORT_REMEDIES.get(error.errno or 0, "Correct host and port.")
-        return Finding(f"{name} port", "fail", f"{place}: {(error.strerror or '').lower()}", remedy)
-    return Finding(f"{name} port", "ok", f"{place} is free")
+        return Finding(f"{name} port", "fail", f"{shown_address}: {(error.strerror or '').lower()}", remedy)
+    return Finding(f"{name} port", "ok", f"{shown_address} is free")
 
 
 def check_running_server(settings: Settings) -> Finding:
@@ -118,14 +118,14 @@ def check_running_server(settings: Settings) -> Finding:
     url = f"{local_url(settings.operator_host, settings.operator_port)}/readyz"
     try:
         answer = httpx.get(url, timeout=READINESS_TIMEOUT_S, trust_env=False)
-        said = msgspec.json.decode(answer.content, type=Readiness)
+        readiness = msgspec.json.decode(answer.content, type=Readiness)
     except (httpx.HTTPError, msgspec.DecodeError, msgspec.ValidationError):
         remedy = "If the server was started without COUNTERSIGN_OPERATOR_PORT, or hangs, restart it. See also its log."
         return Finding("running", "fail", f"{url} does not answer as a server does", remedy)
-    if said.failing:
-        found = "; ".join(f"{each.name}: {each.detail}" for each in said.checks if each.state == "failed")
-        return Finding("running", "fail", found, "docs/how-to/watch-a-server.md explains each check.")
-    return Finding("running", "ok", f"{url}: ready, {len(said.checks)} checks")
+    if readiness.failing:
+        failures = "; ".join(f"{each.name}: {each.detail}" for each in readiness.checks if each.state == "failed")
+        return Finding("running", "fail", failures, "docs/how-to/watch-a-server.md explains each check.")
+    return Finding("running", "ok", f"{url}: ready, {len(readiness.checks)} checks")
 
 
 def check_clock(data: Path) -> Finding:
@@ -166,21 +166,21 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
     The exit code is 0 if no check failed (warnings are allowed), 8 if a disk is full, and 1 otherwise.
     """
     ports = {"distribution": distribution_port, "records": records_port}
-    chosen = ports if service is None else {service: ports[service]}
+    selected_ports = ports if service is None else {service: ports[service]}
     findings = [check_python()]
     try:
         settings = configuration.load(data=data)
     except Failure as failure:
         findings.append(Finding("settings", "fail", failure.why, failure.remedy))
     else:
-        findings += [_check_settings(settings), *run_checks(settings, host, chosen)]
-    is_well = all(each.standing != "fail" for each in findings)
+        findings += [_check_settings(settings), *run_checks(settings, host, selected_ports)]
+    is_well = all(finding.standing != "fail" for finding in findings)
     if output.wants_json():
-        output.answer({"ok": is_well, "checks": [each.members() for each in findings]})
-    for each in findings:
-        each.say()
+        output.answer({"ok": is_well, "checks": [finding.members() for finding in findings]})
+    for finding in findings:
+        finding.say()
     if not is_well:
-        sys.exit(Exit.STORAGE_FULL if any(each.is_disk_full for each in findings) else Exit.FAILED)
+        sys.exit(Exit.STORAGE_FULL if any(finding.is_disk_full for finding in findings) else Exit.FAILED)
 
 
 def _check_settings(settings: Settings) -> Finding:

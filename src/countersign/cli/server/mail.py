@@ -44,26 +44,26 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
     """
     settings = configuration.load(data=data)
     folder = Path(settings.data) / transports.OUTBOX_FOLDER
-    wanted = (address or "").strip().lower()
-    letters = list(islice(_messages(folder, wanted), 1 if last else None))
-    none = f"{folder} has no e-mail" + (f" to {wanted}" if wanted else "")
+    wanted_address = (address or "").strip().lower()
+    letters = list(islice(_messages(folder, wanted_address), 1 if last else None))
+    empty_message = f"{folder} has no e-mail" + (f" to {wanted_address}" if wanted_address else "")
     if last and not letters:
         remedy = "Request an e-mail on the page, then run the command again."
-        raise Failure(FAILURE, why=none, remedy=remedy, exit_code=Exit.NOT_FOUND)
+        raise Failure(FAILURE, why=empty_message, remedy=remedy, exit_code=Exit.NOT_FOUND)
     output.answer(
         {"letters": [each._asdict() for each in letters]}, "\n\n".join(_message_text(e, last) for e in letters)
     )
     if not letters:
-        output.note(f"{none}.")
+        output.note(f"{empty_message}.")
     if settings.smtp_url:
         output.note("COUNTERSIGN_SMTP_URL is set: new e-mails go to the mail server, not to this folder.")
 
 
-def _messages(folder: Path, wanted: str) -> Iterator[OutboxMessage]:
+def _messages(folder: Path, wanted_address: str) -> Iterator[OutboxMessage]:
     """Yield the e-mails in the folder to the wanted address, newest first. An empty address means all e-mails."""
     for path in _files(folder):
         letter = _read_message(path)
-        if letter is not None and wanted in ("", letter.to.lower()):
+        if letter is not None and wanted_address in ("", letter.to.lower()):
             yield letter
 
 

@@ -17,14 +17,14 @@ from countersign.web.site import Site
 
 
 @asynccontextmanager
-async def open_records(settings: Settings, place: ListenAddress) -> AsyncGenerator[app.RecordsService]:
+async def open_records(settings: Settings, address: ListenAddress) -> AsyncGenerator[app.RecordsService]:
     """Open the service at its address, with up-to-date tables, and close it when the block ends.
 
     Raises:
         Refused: the database or the key cannot be used.
         BadSetting, DeclarationError: a setting or a module cannot be used.
     """
-    async with app.opened(settings, place.root_url, is_loopback=place.is_loopback) as service:
+    async with app.opened(settings, address.root_url, is_loopback=address.is_loopback) as service:
         yield service
 
 
@@ -57,7 +57,7 @@ async def prepare(service: app.RecordsService, is_demo: bool) -> str:
         BadSetting: other machines could sign in with the publicly known passwords of the demonstration.
     """
     records = service.records
-    seeded = is_demo and await _seed(service)
+    is_seeded = is_demo and await _seed(service)
     if not records.is_loopback and await demo.is_open(service.engine):
         raise BadSetting(
             "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
@@ -65,13 +65,13 @@ async def prepare(service: app.RecordsService, is_demo: bool) -> str:
         )
     link = await setup.first_link(records)
     if link is not None:
-        words = "No account exists yet. Create the first administrator with this link, once, within a day:"
-        return f"  {words}\n    {link}"
+        message = "No account exists yet. Create the first administrator with this link, once, within a day:"
+        return f"  {message}\n    {link}"
     if not is_demo:
         return f"  Sign in: {records.root_url}/signin (in a browser)"
-    if not seeded and not await demo.is_open(service.engine):
+    if not is_seeded and not await demo.is_open(service.engine):
         return "  The database has data of its own, so --demo changed nothing."
-    people = "\n".join(f"    {name:<6} {what}" for name, what in demo.PEOPLE_SHOWN)
+    people = "\n".join(f"    {name:<6} {description}" for name, description in demo.PEOPLE_SHOWN)
     return (
         f"  Sign in: {records.root_url}/signin (in a browser)\n"
         f"  People, each with the password {demo.PASSWORD}:\n{people}\n"

@@ -62,13 +62,13 @@ def serve(
     settings = configuration.load(data=data, modules=modules)
     if tries:
         settings = _with_existing_database(settings, ports)
-    for name, wanted in ports.items():
+    for name, requested_port in ports.items():
         url = settings.distribution_url if name == "distribution" else settings.records_url
-        if demo and not listen_address(url, host, wanted).is_loopback:
+        if demo and not listen_address(url, host, requested_port).is_loopback:
             raise click.UsageError(
                 "--demo has well-known passwords: it is served on a loopback host only, like 127.0.0.1"
             )
-    with lock.acquire(Path(settings.data)) as held:
+    with lock.acquire(Path(settings.data)) as data_lock:
         # Import these modules late, so that a wrong command line is refused at once. Garbage collection is switched
         # off meanwhile, because imported modules stay in memory: there is nothing to collect.
         gc.disable()
@@ -77,10 +77,10 @@ def serve(
 
         # Import only the requested services, because imports take half of the start time.
         services = {name: import_module(MODULES[name]).SERVICE for name in ports}
-        chosen = tuple(ServiceRequest(services[name], wanted) for name, wanted in ports.items())
+        requests = tuple(ServiceRequest(services[name], requested_port) for name, requested_port in ports.items())
         gc.enable()
         with lifecycle.log_lifecycle("serve", settings, SERVING):
-            run(StartOptions(settings, host, chosen, workers, is_demo=demo), held)
+            run(StartOptions(settings, host, requests, workers, is_demo=demo), data_lock)
 
 
 def _with_existing_database(settings: Settings, ports: Mapping[str, int]) -> Settings:
@@ -98,8 +98,8 @@ def _ports(service: str | None, port: int | None, by_name: Mapping[str, int | No
     """Map each service to start to its port. --port sets the port of a named service; --*-port set those of both."""
     if service is None and port is not None:
         raise click.UsageError("--port applies to one service: name it, or use --distribution-port and --records-port")
-    if service is not None and any(given is not None for given in by_name.values()):
+    if service is not None and any(given_port is not None for given_port in by_name.values()):
         raise click.UsageError(f"`serve {service}` starts one service: set its port with --port")
     if service is not None:
         return {NAMES[service]: PORTS[NAMES[service]] if port is None else port}
-    return {name: PORTS[name] if given is None else given for name, given in by_name.items()}
+    return {name: PORTS[name] if given_port is None else given_port for name, given_port in by_name.items()}

@@ -77,20 +77,20 @@ class Service(Generic[ContextT]):
 
 def announce_operator(listeners: Sequence[Listener]) -> None:
     """Print the URL of the operator's port, if one of the listeners is the operator's."""
-    for each in listeners:
-        if each.name == OPERATOR:
-            click.echo(f"Operator: {local_url(each.host, each.port)}/readyz, /livez, /metrics")
+    for listener in listeners:
+        if listener.name == OPERATOR:
+            click.echo(f"Operator: {local_url(listener.host, listener.port)}/readyz, /livez, /metrics")
 
 
 @asynccontextmanager
 async def answer_operator(
-    settings: Settings, siblings: WorkerMailboxes, number: int, watched: ServiceChecks
+    settings: Settings, siblings: WorkerMailboxes, number: int, checks: ServiceChecks
 ) -> AsyncGenerator[None]:
     """Answer the requests of the operator's process while the block runs, if the operator's port is configured."""
     if not settings.operator_port:
         yield
         return
-    async with siblings.answering(number, management.worker_answers(number, watched)), instrumentation.track_loop_lag():
+    async with siblings.answering(number, management.worker_answers(number, checks)), instrumentation.track_loop_lag():
         yield
 
 
@@ -110,11 +110,11 @@ def _machine_checks(settings: Settings) -> ServiceChecks:
     data, reserve = Path(settings.data), settings.reserve_mib << 20
 
     async def check_space() -> str:
-        free = shutil.disk_usage(data).free
-        said = f"{free >> 20} MiB free, {settings.reserve_mib} MiB are kept in reserve"
-        if free < reserve:
-            raise StorageFull(said)
-        return said
+        free_bytes = shutil.disk_usage(data).free
+        disk_text = f"{free_bytes >> 20} MiB free, {settings.reserve_mib} MiB are kept in reserve"
+        if free_bytes < reserve:
+            raise StorageFull(disk_text)
+        return disk_text
 
     async def sample_volume() -> Iterable[Sample]:
         return Sample(FREE, shutil.disk_usage(data).free), Sample(RESERVE, reserve)
@@ -190,13 +190,13 @@ def run(start: StartOptions, lock: DataLock) -> None:
             the disk failed during a commit.
     """
     settings = start.settings
-    words = [StartMessage() for _ in start.wanted]
+    start_messages = [StartMessage() for _ in start.wanted]
 
     def ready(listeners: Sequence[Listener]) -> None:
         places = start.places(listeners)
-        addresses = {each.service.name: place.root_url for each, place in zip(start.wanted, places, strict=True)}
+        addresses = {each.service.name: address.root_url for each, address in zip(start.wanted, places, strict=True)}
         lock.announce(addresses, [key.id for key in master_key(settings).keys])
-        messages = [each.receive() for each in words]
+        messages = [each.receive() for each in start_messages]
         lifecycle.log_ready("serve", addresses=addresses, operator=_operator(listeners))
         for text in messages:
             click.echo(text)
@@ -207,7 +207,9 @@ def run(start: StartOptions, lock: DataLock) -> None:
         sd_notify(SD_READY)
 
     with closing(WorkerMailboxes(len(start.wanted) * start.workers)) as siblings:
-        programs = [_program(start, each, told, siblings) for each, told in zip(start.wanted, words, strict=True)]
+        programs = [
+            _program(start, each, message, siblings) for each, message in zip(start.wanted, start_messages, strict=True)
+        ]
         if settings.operator_port:
             programs.append(operator_program(settings, siblings))
         _serve(
@@ -227,37 +229,41 @@ def _operator(listeners: Sequence[Listener]) -> list[str]:
     return [local_url(each.host, each.port) for each in listeners if each.name == OPERATOR]
 
 
-def _program(start: StartOptions, wanted: ServiceRequest, message: StartMessage, siblings: WorkerMailboxes) -> Program:
+def _program(start: StartOptions, request: ServiceRequest, message: StartMessage, siblings: WorkerMailboxes) -> Program:
     """Return one service and the workers that serve it."""
-    settings, service = start.settings, wanted.service
+    settings, service = start.settings, request.service
 
     @asynccontextmanager
     async def application(worker: Worker, listener: Listener) -> AsyncGenerator[ASGIApp]:
         is_first = worker.place == 0
-        place = listen_address(service.url(settings), start.host, listener.port)
+        address = listen_address(service.url(settings), start.host, listener.port)
         async with AsyncExitStack() as stack:
             stack.enter_context(traces.export_spans(settings.otlp_url))
-            context = await stack.enter_async_context(service.open(settings, place))
-            broken = await stack.enter_async_context(_stop_on_disk_failure(service.database(context), service.title))
+            context = await stack.enter_async_context(service.open(settings, address))
+            disk_failures = await stack.enter_async_context(
+                _stop_on_disk_failure(service.database(context), service.title)
+            )
             sends_message = is_first and not message.is_sent
-            said = await service.prepare(context, start.is_demo) if sends_message else ""
+            start_message = await service.prepare(context, start.is_demo) if sends_message else ""
             app = await stack.enter_async_context(service.application(context, is_first))
-            watched = service.checks(context)
-            await stack.enter_async_context(answer_operator(settings, siblings, worker.number, watched))
+            service_checks = service.checks(context)
+            await stack.enter_async_context(answer_operator(settings, siblings, worker.number, service_checks))
             if sends_message:
-                message.send(f"Countersign {service.title} on {place.root_url} (data in {settings.data})\n{said}")
+                message.send(
+                    f"Countersign {service.title} on {address.root_url} (data in {settings.data})\n{start_message}"
+                )
             yield app
-        if broken and start.workers == 1:
+        if disk_failures and start.workers == 1:
             remedy = "Check the disk of the data directory, then start again: every acknowledged write is on the disk."
             raise DiskFailed("cannot continue", why=f"{DISK_FAILED} ({service.title})", remedy=remedy)
 
-    return Program(application, Listener(service.name, start.host, wanted.port), start.workers)
+    return Program(application, Listener(service.name, start.host, request.port), start.workers)
 
 
 def _hints(start: StartOptions, places: Sequence[ListenAddress]) -> Iterator[str]:
-    for each, place in zip(start.wanted, places, strict=True):
-        if not each.service.url(start.settings) and not place.is_loopback:
-            yield f"Set {each.service.setting} to the https address that others use: links contain it."
+    for request, address in zip(start.wanted, places, strict=True):
+        if not request.service.url(start.settings) and not address.is_loopback:
+            yield f"Set {request.service.setting} to the https address that others use: links contain it."
     data = start.settings.data
     if start.settings.database_url and migration_marker.is_ambiguous(Path(data)):
         yield f"{data} also contains SQLite databases, which are not served. Move them to another directory:"
@@ -270,18 +276,18 @@ async def _stop_on_disk_failure(database: Database, title: str) -> AsyncGenerato
 
     In that case the title of the service is added to the yielded list. If the service has several workers, the server
     replaces this worker."""
-    broken: list[str] = []
+    disk_failures: list[str] = []
 
     async def watch() -> None:
         await database.broken.wait()
-        broken.append(title)
+        disk_failures.append(title)
         telemetry.logger("serve").error(
             f"{DISK_FAILED}; the process ends, so that the next start reads what is on the disk", service=title
         )
         os.kill(os.getpid(), signal.SIGTERM)
 
     async with background(watch()):
-        yield broken
+        yield disk_failures
 
 
 def _deadlines(settings: Settings) -> Deadlines:
@@ -310,11 +316,11 @@ def _listen_failure(error: CannotListen, start: StartOptions) -> Failure:
     return Failure(SERVING, why=f"{whose}: {error}", remedy=remedy, exit_code=exit_code)
 
 
-def _serve(wanted: Server, start: StartOptions) -> None:
+def _serve(uvicorn_server: Server, start: StartOptions) -> None:
     try:
         if start.settings.otlp_url:
             traces.require_exporter(start.settings.otlp_url)
-        server.run(wanted)
+        server.run(uvicorn_server)
     except WorkerFailed as failed:
         if not failed.explanation:
             raise output.refusal_failure(SERVING, failed) from failed
@@ -331,14 +337,14 @@ def _encode_failure(start: StartOptions, error: Exception) -> bytes | None:
     failure = _failure(start, error)
     if failure is None:
         return None
-    words = _FailureMessage(failure.what, failure.why, failure.remedy, int(failure.exit_code), failure.problem)
-    return msgspec.json.encode(words)
+    message = _FailureMessage(failure.what, failure.why, failure.remedy, int(failure.exit_code), failure.problem)
+    return msgspec.json.encode(message)
 
 
 def _decode_failure(explanation: bytes) -> Failure:
-    words = msgspec.json.decode(explanation, type=_FailureMessage)
-    code = Exit(words.exit_code)
-    return Failure(words.what, why=words.why, remedy=words.remedy, exit_code=code, problem=words.problem)
+    message = msgspec.json.decode(explanation, type=_FailureMessage)
+    code = Exit(message.exit_code)
+    return Failure(message.what, why=message.why, remedy=message.remedy, exit_code=code, problem=message.problem)
 
 
 def _failure(start: StartOptions, error: Exception) -> Failure | None:

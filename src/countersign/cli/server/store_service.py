@@ -20,14 +20,14 @@ from countersign.web.site import Site
 
 
 @asynccontextmanager
-async def open_store(settings: Settings, place: ListenAddress) -> AsyncGenerator[Store]:
+async def open_store(settings: Settings, address: ListenAddress) -> AsyncGenerator[Store]:
     """Open the store at its address, with an up-to-date database, and close it when the block ends.
 
     Raises:
         Refused: the database, the blob store or the key cannot be used.
         BadSetting: a setting cannot be used.
     """
-    async with app.open_store(settings, place.root_url, is_loopback=place.is_loopback) as store:
+    async with app.open_store(settings, address.root_url, is_loopback=address.is_loopback) as store:
         yield store
 
 
@@ -71,8 +71,10 @@ async def prepare(store: Store, is_demo: bool) -> str:
         )
     link = await people.create_setup_link(store)
     if link is not None:
-        words = "No account exists yet. Create the first organisation and its owner with this link, once, within a day:"
-        return f"  {words}\n    {link}"
+        message = (
+            "No account exists yet. Create the first organisation and its owner with this link, once, within a day:"
+        )
+        return f"  {message}\n    {link}"
     sign_in = f"  Sign in: {store.root_url}/auth/signin"
     if not is_demo:
         return sign_in

@@ -42,28 +42,28 @@ def worker(data: str | None, processes: int | None) -> None:
 
     settings = configuration.load(data=data)
 
-    async def work(opened: Store) -> None:
-        count = processes or opened.settings.job_workers or 1
-        stopping = asyncio.Event()
+    async def work(opened_store: Store) -> None:
+        count = processes or opened_store.settings.job_workers or 1
+        stop_event = asyncio.Event()
 
         def stop(number: signal.Signals) -> None:
             telemetry.logger(PART).info("stop", reason=number.name)
-            stopping.set()
+            stop_event.set()
 
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop, number)
-        async with worker_process.supervise_workers(opened, COMMAND, count):
-            click.echo(f"{count} processes work on the jobs of {opened.settings.data}. Stop with ctrl-C.")
+        async with worker_process.supervise_workers(opened_store, COMMAND, count):
+            click.echo(f"{count} processes work on the jobs of {opened_store.settings.data}. Stop with ctrl-C.")
             lifecycle.log_ready(PART, processes=count)
-            await stopping.wait()
+            await stop_event.wait()
 
     with lifecycle.log_lifecycle(PART, settings, FAILURE):
         store.run(data, FAILURE, work, upgrades=True)
 
 
-def background_workers(opened: Store) -> AbstractAsyncContextManager[None]:
+def background_workers(store: Store) -> AbstractAsyncContextManager[None]:
     """Run the job workers of a server while the block lasts."""
-    return worker_process.supervise_workers(opened, COMMAND, opened.settings.job_workers)
+    return worker_process.supervise_workers(store, COMMAND, store.settings.job_workers)
 
 
 @asynccontextmanager
@@ -72,10 +72,12 @@ async def _open_store(settings: Settings, root_url: str, is_loopback: bool) -> A
 
     A spare process for reading artifacts is kept ready, except for data sets of the sandbox, whose workers are
     short-lived."""
-    few = replace(settings, database_pool=min(MAX_CONNECTIONS, settings.database_pool))
-    ready = nullcontext() if settings.storage_mib else sandboxed_process.spare_process(sandboxed_process.PROGRAM)
-    async with app.open_store(few, root_url, is_loopback=is_loopback) as opened, ready:
-        yield opened
+    store_settings = replace(settings, database_pool=min(MAX_CONNECTIONS, settings.database_pool))
+    process_context = (
+        nullcontext() if settings.storage_mib else sandboxed_process.spare_process(sandboxed_process.PROGRAM)
+    )
+    async with app.open_store(store_settings, root_url, is_loopback=is_loopback) as store, process_context:
+        yield store
 
 
 if __name__ == "__main__":

@@ -47,9 +47,9 @@ class DiskQuota:
             StorageFull: less than the reserve is free.
         """
         volume = os.statvfs(folder)
-        free = volume.f_bavail * volume.f_frsize
-        if free < self._reserve_bytes:
-            text = f"The volume of the blobs has {free} bytes free, and {self._reserve_bytes} are reserved."
+        free_bytes = volume.f_bavail * volume.f_frsize
+        if free_bytes < self._reserve_bytes:
+            text = f"The volume of the blobs has {free_bytes} bytes free, and {self._reserve_bytes} are reserved."
             raise StorageFull(text)
 
     @contextmanager
@@ -93,11 +93,11 @@ def _used_bytes(folder: Path) -> int:
         _UnstableFolder: the files could not be counted.
     """
     total = 0
-    waiting = [str(folder)]
-    while waiting:
-        files_bytes, folders = _scan(waiting.pop())
+    pending_folders = [str(folder)]
+    while pending_folders:
+        files_bytes, folders = _scan(pending_folders.pop())
         total += files_bytes
-        waiting += sorted(folders)
+        pending_folders += sorted(folders)
     return total
 
 
@@ -106,8 +106,8 @@ def _scan(folder: str) -> tuple[int, list[str]]:
     removed."""
     for _ in range(_TRIES):
         try:
-            with os.scandir(folder) as scanned:
-                entries = list(scanned)
+            with os.scandir(folder) as directory:
+                entries = list(directory)
         except FileNotFoundError:
             return 0, []
         folders = [each.path for each in entries if each.is_dir(follow_symlinks=False)]
@@ -186,10 +186,10 @@ def make_folder(folder: Path) -> None:
     sync_folder(folder.parent)
 
 
-def write_all(held: Descriptor, piece: memoryview) -> None:
+def write_all(descriptor: Descriptor, piece: memoryview) -> None:
     """Write all of the piece at the file's position."""
     while piece:
-        piece = piece[os.write(held.fd, piece) :]
+        piece = piece[os.write(descriptor.fd, piece) :]
 
 
 def write_atomically(path: Path, content: bytes, *, is_new: bool) -> bool:
@@ -199,20 +199,20 @@ def write_atomically(path: Path, content: bytes, *, is_new: bool) -> bool:
     Raises:
         OSError: the file cannot be written.
     """
-    fresh = path.with_name(f".{path.name}-{ids.new_uuid()}")
+    temporary_path = path.with_name(f".{path.name}-{ids.new_uuid()}")
     try:
-        held = Descriptor(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        write_all(held, memoryview(content))
-        os.fsync(held.fd)
+        file = Descriptor(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        write_all(file, memoryview(content))
+        os.fsync(file.fd)
         if is_new:
-            os.link(fresh, path)
+            os.link(temporary_path, path)
         else:
-            fresh.replace(path)
+            temporary_path.replace(path)
         sync_folder(path.parent)
     except FileExistsError:
         return False
     finally:
-        fresh.unlink(missing_ok=True)
+        temporary_path.unlink(missing_ok=True)
     return True
 
 
@@ -254,8 +254,8 @@ class IncomingFile:
 
     async def _finish_write(self) -> None:
         working = self._working
-        for each in working:
-            await asyncio.wrap_future(each)
+        for task in working:
+            await asyncio.wrap_future(task)
 
     def _write(self, piece: bytes | bytearray) -> None:
         with refusals():

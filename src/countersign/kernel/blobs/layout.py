@@ -96,11 +96,11 @@ def spans(parts: Sequence[Part], size: int) -> list[PartRange]:
 
 def _latest(parts: Sequence[Part], edges: Sequence[int]) -> Iterator[tuple[int, int, Part]]:
     """Yield each range between two edges with the latest of the parts that cover it."""
-    waiting = sorted(enumerate(parts), key=lambda each: each[1].offset, reverse=True)
+    pending_parts = sorted(enumerate(parts), key=lambda numbered_part: numbered_part[1].offset, reverse=True)
     covering: list[tuple[int, Part]] = []
     for start, stop in itertools.pairwise(edges):
-        while waiting and waiting[-1][1].offset <= start:
-            order, part = waiting.pop()
+        while pending_parts and pending_parts[-1][1].offset <= start:
+            order, part = pending_parts.pop()
             heapq.heappush(covering, (-order, part))
         while covering and covering[0][1].offset + covering[0][1].length <= start:
             heapq.heappop(covering)
@@ -109,14 +109,14 @@ def _latest(parts: Sequence[Part], edges: Sequence[int]) -> Iterator[tuple[int, 
         yield start, stop, covering[0][1]
 
 
-def check_digest(found: str, announced: str | None) -> None:
+def check_digest(digest: str, announced: str | None) -> None:
     """Compare the digest of the received bytes with the announced one, if any.
 
     Raises:
         ChecksumMismatch: the digests differ.
     """
-    if announced is not None and announced != found:
-        raise ChecksumMismatch(f"The bytes have the SHA-256 {found}, but {announced} was announced.")
+    if announced is not None and announced != digest:
+        raise ChecksumMismatch(f"The bytes have the SHA-256 {digest}, but {announced} was announced.")
 
 
 def parts_missing() -> ChecksumMismatch:

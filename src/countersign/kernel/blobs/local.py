@@ -100,10 +100,10 @@ class LocalBlobs:
 
     async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
         """See BlobStore. If `stop` is beyond the end of the blob, reading stops at the end."""
-        held = await disk.in_thread(self._pool, _open_blob, self._readable(sha256))
+        file = await disk.in_thread(self._pool, _open_blob, self._readable(sha256))
         while start < stop:
             count = min(PIECE_BYTES, stop - start)
-            piece = await disk.in_thread(self._pool, held.read, start, count)
+            piece = await disk.in_thread(self._pool, file.read, start, count)
             if not piece:
                 return
             start += len(piece)
@@ -130,9 +130,9 @@ class LocalBlobs:
 
     async def sealed(self) -> AsyncIterator[Sealed]:
         """See BlobStore."""
-        for first in await disk.in_thread(self._pool, _subfolders, self._root / "sealed"):
-            for found in await disk.in_thread(self._pool, _blobs_under, first):
-                yield found
+        for first_folder in await disk.in_thread(self._pool, _subfolders, self._root / "sealed"):
+            for blob in await disk.in_thread(self._pool, _blobs_under, first_folder):
+                yield blob
 
     async def marker(self) -> bytes | None:
         """See BlobStore."""
@@ -165,27 +165,27 @@ class LocalBlobs:
     def _readable(self, sha256: str) -> Path:
         """Return the path for reading the blob: in this directory, or in `beneath` if only that directory has the
         blob."""
-        own = self._sealed(sha256)
-        return own if self._beneath is None or own.exists() else self._beneath / layout.sealed_name(sha256)
+        own_path = self._sealed(sha256)
+        return own_path if self._beneath is None or own_path.exists() else self._beneath / layout.sealed_name(sha256)
 
     def _seal(self, folder: Path, ranges: Sequence[PartRange], announced: str | None) -> str:
         disk.make_folder(folder)
-        whole = folder / _temporary_name()
+        whole_path = folder / _temporary_name()
         try:
             if len(ranges) == 1 and ranges[0].is_whole_part:
-                digest = _link_part(folder, ranges[0].part, whole)
+                digest = _link_part(folder, ranges[0].part, whole_path)
             else:
                 self._quota.require_free(folder)
                 with self._quota.reserve(sum(span.stop - span.start for span in ranges)):
-                    digest = _assemble(folder, ranges, whole)
+                    digest = _assemble(folder, ranges, whole_path)
             layout.check_digest(digest, announced)
-            whole.chmod(stat.S_IRUSR | stat.S_IRGRP)
-            os.utime(whole)
+            whole_path.chmod(stat.S_IRUSR | stat.S_IRGRP)
+            os.utime(whole_path)
             target = self._sealed(digest)
             disk.make_folder(target.parent)
-            _rename_durably(whole, target)
+            _rename_durably(whole_path, target)
         finally:
-            whole.unlink(missing_ok=True)
+            whole_path.unlink(missing_ok=True)
         return digest
 
     def _check(self) -> None:
@@ -193,10 +193,10 @@ class LocalBlobs:
         self._quota.require_free(self._root)
         path = self._root / f".check-{ids.new_uuid()}"
         try:
-            held = disk.Descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-            disk.write_all(held, memoryview(b"check"))
-            os.fsync(held.fd)
-            if held.read(0, 16) != b"check":
+            file = disk.Descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            disk.write_all(file, memoryview(b"check"))
+            os.fsync(file.fd)
+            if file.read(0, 16) != b"check":
                 raise Unavailable("The folder of the blobs returns other bytes than were written.")
         finally:
             path.unlink(missing_ok=True)
@@ -223,39 +223,39 @@ def _delete(path: Path) -> None:
         sync_folder(path.parent)
 
 
-def _link_part(folder: Path, part: Part, whole: Path) -> str:
+def _link_part(folder: Path, part: Part, whole_path: Path) -> str:
     try:
-        os.link(folder / layout.part_name(part), whole)
+        os.link(folder / layout.part_name(part), whole_path)
     except FileNotFoundError as error:
         raise layout.parts_missing() from error
-    if whole.stat().st_size != part.length:
+    if whole_path.stat().st_size != part.length:
         raise layout.parts_missing()
     return part.sha256
 
 
-def _assemble(folder: Path, ranges: Sequence[PartRange], whole: Path) -> str:
+def _assemble(folder: Path, ranges: Sequence[PartRange], whole_path: Path) -> str:
     """Write the spans to the file; returns the SHA-256."""
     digest = hashlib.sha256()
-    held = disk.Descriptor(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    file = disk.Descriptor(whole_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     for span in ranges:
         for piece in _pieces(folder, span):
             digest.update(piece)
-            disk.write_all(held, memoryview(piece))
-    os.fdatasync(held.fd)
+            disk.write_all(file, memoryview(piece))
+    os.fdatasync(file.fd)
     return digest.hexdigest()
 
 
 def _pieces(folder: Path, span: PartRange) -> Iterator[bytes]:
     try:
-        held = disk.Descriptor(folder / layout.part_name(span.part), os.O_RDONLY)
+        file = disk.Descriptor(folder / layout.part_name(span.part), os.O_RDONLY)
     except FileNotFoundError as error:
         raise layout.parts_missing() from error
-    at, stop = span.start - span.part.offset, span.stop - span.part.offset
-    while at < stop:
-        piece = held.read(at, min(PIECE_BYTES, stop - at))
+    position, stop = span.start - span.part.offset, span.stop - span.part.offset
+    while position < stop:
+        piece = file.read(position, min(PIECE_BYTES, stop - position))
         if not piece:
             raise layout.parts_missing()
-        at += len(piece)
+        position += len(piece)
         yield piece
 
 
@@ -282,21 +282,26 @@ def _subfolders(folder: Path) -> list[Path]:
 
 def _files(folder: Path) -> list[Sealed]:
     """List each file with its last change and size, sorted by name, without files that are removed during the scan."""
-    found: list[Sealed] = []
+    sealed_files: list[Sealed] = []
     with suppress(FileNotFoundError):
         for path in folder.iterdir():
             with suppress(FileNotFoundError):
                 status = path.stat()
-                found.append(Sealed(path.name, Instant(int(status.st_mtime * SECOND)), status.st_size))
-    return sorted(found)
+                sealed_files.append(Sealed(path.name, Instant(int(status.st_mtime * SECOND)), status.st_size))
+    return sorted(sealed_files)
 
 
 def _last_change(upload: Path) -> Instant | None:
     return max((each.changed_at for each in _files(upload)), default=None)
 
 
-def _blobs_under(first: Path) -> list[Sealed]:
-    return [each for second in _subfolders(first) for each in _files(second) if layout.is_digest(each.sha256)]
+def _blobs_under(first_folder: Path) -> list[Sealed]:
+    return [
+        each
+        for second_folder in _subfolders(first_folder)
+        for each in _files(second_folder)
+        if layout.is_digest(each.sha256)
+    ]
 
 
 def _read_marker(path: Path) -> bytes | None:

@@ -80,28 +80,30 @@ def read_address(url: str) -> BucketAddress:
     Raises:
         ValueError: the URL has a wrong scheme, no bucket, credentials, or a parameter that is unknown or malformed.
     """
-    parts = urlsplit(url)
-    if parts.scheme != "s3" or not parts.netloc:
+    url_parts = urlsplit(url)
+    if url_parts.scheme != "s3" or not url_parts.netloc:
         raise ValueError(f"The address of the blobs is not an s3:// URL with a bucket. {_REMEDY}")
-    if "@" in parts.netloc or ":" in parts.netloc:
+    if "@" in url_parts.netloc or ":" in url_parts.netloc:
         raise ValueError(
             "The address of the blobs contains credentials or a port: set AWS_ACCESS_KEY_ID and "
             f"AWS_SECRET_ACCESS_KEY in the environment, and name a host as endpoint. {_REMEDY}"
         )
-    given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := sorted(given.keys() - _KNOWN):
-        raise ValueError(f"The address of the blobs has the unknown parameter {unknown[0]!r}. {_REMEDY}")
-    endpoint, allow = given.get("endpoint"), given.get("allow_http", "false")
+    parameters = dict(parse_qsl(url_parts.query, keep_blank_values=True))
+    if unknown_names := sorted(parameters.keys() - _KNOWN):
+        raise ValueError(f"The address of the blobs has the unknown parameter {unknown_names[0]!r}. {_REMEDY}")
+    endpoint, allow = parameters.get("endpoint"), parameters.get("allow_http", "false")
     if allow not in ("true", "false"):
         raise ValueError(f"allow_http is true or false. {_REMEDY}")
     if endpoint is not None:
         _check_endpoint(endpoint, allow_http=allow == "true")
-    return BucketAddress(parts.netloc, parts.path.strip("/"), endpoint, given.get("region"), allow == "true")
+    return BucketAddress(
+        url_parts.netloc, url_parts.path.strip("/"), endpoint, parameters.get("region"), allow == "true"
+    )
 
 
 def _check_endpoint(endpoint: str, *, allow_http: bool) -> None:
-    parts = urlsplit(endpoint)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    url_parts = urlsplit(endpoint)
+    if url_parts.scheme not in ("http", "https") or not url_parts.netloc:
         raise ValueError(f"The endpoint of the blobs is not an http(s) URL. {_REMEDY}")
-    if parts.scheme == "http" and not allow_http:
+    if url_parts.scheme == "http" and not allow_http:
         raise ValueError(f"The endpoint of the blobs has no TLS, and allow_http=true is not given. {_REMEDY}")

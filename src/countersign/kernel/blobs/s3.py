@@ -52,16 +52,16 @@ class S3Blobs:
         data = f"{offset:016x}-data-{ids.new_uuid()}"
         digest = hashlib.sha256()
         length = 0
-        sending = MultipartUpload(self._store, folder + data, _MIN_MULTIPART_BYTES)
+        multipart_upload = MultipartUpload(self._store, folder + data, _MIN_MULTIPART_BYTES)
         try:
             async with aclosing(rechunk(chunks)) as pieces:
                 async for piece in pieces:
                     await asyncio.to_thread(digest.update, piece)
-                    await sending.add(piece)
+                    await multipart_upload.add(piece)
                     length += len(piece)
-            await sending.finish()
+            await multipart_upload.finish()
         finally:
-            await sending.drop()
+            await multipart_upload.drop()
         part = Part(offset, length, digest.hexdigest())
         with refusals():
             await obstore.put_async(self._store, folder + layout.part_name(part), data.encode())
@@ -79,18 +79,18 @@ class S3Blobs:
         """
         folder = _folder(upload)
         ranges = layout.spans(parts, size)
-        expected = sha256
+        expected_sha256 = sha256
         if len(ranges) == 1 and ranges[0].is_whole_part:
-            expected = ranges[0].part.sha256
-            layout.check_digest(expected, sha256)
+            expected_sha256 = ranges[0].part.sha256
+            layout.check_digest(expected_sha256, sha256)
             if size <= _MAX_COPY_BYTES:
                 await self._copy(folder, ranges[0].part)
-                return expected
-        if expected is None or not layout.is_digest(expected):
-            expected = await self._digest(folder, ranges)
-            layout.check_digest(expected, sha256)
-        await self._assemble(folder, ranges, size, expected)
-        return expected
+                return expected_sha256
+        if expected_sha256 is None or not layout.is_digest(expected_sha256):
+            expected_sha256 = await self._digest(folder, ranges)
+            layout.check_digest(expected_sha256, sha256)
+        await self._assemble(folder, ranges, size, expected_sha256)
+        return expected_sha256
 
     async def put(self, data: bytes) -> str:
         """See BlobStore. Up to 5 MiB are sent in one request."""
@@ -102,8 +102,8 @@ class S3Blobs:
     async def discard(self, upload: str) -> None:
         """See BlobStore."""
         with refusals():
-            async for found in list_objects(self._store, _folder(upload)):
-                await obstore.delete_async(self._store, [each["path"] for each in found])
+            async for stored_object in list_objects(self._store, _folder(upload)):
+                await obstore.delete_async(self._store, [each["path"] for each in stored_object])
 
     async def size(self, sha256: str) -> int | None:
         """See BlobStore."""
@@ -153,11 +153,11 @@ class S3Blobs:
         adjacent."""
         upload, changed_at = "", Instant(0)
         async for path, instant, _ in self._objects("staging/"):
-            found = path.split("/")[1]
-            if found != upload and upload:
+            upload_id = path.split("/")[1]
+            if upload_id != upload and upload:
                 yield Staged(upload, changed_at)
                 changed_at = instant
-            upload, changed_at = found, max(changed_at, instant)
+            upload, changed_at = upload_id, max(changed_at, instant)
         if upload:
             yield Staged(upload, changed_at)
 
@@ -195,9 +195,9 @@ class S3Blobs:
     async def clear(self) -> None:
         """See BlobStore."""
         for prefix in ("staging/", "sealed/"):
-            async for found in list_objects(self._store, prefix):
+            async for stored_object in list_objects(self._store, prefix):
                 with refusals():
-                    await obstore.delete_async(self._store, [each["path"] for each in found])
+                    await obstore.delete_async(self._store, [each["path"] for each in stored_object])
         with refusals():
             await obstore.delete_async(self._store, [layout.MARKER])
 
@@ -236,28 +236,28 @@ class S3Blobs:
                 await asyncio.to_thread(digest.update, piece)
         return digest.hexdigest()
 
-    async def _assemble(self, folder: str, ranges: Sequence[PartRange], size: int, expected: str) -> None:
+    async def _assemble(self, folder: str, ranges: Sequence[PartRange], size: int, expected_sha256: str) -> None:
         """Write the spans; the blob appears only if their digest is the expected one."""
         digest = hashlib.sha256()
         multipart_bytes = max(_MIN_MULTIPART_BYTES, size // _MAX_MULTIPARTS + 1)
-        sending = MultipartUpload(self._store, layout.sealed_name(expected), multipart_bytes)
+        multipart_upload = MultipartUpload(self._store, layout.sealed_name(expected_sha256), multipart_bytes)
         try:
             async with aclosing(self._staged_bytes(folder, ranges)) as pieces:
                 async for piece in pieces:
                     await asyncio.to_thread(digest.update, piece)
-                    await sending.add(piece)
-            layout.check_digest(digest.hexdigest(), expected)
-            await sending.finish()
+                    await multipart_upload.add(piece)
+            layout.check_digest(digest.hexdigest(), expected_sha256)
+            await multipart_upload.finish()
         finally:
-            await sending.drop()
+            await multipart_upload.drop()
 
     async def _staged_bytes(self, folder: str, ranges: Sequence[PartRange]) -> AsyncGenerator[bytes, None]:
         for span in ranges:
             begin, length, _ = span.part
             with refusals(layout.parts_missing):
                 data = await self._data_path(folder, span.part)
-                wanted = (span.start - begin, span.stop - begin)
-                answer = await obstore.get_async(self._store, data, options={"range": wanted})
+                byte_range = (span.start - begin, span.stop - begin)
+                answer = await obstore.get_async(self._store, data, options={"range": byte_range})
                 if answer.meta["size"] != length:
                     raise layout.parts_missing()
                 async with aclosing(read_pieces(answer)) as pieces:
@@ -273,9 +273,9 @@ class S3Blobs:
         return folder + name
 
     async def _objects(self, prefix: str) -> AsyncIterator[tuple[str, Instant, int]]:
-        async for found in list_objects(self._store, prefix):
-            for each in found:
-                yield each["path"], clock.from_datetime(each["last_modified"]), each["size"]
+        async for objects in list_objects(self._store, prefix):
+            for stored_object in objects:
+                yield stored_object["path"], clock.from_datetime(stored_object["last_modified"]), stored_object["size"]
 
 
 def _folder(upload: str) -> str:

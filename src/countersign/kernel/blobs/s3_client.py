@@ -105,9 +105,9 @@ def refusal(error: Exception) -> Refused:
     if status == "507":
         return disk_full("the bucket of the blobs")
     cause = _cause(message, status)
-    refused = Unavailable("The bucket of the blobs cannot be used now.")
-    refused.add_note(f"It {cause.why}. {cause.remedy}")
-    return refused
+    unavailable = Unavailable("The bucket of the blobs cannot be used now.")
+    unavailable.add_note(f"It {cause.why}. {cause.remedy}")
+    return unavailable
 
 
 def is_bucket_missing(error: Exception) -> bool:
@@ -116,9 +116,9 @@ def is_bucket_missing(error: Exception) -> bool:
 
 
 def _cause(message: str, status: str) -> Cause:
-    if known := _S3_ERRORS.get(_error_code(message)):
-        return known
-    if sign := next((each for words, each in _CLIENT_ERRORS.items() if words in message), None):
+    if cause := _S3_ERRORS.get(_error_code(message)):
+        return cause
+    if sign := next((each for error_text, each in _CLIENT_ERRORS.items() if error_text in message), None):
         return sign
     if status in ("401", "403"):
         return _NO_RIGHT
@@ -179,8 +179,8 @@ async def list_objects(store: S3Store, prefix: str) -> AsyncGenerator[Sequence["
 async def read_pieces(answer: "obstore.GetResult") -> AsyncGenerator[bytes, None]:
     """Yield the bytes of a response in pieces of at most PIECE_BYTES."""
     async for chunk in answer.stream(min_chunk_size=PIECE_BYTES):
-        for at in range(0, len(chunk), PIECE_BYTES):
-            yield chunk[at : at + PIECE_BYTES]
+        for start in range(0, len(chunk), PIECE_BYTES):
+            yield chunk[start : start + PIECE_BYTES]
 
 
 class MultipartUpload:
@@ -239,7 +239,7 @@ class MultipartUpload:
             yield piece
             self._room.release()
 
-    def _ended(self, put: "asyncio.Future[obstore.PutResult]") -> None:
-        if not put.cancelled():
-            put.exception()
+    def _ended(self, put_task: "asyncio.Future[obstore.PutResult]") -> None:
+        if not put_task.cancelled():
+            put_task.exception()
         self._room.release()

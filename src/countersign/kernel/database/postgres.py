@@ -17,6 +17,7 @@ from countersign.kernel.concurrency import uncancellable
 from countersign.kernel.database import instrumentation, port
 from countersign.kernel.database.port import ConstraintViolation, Dialect, Row, Value, WrittenOutsideTransaction
 from countersign.kernel.database.postgres_connection import CONNECT_S, Connection, Lease, Pool, connect, driver
+from countersign.kernel.database.postgres_limits import with_literal_limit
 from countersign.kernel.database.postgres_privileges import privileges
 from countersign.kernel.errors import InvalidRequest, Refused, Unavailable, disk_full, is_disk_full
 
@@ -62,8 +63,9 @@ class PostgresTransaction:
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows, including changes of this transaction."""
+        text, remaining = with_literal_limit(statement, values)
         try:
-            return await self._connection.fetch(statement, *values)
+            return await self._connection.fetch(text, *remaining)
         except ERRORS as error:
             refuse(error)
 
@@ -150,10 +152,11 @@ class PostgresDatabase:
             WrittenOutsideTransaction: the statement writes.
         """
         started_s = clock.monotonic_s()
+        text, remaining = with_literal_limit(statement, values)
         for attempt in range(self._last_attempt + 1):
             try:
                 async with asyncio.timeout(self._read_deadline_s), self._lease_connection() as connection:
-                    return await connection.fetch(statement, *values)
+                    return await connection.fetch(text, *remaining)
             except ERRORS as error:
                 self._refuse_unless_retryable(error, attempt)
             finally:

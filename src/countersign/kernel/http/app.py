@@ -40,7 +40,8 @@ from countersign.kernel.http.routing import NOTHING, Nothing, Route, Router
 from countersign.kernel.http.subrequest import as_subrequest, exchange_of
 
 ANONYMOUS = "anonymous"
-_CREDENTIALS = ("authorization", "x-api-key")
+_CREDENTIALS = (b"authorization", b"x-api-key")
+_JSON = JSON.encode()
 _NO_HEADERS = Headers([])
 _VARY = "Authorization, X-API-Key, Cookie, Accept, Accept-Encoding"
 ENCODED_BYTES, DOCUMENTS_BYTES = 16 << 20, 4 << 20
@@ -211,7 +212,7 @@ class App(Generic[ContextT]):
         """Send the cached response to an anonymous request, if the cache has a response for the current versions of the
         data. Return whether a response was sent."""
         headers = exchange.headers
-        if any(headers.get(name) is not None for name in _CREDENTIALS):
+        if headers.has_any(_CREDENTIALS):
             return False
         await self._count_address(exchange)
         if (headers.get("accept") or "*/*") not in ("*/*", JSON):
@@ -229,14 +230,15 @@ class App(Generic[ContextT]):
 
     async def _write_page(self, page: CachedResponse, exchange: Exchange) -> None:
         headers = exchange.headers
-        answer = self._encoded_pages.answer(Response(200, page.body, etag=page.etag), headers)
-        tag = answer.etag or page.etag
+        body, tag, coded = page.body, page.etag, ()
+        if headers.get("accept-encoding") is not None:
+            answer = self._encoded_pages.answer(Response(200, page.body, etag=page.etag), headers)
+            body, tag, coded = _buffered_body(answer.body), answer.etag or tag, response.encode_headers(answer.headers)
         tagged = (b"etag", tag.encode())
         if response.none_match(headers.get("if-none-match"), tag):
             await exchange.write(304, b"", b"", (*page.headers, tagged))
-            return
-        own = tuple((name.lower().encode(), value.encode()) for name, value in answer.headers)
-        await exchange.write(200, _buffered_body(answer.body), JSON.encode(), (*page.headers, *own, tagged))
+        else:
+            await exchange.write(200, body, _JSON, (*page.headers, *coded, tagged))
 
     async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Response:
         body = await _raw_body(route, exchange) if route.is_raw else b""
@@ -418,8 +420,8 @@ class App(Generic[ContextT]):
         """Cache a response until the versions of its data change."""
         if answer.etag is None or not isinstance(answer.body, bytes) or answer.media_type != JSON:
             return
-        pairs = ((name.lower().encode(), value.encode()) for name, value in answer.headers)
-        page = CachedResponse(exchange.versions, answer.body, answer.etag, tuple(pairs))
+        headers = response.encode_headers(answer.headers)
+        page = CachedResponse(exchange.versions, answer.body, answer.etag, headers)
         self._pages.put((exchange.raw_path, exchange.query_string), page)
 
     async def _write(
@@ -437,24 +439,31 @@ class App(Generic[ContextT]):
     async def _first_effect(
         self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key, database: Database
     ) -> Response:
-        """Run the route's effect and record its response in one transaction. A refusal with a status below 500 is
-        recorded as well, and the effect is rolled back. Responses with status 429 or 5xx are not recorded, so that the
-        request can be retried."""
+        """Run the route's effect and record its response in one transaction. A refusal with a status below 500 rolls
+        the effect back and is recorded after that, since a savepoint for it would delay every effect. Responses with
+        status 429 or 5xx are not recorded, so that the request can be retried."""
         try:
             await _prepare(route, call)
         except Refused as refused:
             return await self._record_refusal(refused, call, key, database)
-        async with database.transaction() as transaction:
-            await idempotency.lock(database, transaction, key)
-            stored = await idempotency.find(transaction, key)
-            if stored is not None:
-                return await _replay(route, call, stored)
-            try:
-                async with transaction.savepoint():
+        refusal: Refused | None = None
+        try:
+            async with database.transaction() as transaction:
+                await idempotency.lock(database, transaction, key)
+                stored = await idempotency.find(transaction, key)
+                if stored is not None:
+                    return await _replay(route, call, stored)
+                try:
                     answer = await route.handler(call.with_transaction(transaction))
-            except Refused as refused:
-                answer = self._recordable(refused, call)
-            await idempotency.store(transaction, key, answer, secret=route.secret)
+                except Refused as refused:
+                    refusal = refused
+                    raise
+                await idempotency.store(transaction, key, answer, secret=route.secret)
+        except Refused as refused:
+            # The refusal of an operation rolls back its atomic batch, and with it everything that it could record.
+            if refused is not refusal or database is not self._own.database:
+                raise
+            return await self._record_refusal(refused, call, key, database)
         if route.settle is None or answer.status >= 400:
             return answer
         settled = await route.settle(call, answer)

@@ -52,7 +52,7 @@ def read(signer: Signer, text: str, kind: str, *keys: type) -> Position:
     if len(text) > _MAX_CHARACTERS:
         raise InvalidCursor("longer than any cursor of this service")
     try:
-        raw = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        raw = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except (binascii.Error, ValueError) as error:
         raise InvalidCursor("not a cursor of this service") from error
     signature, payload = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 
 from countersign.kernel import ids
 from countersign.kernel.http.deprecation import Deprecation, deprecation_headers
+from countersign.kernel.http.direct_response import write_response
 from countersign.kernel.http.request import STATE_KEY, BodyTooLarge, ClientGone, Headers, Receive, Send
-from countersign.kernel.http.response import Response
+from countersign.kernel.http.response import EncodedHeaders, Response, encode_headers
 from countersign.settings import BadSetting, Settings
 
 
@@ -100,10 +101,10 @@ class Exchange:
         client = scope.get("client")
         self.is_proxied: bool = client is not None and client[0] in trusted_proxies
         self.address = _address(scope, self.headers, trusted_proxies)
-        self.request_id = ids.random_bytes(8).hex()
+        self.request_id = ids.new_request_id()
         self.principal = ""
-        self.limits: tuple[tuple[str, str], ...] = ()
-        self.notices: tuple[tuple[str, str], ...] = ()
+        self.limits: EncodedHeaders = ()
+        self.notices: EncodedHeaders = ()
         self.deprecations: tuple[Deprecation, ...] = ()
         self.route_path = ""
         self.started = False
@@ -143,7 +144,7 @@ class Exchange:
 
     async def answer(self, answer: Response) -> None:
         """Write the response of a handler or a refusal. The response to HEAD has only headers."""
-        pairs = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in answer.headers]
+        pairs = [*encode_headers(answer.headers)]
         if answer.etag is not None:
             pairs.append((b"etag", answer.etag.encode()))
         if isinstance(answer.body, bytes):
@@ -176,28 +177,33 @@ class Exchange:
 
     async def write(self, status: int, body: bytes, media_type: bytes, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         """Write a response whose body is in memory."""
-        headers = list(pairs)
+        headers = [*pairs]
         if status not in (204, 304):
             headers.append((b"content-length", b"%d" % len(body)))
         if body:
             headers.append((b"content-type", media_type))
-        await self._start(status, headers)
+        self._add_own_headers(status, headers)
         shown = b"" if self.method == "HEAD" else body
-        await self.send({"type": "http.response.body", "body": shown, "more_body": False})
+        if not write_response(self.send, status, headers, shown):
+            await self.send({"type": "http.response.start", "status": status, "headers": headers})
+            await self.send({"type": "http.response.body", "body": shown, "more_body": False})
 
     async def _start(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
+        self._add_own_headers(status, pairs)
+        await self.send({"type": "http.response.start", "status": status, "headers": pairs})
+
+    def _add_own_headers(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
+        """Add the headers that every response to this request gets, and record that the response starts."""
         if status == 429 and any(name == b"ratelimit-limit" for name, _ in pairs):
             # The response already has the headers of the exceeded limit, so omit the headers of the caller's quota.
             self.limits = ()
-        further = self.limits + self.notices
+        pairs += self.limits
+        pairs += self.notices
         if self.deprecations:
-            further += tuple(deprecation_headers(self.deprecations))
-        if further:
-            pairs += [(name.lower().encode(), value.encode()) for name, value in further]
+            pairs += encode_headers(deprecation_headers(self.deprecations))
         pairs += ((b"x-request-id", self.request_id.encode()), _NOSNIFF)
         self.started = True
         self.status = status
-        await self.send({"type": "http.response.start", "status": status, "headers": pairs})
 
 
 def _address(scope: Scope, headers: Headers, trusted_proxies: Container[str]) -> str:

@@ -33,11 +33,14 @@ SELECT_RESPONSE = """
     WHERE key_hash = $1 AND created_at > $2
 """
 LOCK = "SELECT pg_try_advisory_xact_lock($1)"
-FORGET_EXPIRED = "DELETE FROM idempotency WHERE key_hash = $1 AND created_at <= $2"
+# An expired response is replaced.
 STORE = """
     INSERT INTO idempotency (key_hash, request_hash, status, headers, body, sealed, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7)
-    ON CONFLICT DO NOTHING
+    ON CONFLICT (key_hash) DO UPDATE SET
+        request_hash = excluded.request_hash, status = excluded.status, headers = excluded.headers,
+        body = excluded.body, sealed = excluded.sealed, created_at = excluded.created_at
+    WHERE idempotency.created_at <= $8
 """
 REPLACE = "UPDATE idempotency SET status = $2, headers = $3, body = $4, sealed = $5 WHERE key_hash = $1"
 FORGET_OLD = "DELETE FROM idempotency WHERE created_at <= $1"
@@ -179,8 +182,9 @@ async def store(
         return
     headers, body, kept = _stored(key, answer, secret=secret, is_derivable=is_derivable)
     now = clock.now()
-    await transaction.run(FORGET_EXPIRED, key.hash, clock.later(now, seconds=-VALID_S))
-    if not await transaction.run(STORE, key.hash, key.request_hash, answer.status, headers, body, kept, now):
+    oldest = clock.later(now, seconds=-VALID_S)
+    values = (key.hash, key.request_hash, answer.status, headers, body, kept, now, oldest)
+    if not await transaction.run(STORE, *values):
         raise InProgress
 
 

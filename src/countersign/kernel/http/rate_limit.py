@@ -15,6 +15,7 @@ import msgspec
 
 from countersign.kernel import clock, ids
 from countersign.kernel.errors import Refused
+from countersign.kernel.http.response import EncodedHeaders
 
 COUNTERS_FILE = "counters.bin"
 
@@ -279,7 +280,7 @@ class RateLimiter:
         self._quotas = quotas
         self._hints = hints or {}
 
-    async def count(self, quota: str, key: str) -> tuple[tuple[str, str], ...]:
+    async def count(self, quota: str, key: str) -> EncodedHeaders:
         """Count one request, and return the RateLimit headers for its response.
 
         Raises:
@@ -299,10 +300,10 @@ def used_up(limit: int, wait_s: int) -> dict[str, str]:
     return {"RateLimit-Limit": str(limit), "RateLimit-Remaining": "0", "RateLimit-Reset": wait, "Retry-After": wait}
 
 
-def headers_of(standing: Quota) -> tuple[tuple[str, str], ...]:
+def headers_of(standing: Quota) -> EncodedHeaders:
     """Return the headers RateLimit-Limit, -Remaining and -Reset (in seconds), as in the API document."""
     return (
-        ("RateLimit-Limit", str(standing.limit)),
-        ("RateLimit-Remaining", str(standing.remaining)),
-        ("RateLimit-Reset", str(standing.reset_s)),
+        (b"ratelimit-limit", b"%d" % standing.limit),
+        (b"ratelimit-remaining", b"%d" % standing.remaining),
+        (b"ratelimit-reset", b"%d" % standing.reset_s),
     )

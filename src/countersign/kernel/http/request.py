@@ -1,7 +1,7 @@
 """The decoded request that a handler receives, and the subrequests that it can send."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -54,13 +54,23 @@ class Headers:
 
     def get(self, name: str) -> str | None:
         """Return the value of the header, or None. Bytes outside ASCII are decoded as Latin-1."""
-        if self._values is None:
-            self._values = {}
-            for key, value in self._pairs:
-                present = self._values.get(key)
-                self._values[key] = value if present is None else present + b", " + value
-        found = self._values.get(name.encode())
-        return None if found is None else found.decode("latin-1")
+        values = self._values or self._join()
+        value = values.get(name.encode())
+        return None if value is None else value.decode("latin-1")
+
+    def has_any(self, names: Iterable[bytes]) -> bool:
+        """Return whether one of these headers was sent."""
+        values = self._values or self._join()
+        return any([name in values for name in names])
+
+    def _join(self) -> dict[bytes, bytes]:
+        """Join the values of repeated headers."""
+        values = self._values = dict(self._pairs)
+        if len(values) < len(self._pairs):
+            values.clear()
+            for name, value in self._pairs:
+                values[name] = values[name] + b", " + value if name in values else value
+        return values
 
     def count(self, name: str) -> int:
         """Return how many times the header was sent."""

@@ -1,7 +1,7 @@
 """HTTP responses of handlers, entity tags for conditional requests (RFC 9110 §13), and media types."""
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
@@ -10,6 +10,9 @@ import msgspec
 from countersign.kernel.errors import Refused
 
 JSON = "application/json"
+
+EncodedHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
+"""Headers with names in lower case, as they are sent."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -38,6 +41,11 @@ def encode(value: object) -> bytes:
 def json(value: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """Return a response with the value as JSON."""
     return Response(status, _encoder.encode(value), JSON, headers)
+
+
+def encode_headers(headers: Iterable[tuple[str, str]]) -> EncodedHeaders:
+    """Return the headers as they are sent. Characters outside Latin-1 become question marks."""
+    return tuple([(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in headers])
 
 
 def no_content() -> Response:

@@ -12,7 +12,7 @@ from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.deprecation import Deprecation, of_answers
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
 from countersign.kernel.http.request import BodyT, CallerT, ContextT, Headers, QueryT, Request, RequestCaller
-from countersign.kernel.http.response import JSON, Response
+from countersign.kernel.http.response import JSON, EncodedHeaders, Response
 
 MEBIBYTE = 1 << 20
 FORM_BYTES = 64 << 10
@@ -307,12 +307,12 @@ def _decoded(segment: str) -> str:
 
 
 # Access-Control-Allow-Credentials is never sent, since pages of other origins use their own tokens, not our cookies.
-CORS_HEADERS = (
-    ("Access-Control-Allow-Origin", "*"),
+CORS_HEADERS: EncodedHeaders = (
+    (b"access-control-allow-origin", b"*"),
     (
-        "Access-Control-Expose-Headers",
-        "ETag, Link, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, "
-        "X-Request-Id",
+        b"access-control-expose-headers",
+        b"ETag, Link, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, "
+        b"X-Request-Id",
     ),
 )
 _PREFLIGHT_MAX_AGE_S = 86_400

@@ -24,7 +24,7 @@ class Engine(Protocol):
         woken."""
         ...
 
-    async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
+    async def serve(self, take: TakeJob, stop_event: asyncio.Event) -> None:
         """Call `take` whenever there may be a job, and again as long as it finds one, until stopping is set.
 
         Raises:
@@ -44,25 +44,25 @@ class EmbeddedEngine:
     async def defer(self, transaction: Transaction, run_after: Instant | None = None) -> None:
         """Do nothing: workers poll."""
 
-    async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
+    async def serve(self, take: TakeJob, stop_event: asyncio.Event) -> None:
         """Poll until stopping is set. While the database is unavailable, wait for it."""
         failures = ThrottledErrorLog("jobs", "no job could be taken")
-        while not stopping.is_set():
+        while not stop_event.is_set():
             try:
                 has_done = await take()
             except Refused as refused:
                 failures.failed(refused)
-                await pause(stopping, RETRY_S)
+                await pause(stop_event, RETRY_S)
                 continue
             failures.over()
             if not has_done:
-                await pause(stopping, POLL_EVERY_S)
+                await pause(stop_event, POLL_EVERY_S)
 
 
-async def pause(stopping: asyncio.Event, seconds: float) -> None:
+async def pause(stop_event: asyncio.Event, seconds: float) -> None:
     """Sleep for this time, or until stopping is set."""
     try:
         async with asyncio.timeout(seconds):
-            await stopping.wait()
+            await stop_event.wait()
     except TimeoutError:
         return

@@ -30,17 +30,17 @@ async def supervise(command: Sequence[str], orders: bytes, count: int, *, grace_
     Each process gets `orders` as the first line of its standard input, which stays open as long as this process lives.
     A process that dies is restarted with exponential backoff.
     """
-    running = [_SupervisedProcess(command, orders, number) for number in range(count)]
-    tasks = [asyncio.create_task(each.keep()) for each in running]
+    processes = [_SupervisedProcess(command, orders, number) for number in range(count)]
+    tasks = [asyncio.create_task(process.keep()) for process in processes]
     try:
         yield
     finally:
-        for each in running:
-            each.stop()
+        for process in processes:
+            process.stop()
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=grace_s + CLOSING_S)
-            for each in running if late else ():
-                each.kill()
+            _, late_tasks = await asyncio.wait(tasks, timeout=grace_s + CLOSING_S)
+            for process in processes if late_tasks else ():
+                process.kill()
             await asyncio.gather(*tasks)
 
 
@@ -120,8 +120,8 @@ def limit_process(*, nice: int, memory_mib: int) -> None:
 
 def _set_limit(kind: int, maximum: int) -> None:
     _, hard = resource.getrlimit(kind)
-    bound = maximum if hard == resource.RLIM_INFINITY else min(maximum, hard)
-    resource.setrlimit(kind, (bound, bound))
+    soft_limit = maximum if hard == resource.RLIM_INFINITY else min(maximum, hard)
+    resource.setrlimit(kind, (soft_limit, soft_limit))
 
 
 def die_with_parent(parent_pipe: int) -> None:

@@ -59,13 +59,13 @@ class ProcrastinateEngine:
         Raises:
             Unavailable: PostgreSQL cannot be reached.
         """
-        known = _migrations()
-        if await database.fetch_one(_HAS_LEDGER) is not None and not await _missing_migrations(database, known):
+        migrations = _migrations()
+        if await database.fetch_one(_HAS_LEDGER) is not None and not await _missing_migrations(database, migrations):
             return
-        while await self._apply_next_migration(database, known):
+        while await self._apply_next_migration(database, migrations):
             continue
 
-    async def _apply_next_migration(self, database: Database, known: list[str]) -> bool:
+    async def _apply_next_migration(self, database: Database, migrations: list[str]) -> bool:
         """Apply one migration; returns whether there may be another."""
         async with database.transaction() as transaction:
             await transaction.run("SET LOCAL lock_timeout = 0")
@@ -73,10 +73,10 @@ class ProcrastinateEngine:
             await transaction.run("SET LOCAL client_min_messages = warning")
             # Acquire the lock before the check, so that the check sees the tables that other processes have created.
             await transaction.run(_LEDGER)
-            missing = await _missing_migrations(transaction, known)
-            if missing == known:
+            missing = await _missing_migrations(transaction, migrations)
+            if missing == migrations:
                 await transaction.run(_text("schema.sql"))
-                await transaction.run_many(_APPLY, [(name, clock.now()) for name in known])
+                await transaction.run_many(_APPLY, [(name, clock.now()) for name in migrations])
                 return False
             # Apply one migration in each transaction, since a value added to an enum cannot be used before the commit.
             if missing:
@@ -88,7 +88,7 @@ class ProcrastinateEngine:
         """Wake a worker by Procrastinate's own function, in our transaction."""
         await transaction.fetch(DEFER, None if run_after is None else run_after / clock.SECOND)
 
-    async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
+    async def serve(self, take: TakeJob, stop_event: asyncio.Event) -> None:
         """Run jobs whenever Procrastinate wakes us, and poll every few seconds for jobs of dead workers.
 
         Raises:
@@ -100,7 +100,7 @@ class ProcrastinateEngine:
         async def drain() -> None:
             async with one_at_a_time:
                 try:
-                    while not stopping.is_set() and await take():
+                    while not stop_event.is_set() and await take():
                         continue
                 except Refused as refused:
                     failures.failed(refused)
@@ -110,7 +110,7 @@ class ProcrastinateEngine:
         app = self._app(drain)
         try:
             async with app.open_async():
-                await self._serve_until_stopped(app, drain, stopping)
+                await self._serve_until_stopped(app, drain, stop_event)
         except ConnectorException as error:
             raise Unavailable("Procrastinate cannot reach PostgreSQL; check that it runs and can be reached") from error
 
@@ -125,7 +125,7 @@ class ProcrastinateEngine:
         return app
 
     async def _serve_until_stopped(
-        self, app: procrastinate.App, drain: Callable[[], Coroutine[Any, Any, None]], stopping: asyncio.Event
+        self, app: procrastinate.App, drain: Callable[[], Coroutine[Any, Any, None]], stop_event: asyncio.Event
     ) -> None:
         worker = Worker(
             app,
@@ -138,12 +138,12 @@ class ProcrastinateEngine:
             stalled_worker_timeout=float(self._lease_s),
         )
         working = asyncio.create_task(worker.run())
-        polling = asyncio.create_task(self._poll(app, drain, stopping))
-        stop = asyncio.create_task(stopping.wait())
+        polling = asyncio.create_task(self._poll(app, drain, stop_event))
+        stop = asyncio.create_task(stop_event.wait())
         await asyncio.wait({working, polling, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
         worker.stop()
-        if not stopping.is_set():
+        if not stop_event.is_set():
             # One of the two tasks failed: cancel the other task. The process then restarts.
             polling.cancel()
         await asyncio.wait({working, polling})
@@ -152,22 +152,22 @@ class ProcrastinateEngine:
                 task.result()
 
     async def _poll(
-        self, app: procrastinate.App, drain: Callable[[], Coroutine[Any, Any, None]], stopping: asyncio.Event
+        self, app: procrastinate.App, drain: Callable[[], Coroutine[Any, Any, None]], stop_event: asyncio.Event
     ) -> None:
         """Periodically reassign wake-ups of dead workers, and run jobs without a wake-up."""
-        while not stopping.is_set():
+        while not stop_event.is_set():
             stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._lease_s)
             for job in stalled:
                 # Ignore the error: another worker may have reassigned the job already.
                 with suppress(ConnectorException):
                     await app.job_manager.retry_job(job)
             await drain()
-            await pause(stopping, LOOK_EVERY_S)
+            await pause(stop_event, LOOK_EVERY_S)
 
 
-async def _missing_migrations(reader: Reader, known: list[str]) -> list[str]:
-    applied = {row[0] for row in await reader.fetch(_APPLIED)}
-    return [name for name in known if name not in applied]
+async def _missing_migrations(reader: Reader, migrations: list[str]) -> list[str]:
+    applied_names = {row[0] for row in await reader.fetch(_APPLIED)}
+    return [name for name in migrations if name not in applied_names]
 
 
 def _migrations() -> list[str]:

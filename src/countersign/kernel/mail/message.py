@@ -45,21 +45,21 @@ def sender(text: str) -> Address:
     return Address(name, addr_spec=address)
 
 
-def compose(of: Address, to: str, subject: str, text: str) -> EmailMessage:
+def compose(address: Address, recipient: str, subject: str, text: str) -> EmailMessage:
     """Compose the message, with a new Message-ID and the current Date. Line breaks in the subject become spaces, so
     that the subject cannot inject a header.
 
     Raises:
-        BadAddress: `to` is not exactly one address.
+        BadAddress: `recipient` is not exactly one address.
     """
-    if not is_address(to):
+    if not is_address(recipient):
         raise BadAddress("the recipient is not exactly one address")
     message = EmailMessage(SMTP)
-    message["From"] = of
-    message["To"] = Address(addr_spec=to)
+    message["From"] = address
+    message["To"] = Address(addr_spec=recipient)
     message["Subject"] = " ".join("".join(c if c.isprintable() else " " for c in subject).split())
     message["Date"] = formatdate(clock.now() / clock.SECOND)
-    message["Message-ID"] = f"<{ids.new_uuid()}@{of.domain}>"
+    message["Message-ID"] = f"<{ids.new_uuid()}@{address.domain}>"
     # Replies are not read, and automatic replies would reveal that the address is in use (RFC 3834 §5).
     message["Auto-Submitted"] = "auto-generated"
     # Leave the text unencoded where possible, so that links in the file or in the source of the mail stay intact.

@@ -57,13 +57,13 @@ class MailQueue:
         WAITING.of()
         FAILED.of()
 
-    async def send(self, to: str, subject: str, text: str) -> None:
+    async def send(self, recipient: str, subject: str, text: str) -> None:
         """Send one e-mail and wait until it is handed over.
 
         Raises:
             BadAddress, Unavailable, StorageFull: see `Mail.send`.
         """
-        await self.mail.send(to, subject, text)
+        await self.mail.send(recipient, subject, text)
 
     def enqueue(self, write: ComposeEmail) -> None:
         """Compose an e-mail and send it after the current response, so that neither the response nor its duration
@@ -88,12 +88,12 @@ class MailQueue:
         """Wait a few seconds for queued e-mails, then drop them."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CLOSING_S)
-        left = tuple(self._tasks)
-        for task in left:
+        pending_tasks = tuple(self._tasks)
+        for task in pending_tasks:
             task.cancel()
-        if left:
-            await asyncio.wait(left)
-            self._log.warning("e-mails not sent", count=len(left))
+        if pending_tasks:
+            await asyncio.wait(pending_tasks)
+            self._log.warning("e-mails not sent", count=len(pending_tasks))
 
     async def _deliver(self, write: ComposeEmail) -> None:
         email: Email | None = None

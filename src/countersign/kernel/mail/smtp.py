@@ -41,17 +41,17 @@ class SmtpServer(NamedTuple):
             BadSetting: the URL does not have this form.
         """
         form = "COUNTERSIGN_SMTP_URL must be like smtp://user:password@mail.example.com:587 or smtps://…"
-        bad = BadSetting(f"{form}; {connection_urls.REMEDY}")
+        setting_error = BadSetting(f"{form}; {connection_urls.REMEDY}")
         try:
-            parts = connection_urls.require_readable(url, "COUNTERSIGN_SMTP_URL")
-            host, port = parts.hostname, parts.port
+            url_parts = connection_urls.require_readable(url, "COUNTERSIGN_SMTP_URL")
+            host, port = url_parts.hostname, url_parts.port
         except ValueError:
             # Drop the cause, which quotes a part of the URL.
-            raise bad from None
-        if not host or not _is_supported(parts):
-            raise bad
-        user, password = (part and unquote(part) for part in (parts.username, parts.password))
-        return cls(host, port or PORTS[parts.scheme], user, password, parts.scheme == "smtps")
+            raise setting_error from None
+        if not host or not _is_supported(url_parts):
+            raise setting_error
+        user, password = (url_part and unquote(url_part) for url_part in (url_parts.username, url_parts.password))
+        return cls(host, port or PORTS[url_parts.scheme], user, password, url_parts.scheme == "smtps")
 
     @property
     def needs_start_tls(self) -> bool:
@@ -59,24 +59,24 @@ class SmtpServer(NamedTuple):
         return self.user is not None and not self.is_encrypted and self.host not in _LOOPBACK
 
 
-def _is_supported(parts: SplitResult) -> bool:
+def _is_supported(url_parts: SplitResult) -> bool:
     """Return whether the URL contains only parts that `SmtpServer.of` reads."""
-    has_whole_login = (parts.username is None) == (parts.password is None)
-    has_more = bool(parts.path.strip("/") or parts.query or parts.fragment)
-    return parts.scheme in PORTS and has_whole_login and not has_more
+    has_whole_login = (url_parts.username is None) == (url_parts.password is None)
+    has_more = bool(url_parts.path.strip("/") or url_parts.query or url_parts.fragment)
+    return url_parts.scheme in PORTS and has_whole_login and not has_more
 
 
 class SmtpMail:
     """A Mail that hands over each message to a mail server in a separate connection."""
 
-    def __init__(self, server: SmtpServer, of: Address, *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, server: SmtpServer, address: Address, *, timeout_s: float = TIMEOUT_S) -> None:
         self._server = server
-        self._sender = of
+        self._sender = address
         self._timeout_s = timeout_s
 
-    async def send(self, to: str, subject: str, text: str) -> None:
+    async def send(self, recipient: str, subject: str, text: str) -> None:
         """See Mail. On return, the server has accepted the message."""
-        composed = message.compose(self._sender, to, subject, text)
+        composed = message.compose(self._sender, recipient, subject, text)
         async with self._connect() as client:
             await client.send_message(composed, sender=self._sender.addr_spec)
 
@@ -108,21 +108,24 @@ class SmtpMail:
 
 def _reason(server: SmtpServer, error: Exception) -> str:
     """Return the cause in words, without e-mail addresses, which servers repeat in their replies."""
-    where = f"the mail server {server.host}:{server.port}"
+    server_name = f"the mail server {server.host}:{server.port}"
     cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"the certificate of {where} is not trusted ({cause.verify_message}); set SSL_CERT_FILE to its authority"
+        return (
+            f"the certificate of {server_name} is not trusted ({cause.verify_message}); set SSL_CERT_FILE to "
+            "its authority"
+        )
     if isinstance(error, aiosmtplib.SMTPAuthenticationError):
-        return f"{where} refuses user name and password ({error.code})"
+        return f"{server_name} refuses user name and password ({error.code})"
     if isinstance(error, aiosmtplib.SMTPSenderRefused):
-        return f"{where} refuses the sender in COUNTERSIGN_MAIL_FROM ({error.code})"
+        return f"{server_name} refuses the sender in COUNTERSIGN_MAIL_FROM ({error.code})"
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         codes = ", ".join(sorted({str(each.code) for each in error.recipients}))
-        return f"{where} refuses the recipient ({codes})"
+        return f"{server_name} refuses the recipient ({codes})"
     if isinstance(error, SMTPResponseException):
-        return f"{where} refuses the message ({error.code})"
+        return f"{server_name} refuses the message ({error.code})"
     if isinstance(error, TimeoutError):
-        return f"{where} does not answer in time"
+        return f"{server_name} does not answer in time"
     if isinstance(error, OSError):
-        return f"{where} cannot be reached, or ended the connection"
-    return f"{where} offers no STARTTLS or no sign-in where it is needed"
+        return f"{server_name} cannot be reached, or ended the connection"
+    return f"{server_name} offers no STARTTLS or no sign-in where it is needed"

@@ -22,11 +22,11 @@ from countersign.kernel.mail.message import compose, sender
 class Mail(Protocol):
     """A transport for outgoing messages."""
 
-    async def send(self, to: str, subject: str, text: str) -> None:
+    async def send(self, recipient: str, subject: str, text: str) -> None:
         """Hand over one message. On return, a mail server has accepted it, or it is on the disk.
 
         Raises:
-            BadAddress: `to` is not exactly one address.
+            BadAddress: `recipient` is not exactly one address.
             Unavailable, StorageFull: the message was not accepted.
         """
         ...
@@ -50,14 +50,14 @@ class FileOutbox:
     """A Mail that writes to a folder: one file `<UUIDv7>.eml` per message, readable by its owner only. The names sort
     by time. Only the newest 1,000 files are kept."""
 
-    def __init__(self, folder: Path, of: Address) -> None:
+    def __init__(self, folder: Path, address: Address) -> None:
         self._folder = folder
-        self._of = of
+        self._of = address
 
-    async def send(self, to: str, subject: str, text: str) -> None:
+    async def send(self, recipient: str, subject: str, text: str) -> None:
         """See Mail. On return, the file is complete and durable; after an error or a crash, there is no partial
         file."""
-        content = message.compose(self._of, to, subject, text).as_bytes()
+        content = message.compose(self._of, recipient, subject, text).as_bytes()
         with _refusals():
             await asyncio.to_thread(self._write, content)
 
@@ -67,26 +67,26 @@ class FileOutbox:
             await asyncio.to_thread(self._require_writable)
 
     def _require_writable(self) -> None:
-        place = next(each for each in (self._folder, *self._folder.absolute().parents) if each.exists())
-        if not os.access(place, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+        folder = next(each for each in (self._folder, *self._folder.absolute().parents) if each.exists())
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
     def _write(self, content: bytes) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = ids.new_uuid()
-        unfinished = self._folder / (name + _UNFINISHED)
+        temporary_path = self._folder / (name + _UNFINISHED)
         try:
-            with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with os.fdopen(os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            unfinished.rename(self._folder / (name + SUFFIX))
+            temporary_path.rename(self._folder / (name + SUFFIX))
         except BaseException:
-            unfinished.unlink(missing_ok=True)
+            temporary_path.unlink(missing_ok=True)
             raise
         sync_folder(self._folder)
-        for old in messages(self._folder, suffixes=(SUFFIX, _UNFINISHED))[MAX_FILES:]:
-            old.unlink(missing_ok=True)
+        for old_message in messages(self._folder, suffixes=(SUFFIX, _UNFINISHED))[MAX_FILES:]:
+            old_message.unlink(missing_ok=True)
 
 
 def messages(folder: Path, *, suffixes: tuple[str, ...] = (SUFFIX,)) -> list[Path]:
@@ -113,12 +113,12 @@ DISCARD = "discard:"
 class NullMail:
     """A Mail that accepts every message and sends none."""
 
-    def __init__(self, of: Address) -> None:
-        self._of = of
+    def __init__(self, address: Address) -> None:
+        self._of = address
 
-    async def send(self, to: str, subject: str, text: str) -> None:
+    async def send(self, recipient: str, subject: str, text: str) -> None:
         """See Mail; the message is dropped."""
-        compose(self._of, to, subject, text)
+        compose(self._of, recipient, subject, text)
 
     async def check(self) -> None:
         """See Mail; never fails."""
@@ -131,12 +131,12 @@ def open_mail(smtp_url: str, mail_from: str, data: Path) -> Mail:
     Raises:
         BadSetting: the URL or the sender is malformed.
     """
-    of = sender(mail_from)
+    make_sender = sender(mail_from)
     if not smtp_url:
-        return FileOutbox(data / OUTBOX_FOLDER, of)
+        return FileOutbox(data / OUTBOX_FOLDER, make_sender)
     if smtp_url == DISCARD:
-        return NullMail(of)
+        return NullMail(make_sender)
     # Import the client only when it is used, since the import takes a tenth of a second.
     from countersign.kernel.mail.smtp import SmtpMail, SmtpServer
 
-    return SmtpMail(SmtpServer.of(smtp_url), of)
+    return SmtpMail(SmtpServer.of(smtp_url), make_sender)

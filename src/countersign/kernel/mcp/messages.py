@@ -85,12 +85,12 @@ class JsonRpcError(Exception):
     def encoded(self, request_id: bytes | None = None) -> bytes:
         """Return the error response. Without an id it has no member `id`, since null is not a valid id (2025-06-18,
         Requests)."""
-        found = self.id if self.id is not None else request_id
+        message_id = self.id if self.id is not None else request_id
         error: dict[str, object] = {"code": self.code, "message": self.message}
         if self.data is not None:
             error["data"] = self.data
-        named = b"" if found is None else b'"id":%b,' % found
-        return b'{"jsonrpc":"2.0",%b"error":%b}' % (named, _encode(error))
+        id_member = b"" if message_id is None else b'"id":%b,' % message_id
+        return b'{"jsonrpc":"2.0",%b"error":%b}' % (id_member, _encode(error))
 
 
 class RpcRequest(msgspec.Struct, frozen=True, gc=False):
@@ -143,16 +143,16 @@ def read(body: bytes) -> Message | list[bytes]:
         raise JsonRpcError(INVALID_REQUEST, f"a body has at most {json_reader.MAX_VALUES:,} values", status=400)
     text = _utf8(body)
     if text.startswith("{") or not text.lstrip().startswith("["):
-        _require_unique_keys(text.encode())
+        _require_unique_keys(body)
         return read_one(text)
     try:
-        elements = [bytes(each) for each in _many(text)]
+        elements = [bytes(element) for element in _many(text)]
     except (msgspec.DecodeError, RecursionError) as error:
         raise _unreadable(error) from error
     if not 0 < len(elements) <= MAX_BATCHED:
         raise JsonRpcError(INVALID_REQUEST, f"a batch has 1 to {MAX_BATCHED} messages", status=400)
-    for each in elements:
-        _require_unique_keys(each)
+    for element in elements:
+        _require_unique_keys(element)
     return elements
 
 
@@ -163,23 +163,23 @@ def read_one(text: str | bytes) -> Message:
         JsonRpcError: the text is not a valid message, for the reasons given at `read`.
     """
     try:
-        sent = _one(text)
+        raw_message = _one(text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise _unreadable(error) from error
-    identity = None if sent.id is UNSET else _id(bytes(sent.id))
-    if sent.jsonrpc != "2.0":
+    identity = None if raw_message.id is UNSET else _id(bytes(raw_message.id))
+    if raw_message.jsonrpc != "2.0":
         raise JsonRpcError(INVALID_REQUEST, 'jsonrpc must be "2.0"', status=400, id=identity)
-    if sent.method is UNSET and identity is not None and sent.is_answer:
+    if raw_message.method is UNSET and identity is not None and raw_message.is_answer:
         return OneWayMessage(is_response=True)
-    if not isinstance(sent.method, str):
+    if not isinstance(raw_message.method, str):
         raise JsonRpcError(INVALID_REQUEST, "method must be a string", status=400, id=identity)
     if identity is None:
         return OneWayMessage(is_response=False)
-    return RpcRequest(identity, sent.method, _params(sent, identity))
+    return RpcRequest(identity, raw_message.method, _params(raw_message, identity))
 
 
-def _params(sent: _RawMessage, identity: bytes) -> bytes | None:
-    params = None if sent.params is UNSET else bytes(sent.params)
+def _params(raw_message: _RawMessage, identity: bytes) -> bytes | None:
+    params = None if raw_message.params is UNSET else bytes(raw_message.params)
     if params is not None and not params.startswith(b"{"):
         raise JsonRpcError(INVALID_PARAMS, "params must be an object", id=identity)
     return params
@@ -200,11 +200,14 @@ class _WithParams(msgspec.Struct):
     params: _WithArguments = msgspec.field(default_factory=_WithArguments)
 
 
+_arguments = msgspec.json.Decoder(_WithParams).decode
+
+
 def _require_unique_keys(message: bytes) -> None:
     """Refuse a message with a duplicate key. Arguments are not checked here, since the tool validates them: refused
     input must give a result, not a protocol error."""
     try:
-        arguments = bytes(msgspec.json.decode(message, type=_WithParams).params.arguments)
+        arguments = bytes(_arguments(message).params.arguments)
     except (msgspec.DecodeError, RecursionError):
         arguments = b"{}"
     if not arguments.startswith(b"{"):
@@ -262,19 +265,19 @@ _decode_params = msgspec.json.Decoder(_Params).decode
 
 def header_of(headers: Headers, name: str) -> str | None:
     """Return the header's value without surrounding white space (RFC 9110 §5.5)."""
-    found = headers.get(name)
-    return None if found is None else found.strip(" \t")
+    header = headers.get(name)
+    return None if header is None else header.strip(" \t")
 
 
 def is_self_described(headers: Headers, request: RpcRequest | None) -> bool:
     """Return whether a message uses revision 2026-07-28 or later, because its metadata or its header names a revision
     without a handshake. This is false for an `initialize` request without such metadata (2026-07-28, Versioning,
     Backward Compatibility)."""
-    wanted = None if request is None else _meta(request).get(_REVISION)
-    if wanted is None and request is not None and request.method == "initialize":
+    revision = None if request is None else _meta(request).get(_REVISION)
+    if revision is None and request is not None and request.method == "initialize":
         return False
     return any(
-        each is not None and each not in tuple(HANDSHAKES) for each in (wanted, header_of(headers, REVISION_HEADER))
+        each is not None and each not in tuple(HANDSHAKES) for each in (revision, header_of(headers, REVISION_HEADER))
     )
 
 
@@ -286,14 +289,14 @@ def check_headers(headers: Headers, request: RpcRequest) -> None:
             -32602: the metadata lack a required member.
     """
     meta = _meta(request)
-    wanted, header = meta.get(_REVISION), header_of(headers, REVISION_HEADER)
-    unsupported = next((each for each in (wanted, header) if isinstance(each, str) and each != JULY_2026.name), None)
-    if unsupported is not None and wanted in (None, header):
+    revision, header = meta.get(_REVISION), header_of(headers, REVISION_HEADER)
+    unsupported = next((each for each in (revision, header) if isinstance(each, str) and each != JULY_2026.name), None)
+    if unsupported is not None and revision in (None, header):
         data = {"supported": revision_names(with_2026=True), "requested": unsupported}
         raise JsonRpcError(UNSUPPORTED_REVISION, "Unsupported protocol version", status=400, id=request.id, data=data)
-    if not isinstance(wanted, str):
+    if not isinstance(revision, str):
         raise JsonRpcError(INVALID_PARAMS, f"params._meta must hold {_REVISION}", status=400, id=request.id)
-    _compare(request, "MCP-Protocol-Version", header, wanted)
+    _compare(request, "MCP-Protocol-Version", header, revision)
     _compare(request, "Mcp-Method", header_of(headers, "mcp-method"), request.method)
     if request.method == "tools/call":
         _compare(request, "Mcp-Name", _decoded_header(header_of(headers, "mcp-name")), _params_of(request).name)
@@ -318,8 +321,8 @@ def _decoded_header(header: str | None) -> str | None:
 
 
 def _meta(request: RpcRequest) -> Mapping[str, Any]:
-    found = _params_of(request).meta
-    return cast("Mapping[str, Any]", {}) if found is msgspec.UNSET else found
+    meta_object = _params_of(request).meta
+    return cast("Mapping[str, Any]", {}) if meta_object is msgspec.UNSET else meta_object
 
 
 def _params_of(request: RpcRequest) -> _Params:

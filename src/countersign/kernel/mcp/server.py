@@ -36,11 +36,15 @@ def is_origin_allowed(origin: str | None, root_url: str) -> bool:
     if origin is None:
         return True
     try:
-        sent, own = urlsplit(origin), urlsplit(root_url)
-        same = (sent.scheme, sent.hostname, sent.port) == (own.scheme, own.hostname, own.port)
+        origin_parts, own_parts = urlsplit(origin), urlsplit(root_url)
+        is_same = (origin_parts.scheme, origin_parts.hostname, origin_parts.port) == (
+            own_parts.scheme,
+            own_parts.hostname,
+            own_parts.port,
+        )
     except ValueError:
         return False
-    return same or (sent.scheme in ("http", "https") and sent.hostname in LOOPBACK)
+    return is_same or (origin_parts.scheme in ("http", "https") and origin_parts.hostname in LOOPBACK)
 
 
 class OriginNotAllowed(Refused):
@@ -157,16 +161,16 @@ class McpServer(Generic[ContextT]):
         """Respond to each request of a batch (2025-03-26, Batching)."""
         if not revision.has_batches:
             raise JsonRpcError(INVALID_REQUEST, f"revision {revision.name} has no batches", status=400)
-        read = [_element(each) for each in elements]
-        if any(isinstance(each, RpcRequest) and each.method == "initialize" for each in read):
+        messages_read = [_element(message) for message in elements]
+        if any(isinstance(message, RpcRequest) and message.method == "initialize" for message in messages_read):
             raise JsonRpcError(INVALID_REQUEST, "initialize must not be part of a batch", status=400)
         answers: list[bytes] = []
-        for each in read:
-            if isinstance(each, RpcRequest):
-                answers.append(await self._answer_next(context, revision, each, sum(map(len, answers))))
+        for message in messages_read:
+            if isinstance(message, RpcRequest):
+                answers.append(await self._answer_next(context, revision, message, sum(map(len, answers))))
                 await asyncio.sleep(0)  # a response from memory never suspends, and would block other requests
-            elif isinstance(each, JsonRpcError):
-                answers.append(each.encoded())
+            elif isinstance(message, JsonRpcError):
+                answers.append(message.encoded())
         return Reply(200, b"[%b]" % b",".join(answers)) if answers else Reply(202)
 
     async def _answer_next(
@@ -194,8 +198,8 @@ class McpServer(Generic[ContextT]):
     async def _members(self, context: ContextT, revision: Revision, request: RpcRequest) -> bytes:
         """Return the members of the result of every method except a tool call."""
         if request.method == "tools/list":
-            asked = _params(request, _List)
-            return (await self._tools.listed(context)).page(revision, asked.cursor)
+            list_params = _params(request, _List)
+            return (await self._tools.listed(context)).page(revision, list_params.cursor)
         if request.method == "initialize":
             return self._initialize_result(_params(request, _Initialize).protocol_version)
         if request.method == "ping":
@@ -203,20 +207,20 @@ class McpServer(Generic[ContextT]):
         raise JsonRpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
 
     async def _call(self, context: ContextT, request: RpcRequest) -> Outcome:
-        asked = _params(request, _Call)
-        arguments = bytes(asked.arguments)
+        call_params = _params(request, _Call)
+        arguments = bytes(call_params.arguments)
         # Some clients send null if there are no arguments.
         if arguments == b"null":
             arguments = b"{}"
         if not arguments.startswith(b"{"):
             raise JsonRpcError(INVALID_PARAMS, "arguments must be an object")
         meta: Mapping[str, object] = {}
-        if isinstance(asked.meta, dict):
-            meta = cast("Mapping[str, object]", asked.meta)
-        return await self._tools.call(context, asked.name, arguments, meta)
+        if isinstance(call_params.meta, dict):
+            meta = cast("Mapping[str, object]", call_params.meta)
+        return await self._tools.call(context, call_params.name, arguments, meta)
 
-    def _initialize_result(self, requested: str) -> bytes:
-        revision = messages.HANDSHAKES.get(requested, messages.LATEST)
+    def _initialize_result(self, requested_revision: str) -> bytes:
+        revision = messages.HANDSHAKES.get(requested_revision, messages.LATEST)
         return b'"protocolVersion":"%b","capabilities":{"tools":{"listChanged":false}},%b' % (
             revision.name.encode(),
             self._introduction(b'"serverInfo":%b,' % self._server_info),
@@ -275,11 +279,11 @@ def _revision_of(headers: Headers, request: RpcRequest | None) -> Revision:
     header = messages.header_of(headers, REVISION_HEADER)
     if header is None:
         return messages.UNNAMED
-    found = messages.HANDSHAKES.get(header)
-    if found is None:
+    revision = messages.HANDSHAKES.get(header)
+    if revision is None:
         identity = None if request is None else request.id
         raise JsonRpcError(INVALID_REQUEST, "unsupported MCP-Protocol-Version", status=400, id=identity)
-    return found
+    return revision
 
 
 def _params(request: RpcRequest, kind: type[_ParamsT]) -> _ParamsT:

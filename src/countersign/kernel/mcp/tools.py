@@ -51,21 +51,21 @@ class Tool:
         """Return the tool with the members of the revision; in revisions without titles, the annotations contain the
         title."""
         hints: dict[str, object] = {**self.hints.encoded()}
-        shown: dict[str, object] = {"name": self.name, "description": self.description}
+        members: dict[str, object] = {"name": self.name, "description": self.description}
         if revision.has_titles:
-            shown["title"] = self.title
+            members["title"] = self.title
             if self.output_schema is not None:
-                shown["outputSchema"] = self.output_schema
+                members["outputSchema"] = self.output_schema
         else:
             hints["title"] = self.title
-        return _encode({**shown, "inputSchema": self.input_schema, "annotations": hints})
+        return _encode({**members, "inputSchema": self.input_schema, "annotations": hints})
 
 
 class ToolList:
     """The tools that some callers can see, sorted by name. Each page is encoded once for every revision."""
 
     def __init__(self, tools: Iterable[Tool], page: int = PAGE) -> None:
-        self._tools = sorted(tools, key=lambda each: each.name)
+        self._tools = sorted(tools, key=lambda tool: tool.name)
         self._page = page
         # A cursor is the name of the last tool of the previous page.
         self._starts = {"": 0, **{self._tools[n - 1].name: n for n in range(page, len(self._tools), page)}}
@@ -77,19 +77,19 @@ class ToolList:
         Raises:
             JsonRpcError: -32602, the cursor is not from this list (2025-03-26, Pagination, Error Handling).
         """
-        found = self._encoded.get((revision.name, cursor))
-        if found is None:
-            found = self._encoded[revision.name, cursor] = self._encode_page(revision, cursor)
-        return found
+        encoded_page = self._encoded.get((revision.name, cursor))
+        if encoded_page is None:
+            encoded_page = self._encoded[revision.name, cursor] = self._encode_page(revision, cursor)
+        return encoded_page
 
     def _encode_page(self, revision: Revision, cursor: str) -> bytes:
         if cursor not in self._starts:
             raise JsonRpcError(INVALID_PARAMS, "unknown cursor")
         start = self._starts[cursor]
-        shown = self._tools[start : start + self._page]
-        members = b'"tools":[%b]' % b",".join(each.encoded(revision) for each in shown)
+        page_tools = self._tools[start : start + self._page]
+        members = b'"tools":[%b]' % b",".join(each.encoded(revision) for each in page_tools)
         if start + self._page < len(self._tools):
-            members += b',"nextCursor":%b' % _encode(shown[-1].name)
+            members += b',"nextCursor":%b' % _encode(page_tools[-1].name)
         return members
 
 
@@ -120,9 +120,9 @@ def refused(reason: str) -> Outcome:
     return Outcome(text(reason), is_error=True)
 
 
-def text(words: str) -> bytes:
+def text(content: str) -> bytes:
     """Return content that consists of one text."""
-    return b'[{"type":"text","text":%b}]' % _encode(words)
+    return b'[{"type":"text","text":%b}]' % _encode(content)
 
 
 class UnknownTool(JsonRpcError):

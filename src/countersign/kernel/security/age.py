@@ -121,10 +121,10 @@ class DamagedRange(NamedTuple):
 
 
 class AgeDecryptor:
-    """Decrypts a file from its beginning to its end. The argument `read` must return the requested number of bytes,
-    fewer only at the end of the file."""
+    """Decrypts a file from its beginning to its end. The argument `read_bytes` must return the requested number of
+    bytes, fewer only at the end of the file."""
 
-    def __init__(self, read: Callable[[int], bytes], passphrase: str) -> None:
+    def __init__(self, read_bytes: Callable[[int], bytes], passphrase: str) -> None:
         """Read the header.
 
         Raises:
@@ -132,20 +132,20 @@ class AgeDecryptor:
             WrongPassphrase: the passphrase is wrong.
             Damaged: the file is not encrypted in this format with a passphrase, or its header was changed.
         """
-        head = read(_MAX_HEADER_LENGTH)
-        found = _HEADER.match(head)
-        if found is None or int(found[3]) > MAX_SCRYPT_WORK_FACTOR:
+        head = read_bytes(_MAX_HEADER_LENGTH)
+        header_match = _HEADER.match(head)
+        if header_match is None or int(header_match[3]) > MAX_SCRYPT_WORK_FACTOR:
             is_cut = len(head) < _MAX_HEADER_LENGTH and (head.startswith(_VERSION) or _VERSION.startswith(head))
             raise Damaged(ENDS_EARLY if is_cut else "the file is not encrypted with a passphrase", 0, len(head))
-        signed, salt, work, body, mac = found.groups()
-        file_key = _unwrap_file_key(passphrase, salt, int(work), body, found.end())
-        if mac != _encode_base64(_mac(file_key, signed)):
-            raise Damaged("the header was changed", 0, found.end())
-        nonce = head[found.end() :]
-        nonce += read(_NONCE_BYTES - len(nonce))
-        self._read = read
+        signed_head, salt, work, body, mac = header_match.groups()
+        file_key = _unwrap_file_key(passphrase, salt, int(work), body, header_match.end())
+        if mac != _encode_base64(_mac(file_key, signed_head)):
+            raise Damaged("the header was changed", 0, header_match.end())
+        nonce = head[header_match.end() :]
+        nonce += read_bytes(_NONCE_BYTES - len(nonce))
+        self._read = read_bytes
         self._cipher = ChaCha20Poly1305(_derive_key(file_key, nonce, b"payload"))
-        self._start = found.end() + _NONCE_BYTES
+        self._start = header_match.end() + _NONCE_BYTES
         self._chunks = self.chunks()
         self._content = memoryview(b"")
 
@@ -155,12 +155,12 @@ class AgeDecryptor:
         Raises:
             Damaged: the next chunk cannot be decrypted, or the file is truncated.
         """
-        taken: list[memoryview] = []
+        taken_chunks: list[memoryview] = []
         while count and self._load_next_chunk():
-            taken.append(self._content[:count])
+            taken_chunks.append(self._content[:count])
             self._content = self._content[count:]
-            count -= len(taken[-1])
-        return b"".join(taken)
+            count -= len(taken_chunks[-1])
+        return b"".join(taken_chunks)
 
     def _load_next_chunk(self) -> bool:
         while not self._content:
@@ -178,13 +178,13 @@ class AgeDecryptor:
         block = self._read(CHUNK_BYTES + TAG_BYTES)
         is_last = False
         while not is_last:
-            following = self._read(CHUNK_BYTES + TAG_BYTES)
-            is_last = not following
+            next_chunk = self._read(CHUNK_BYTES + TAG_BYTES)
+            is_last = not next_chunk
             content = self._decrypt_chunk(block, number, is_last=is_last)
             fault = "" if content is not None else self._fault(block, number, is_last=is_last)
             yield Chunk(start, start + len(block), content, fault)
             start += len(block)
-            block = following
+            block = next_chunk
             number += 1
 
     def _fault(self, block: bytes, number: int, *, is_last: bool) -> str:
@@ -204,30 +204,30 @@ class AgeDecryptor:
         return None if not content and number else content
 
 
-def find_damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[DamagedRange]:
+def find_damage(read_bytes: Callable[[int], bytes], passphrase: str) -> Iterator[DamagedRange]:
     """Yield every damaged range of the file. Adjacent ranges with the same fault are merged.
 
     Raises:
         WrongPassphrase, Damaged: the header cannot be decrypted.
     """
-    begun: DamagedRange | None = None
-    for chunk in AgeDecryptor(read, passphrase).chunks():
+    open_range: DamagedRange | None = None
+    for chunk in AgeDecryptor(read_bytes, passphrase).chunks():
         if chunk.content is not None:
             continue
-        if begun is not None and (begun.stop, begun.fault) != (chunk.start, chunk.fault):
-            yield begun
-            begun = None
-        begun = DamagedRange(chunk.start if begun is None else begun.start, chunk.stop, chunk.fault)
-    if begun is not None:
-        yield begun
+        if open_range is not None and (open_range.stop, open_range.fault) != (chunk.start, chunk.fault):
+            yield open_range
+            open_range = None
+        open_range = DamagedRange(chunk.start if open_range is None else open_range.start, chunk.stop, chunk.fault)
+    if open_range is not None:
+        yield open_range
 
 
 def _unwrap_file_key(passphrase: str, salt: bytes, work: int, body: bytes, header_length: int) -> bytes:
     """Return the file's key."""
     try:
-        sealed = _decode_base64(body)
+        wrapped_key = _decode_base64(body)
         wrapping = _wrapping_key(passphrase, _decode_base64(salt), work)
-        return ChaCha20Poly1305(wrapping).decrypt(bytes(12), sealed, None)
+        return ChaCha20Poly1305(wrapping).decrypt(bytes(12), wrapped_key, None)
     except binascii.Error as error:
         raise Damaged("the header was changed", 0, header_length) from error
     except InvalidTag as error:

@@ -11,25 +11,25 @@ def new_key() -> bytes:
     return Ed25519PrivateKey.generate().private_bytes_raw()
 
 
-def public_of(private: bytes) -> bytes:
+def public_of(private_key: bytes) -> bytes:
     """Return the public key that belongs to a private key: 32 bytes."""
-    return Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+    return Ed25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw()
 
 
-def key_id(public: bytes) -> str:
+def key_id(public_key: bytes) -> str:
     """Return the id of a key: the SHA-256 of its 32 bytes, in hexadecimal."""
-    return hashlib.sha256(public).hexdigest()
+    return hashlib.sha256(public_key).hexdigest()
 
 
-def sign(private: bytes, message: bytes) -> bytes:
+def sign(private_key: bytes, message: bytes) -> bytes:
     """Return the signature: 64 bytes."""
-    return Ed25519PrivateKey.from_private_bytes(private).sign(message)
+    return Ed25519PrivateKey.from_private_bytes(private_key).sign(message)
 
 
-def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
+def is_signed(public_key: bytes, message: bytes, signature: bytes) -> bool:
     """Return whether the key made the signature of this message; False for an invalid key."""
     try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
     except (InvalidSignature, ValueError):
         return False
     return True

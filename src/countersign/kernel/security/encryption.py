@@ -65,14 +65,14 @@ def decrypt(master: MasterKey, ciphertext: bytes, purpose: str) -> bytes:
     if len(ciphertext) < 2 or ciphertext[0] != _MASTER_FORMAT:
         raise DecryptionFailed("the value is not encrypted in a format that this version knows")
     start = 2 + ciphertext[1]
-    head, rest = ciphertext[:start], ciphertext[start:]
+    head, nonce_and_text = ciphertext[:start], ciphertext[start:]
     key_id = encryption_key_id(ciphertext)
     if key_id is None:
         raise DecryptionFailed("the value does not name its key")
     key = master.named(key_id)
     if key is None:
         raise missing_keys([key_id], master)
-    return _open(_cipher(key.material, purpose), rest, head)
+    return _open(_cipher(key.material, purpose), nonce_and_text, head)
 
 
 def encryption_key_id(ciphertext: bytes) -> str | None:
@@ -85,17 +85,18 @@ def encryption_key_id(ciphertext: bytes) -> str | None:
 
 def upper_bound_of_key(key_id: str) -> bytes:
     """Return the smallest bytes that sort after every value of the key with this id."""
-    *start, last = _head(key_id)
-    return bytes((*start, last + 1))
+    *start, last_byte = _head(key_id)
+    return bytes((*start, last_byte + 1))
 
 
 def missing_keys(key_ids: Sequence[str], master: MasterKey) -> DecryptionFailed:
     """Return the refusal that names the missing keys."""
-    named = ", ".join(key_ids)
-    present = ", ".join(key.id for key in master.keys)
+    key_list = ", ".join(key_ids)
+    present_keys = ", ".join(key.id for key in master.keys)
     return DecryptionFailed(
-        f"encrypted with the master key {named}, which is not among the present ones: {present}",
-        resolution=f"Add {named} to the list of master keys again, after the first one: only it decrypts these values, "
+        f"encrypted with the master key {key_list}, which is not among the present ones: {present_keys}",
+        resolution=f"Add {key_list} to the list of master keys again, after the first one: only it decrypts these "
+        "values, "
         "which are not damaged.",
     )
 
@@ -171,11 +172,11 @@ def _padded(key: bytes, pad: int) -> bytes:
     return bytes(byte ^ pad for byte in key.ljust(_HASH_BLOCK_BYTES, b"\0"))
 
 
-def _open(cipher: AESGCM, rest: bytes, head: bytes) -> bytes:
-    if len(rest) < _NONCE_BYTES + _TAG_BYTES:
+def _open(cipher: AESGCM, nonce_and_text: bytes, head: bytes) -> bytes:
+    if len(nonce_and_text) < _NONCE_BYTES + _TAG_BYTES:
         raise DecryptionFailed("the encrypted value is truncated")
     try:
-        return cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], head)
+        return cipher.decrypt(nonce_and_text[:_NONCE_BYTES], nonce_and_text[_NONCE_BYTES:], head)
     except InvalidTag:
         raise DecryptionFailed("the encrypted value was changed, or was encrypted for another purpose") from None
 

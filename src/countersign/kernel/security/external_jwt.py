@@ -118,32 +118,32 @@ def read(token: str, typ: str) -> ExternalToken:
         raise BadToken(f"the token has more than {MAX_TOKEN_LENGTH} characters")
     if _COMPACT.fullmatch(token) is None:
         raise BadToken("the token is not a compact JWS")
-    signed, _, signature = token.rpartition(".")
-    encoded_header, _, payload = signed.partition(".")
+    signed_text, _, signature = token.rpartition(".")
+    encoded_header, _, payload = signed_text.partition(".")
     header = _parse_object(encoded_header, "header")
     _check_header(header, typ)
-    return ExternalToken(header, _parse_object(payload, "payload"), signed.encode(), _decode_base64url(signature))
+    return ExternalToken(header, _parse_object(payload, "payload"), signed_text.encode(), _decode_base64url(signature))
 
 
 def _check_header(header: Members, typ: str) -> None:
-    given = header.get("typ")
-    if not isinstance(given, str) or given.lower().removeprefix("application/") != typ:
+    type_name = header.get("typ")
+    if not isinstance(type_name, str) or type_name.lower().removeprefix("application/") != typ:
         raise BadToken(f"the token's type is not {typ}")
     if not isinstance(header.get("alg"), str):
         raise BadToken("the header names no algorithm")
     kid = header.get("kid")
     if kid is not None and (not isinstance(kid, str) or not 0 < len(kid) <= MAX_KID_LENGTH):
         raise BadToken("the header's kid is not a text of a usual length")
-    found = sorted(_REFUSED_MEMBERS & header.keys())
-    if found:
-        raise BadToken(f"the header contains {found[0]}, which is not accepted")
+    refused_members = sorted(_REFUSED_MEMBERS & header.keys())
+    if refused_members:
+        raise BadToken(f"the header contains {refused_members[0]}, which is not accepted")
 
 
-def _parse_object(encoded: str, part: str) -> Members:
+def _parse_object(encoded_part: str, part_name: str) -> Members:
     try:
-        return json_reader.read_object(_decode_base64url(encoded))
+        return json_reader.read_object(_decode_base64url(encoded_part))
     except ValueError as error:
-        raise BadToken(f"the {part} is invalid: {error}") from None
+        raise BadToken(f"the {part_name} is invalid: {error}") from None
 
 
 def _decode_base64url(text: str) -> bytes:
@@ -165,15 +165,15 @@ def public_keys(document: bytes) -> tuple[IssuerKey, ...]:
     Raises:
         ValueError: the document is not a JWK Set, or has more than 20 keys.
     """
-    found = json_reader.read_object(document).get("keys")
+    key_list = json_reader.read_object(document).get("keys")
     try:
-        listed = msgspec.convert(found, list[Members])
+        key_members = msgspec.convert(key_list, list[Members])
     except msgspec.ValidationError:
         raise ValueError("not a JWK Set: its member `keys` must be a list of objects") from None
-    if len(listed) > MAX_KEYS:
+    if len(key_members) > MAX_KEYS:
         raise ValueError(f"the key set has more than {MAX_KEYS} keys")
-    made = (_public_key(each) for each in listed)
-    return tuple(key for key in made if key is not None)
+    imported_keys = (_public_key(each) for each in key_members)
+    return tuple(key for key in imported_keys if key is not None)
 
 
 def _public_key(stated: Members) -> IssuerKey | None:
@@ -197,8 +197,8 @@ def _is_for_signatures(jwk: _Jwk) -> bool:
 
 def _import_key(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
     """Import the key; returns None if the key is invalid, too weak (RFC 7518 §3.3), or too costly."""
-    given = {"kty": jwk.kty, "crv": jwk.crv, "x": jwk.x, "y": jwk.y, "n": jwk.n, "e": jwk.e}
-    numbers: dict[str, str | list[str]] = {name: value for name, value in given.items() if value is not None}
+    members = {"kty": jwk.kty, "crv": jwk.crv, "x": jwk.x, "y": jwk.y, "n": jwk.n, "e": jwk.e}
+    numbers: dict[str, str | list[str]] = {name: value for name, value in members.items() if value is not None}
     try:
         if jwk.kty == "EC":
             key = ECKey.import_key(numbers)
@@ -284,11 +284,11 @@ class JwksCache:
         is_kept = _is_recent(entry.fetched_at, entry.keep_s)
         if not is_kept:
             await self._refresh(address, entry)
-        found = select_key(entry.keys, algorithm, kid)
-        if found is None and is_kept:
+        selected_key = select_key(entry.keys, algorithm, kid)
+        if selected_key is None and is_kept:
             await self._refetch_if_due(address, entry)
-            found = select_key(entry.keys, algorithm, kid)
-        return found
+            selected_key = select_key(entry.keys, algorithm, kid)
+        return selected_key
 
     async def _refetch_if_due(self, address: str, entry: _Entry) -> None:
         """Refetch a cached set that lacks a key, unless that was done recently."""

@@ -133,11 +133,11 @@ class RetiredKey(NamedTuple):
 class KeyRing:
     """The signing key, and the public keys of retired keys whose tokens are still accepted."""
 
-    def __init__(self, current: ECKey, previous: tuple[RetiredKey, ...] = ()) -> None:
+    def __init__(self, current_key: ECKey, previous_keys: tuple[RetiredKey, ...] = ()) -> None:
         """Store a private P-256 key and any number of public keys; see `new` and `from_json`."""
-        self._current = current
-        self._kid = current.thumbprint()
-        self._previous = {each.key.thumbprint(): each for each in previous}
+        self._current = current_key
+        self._kid = current_key.thumbprint()
+        self._previous = {each.key.thumbprint(): each for each in previous_keys}
 
     @classmethod
     def new(cls) -> "KeyRing":
@@ -145,28 +145,28 @@ class KeyRing:
         return cls(_fresh_key())
 
     @classmethod
-    def from_json(cls, stored: bytes) -> "KeyRing":
+    def from_json(cls, ring_json: bytes) -> "KeyRing":
         """Return the ring that `to_json` wrote.
 
         Raises:
             ValueError: the bytes are not a stored ring, or contain a key that is not a P-256 key.
         """
         try:
-            ring = msgspec.json.decode(stored, type=_StoredRing)
-            current = ECKey.import_key(msgspec.to_builtins(ring.current))
-            previous = tuple(_retired_key(each) for each in ring.previous)
+            ring = msgspec.json.decode(ring_json, type=_StoredRing)
+            current_key = ECKey.import_key(msgspec.to_builtins(ring.current))
+            previous_keys = tuple(_retired_key(each) for each in ring.previous)
         except (msgspec.DecodeError, JoseError, ValueError):
             # Drop the cause, which would write the private key to a log.
             raise ValueError("the stored key ring is damaged") from None
-        if any(key.curve_name != "P-256" for key in (current, *(each.key for each in previous))):
+        if any(key.curve_name != "P-256" for key in (current_key, *(each.key for each in previous_keys))):
             raise ValueError("the stored key ring contains a key that is not on P-256")
-        return cls(current, previous)
+        return cls(current_key, previous_keys)
 
     def to_json(self) -> bytes:
         """Return the ring with its private key. Callers must store it encrypted."""
-        current = msgspec.convert(self._current.as_dict(private=True), _PrivateJwk)
-        previous = [_retired_jwk(each) for each in self._previous.values()]
-        return msgspec.json.encode(_StoredRing(current, previous))
+        current_jwk = msgspec.convert(self._current.as_dict(private=True), _PrivateJwk)
+        previous_jwks = [_retired_jwk(each) for each in self._previous.values()]
+        return msgspec.json.encode(_StoredRing(current_jwk, previous_jwks))
 
     @property
     def kid(self) -> str:
@@ -182,17 +182,19 @@ class KeyRing:
         """Return a ring with a new signing key. Retired keys stay in it until the last token that they signed has
         expired."""
         ends_at = clock.later(clock.now(), seconds=RETIREMENT_S)
-        retired = RetiredKey(_public_half(self._current), ends_at)
-        kept = (each if each.ends_at is not None else RetiredKey(each.key, ends_at) for each in self.previous.values())
-        return KeyRing(_fresh_key(), (retired, *kept))
+        retired_key = RetiredKey(_public_half(self._current), ends_at)
+        kept_keys = (
+            each if each.ends_at is not None else RetiredKey(each.key, ends_at) for each in self.previous.values()
+        )
+        return KeyRing(_fresh_key(), (retired_key, *kept_keys))
 
     def jwks(self) -> PublicKeys:
         """Return the public keys, current first, for the key-set endpoint."""
-        shown: list[PublicKey] = []
+        public_keys: list[PublicKey] = []
         for kid, key in ((self._kid, self._current), *((kid, each.key) for kid, each in self.previous.items())):
             jwk = _public_jwk(key)
-            shown.append(PublicKey(kid, jwk.x, jwk.y))
-        return PublicKeys(tuple(shown))
+            public_keys.append(PublicKey(kid, jwk.x, jwk.y))
+        return PublicKeys(tuple(public_keys))
 
     def sign(self, payload: bytes, token_type: str) -> str:
         """Return the payload as a compact JWS under the current key, with `typ` in its header (RFC 7515 §3.1)."""
@@ -227,10 +229,10 @@ class KeyRing:
             raise InvalidToken("wrong token type")
         if header.kid == self._kid:
             return self._current
-        retired = self._previous.get(header.kid)
-        if retired is None or not retired.is_live:
+        retired_key = self._previous.get(header.kid)
+        if retired_key is None or not retired_key.is_live:
             raise InvalidToken("key is not in the ring")
-        return retired.key
+        return retired_key.key
 
 
 class TokenCache:
@@ -309,9 +311,9 @@ class AccessTokens:
                 audience is wrong, the token expired more than 60 s ago, its issue time is more than 60 s in the future,
                 or its lifetime is not positive or too long.
         """
-        cached = self._cache.get(token)
-        if cached is not None:
-            return cached
+        cached_claims = self._cache.get(token)
+        if cached_claims is not None:
+            return cached_claims
         payload = self._ring.open(token, ACCESS_TYP)
         try:
             claims = msgspec.json.decode(payload, type=AccessClaims)
@@ -350,20 +352,20 @@ def _retired_key(jwk: _RetiredJwk) -> RetiredKey:
     return RetiredKey(key, None if jwk.ends_at is None else Instant(jwk.ends_at))
 
 
-def _retired_jwk(retired: RetiredKey) -> _RetiredJwk:
-    jwk = _public_jwk(retired.key)
-    return _RetiredJwk(crv=jwk.crv, x=jwk.x, y=jwk.y, kty=jwk.kty, ends_at=retired.ends_at)
+def _retired_jwk(retired_key: RetiredKey) -> _RetiredJwk:
+    jwk = _public_jwk(retired_key.key)
+    return _RetiredJwk(crv=jwk.crv, x=jwk.x, y=jwk.y, kty=jwk.kty, ends_at=retired_key.ends_at)
 
 
 def _public_jwk(key: ECKey) -> _PublicJwk:
-    shown = key.as_dict(private=False)
-    return msgspec.convert({name: shown[name] for name in ("crv", "x", "y", "kty")}, _PublicJwk)
+    members = key.as_dict(private=False)
+    return msgspec.convert({name: members[name] for name in ("crv", "x", "y", "kty")}, _PublicJwk)
 
 
 def _header(token: str) -> _Header:
-    encoded = token[: token.index(".")]
+    encoded_header = token[: token.index(".")]
     try:
-        return msgspec.json.decode(_from_base64url(encoded), type=_Header)
+        return msgspec.json.decode(_from_base64url(encoded_header), type=_Header)
     except (msgspec.DecodeError, ValueError, RecursionError):
         raise InvalidToken("header is not exactly alg, typ and kid") from None
 

@@ -78,9 +78,9 @@ def master_key(settings: Settings) -> MasterKey:
 def missing_key_remedy(data: Path) -> str:
     """Return the text that names the settings for the key of an installation on PostgreSQL. Its databases may exist
     already, so a new key is never the remedy: it cannot decrypt stored values."""
-    own = data.absolute() / FILE_NAME
-    if own.exists():
-        return f"Set COUNTERSIGN_MASTER_KEY_FILE={own}, which is the key of this data directory."
+    key_path = data.absolute() / FILE_NAME
+    if key_path.exists():
+        return f"Set COUNTERSIGN_MASTER_KEY_FILE={key_path}, which is the key of this data directory."
     return (
         "Set COUNTERSIGN_MASTER_KEY_FILE (or COUNTERSIGN_MASTER_KEY) to the key of this installation; after a move it "
         "is master.key in the old data directory. docs/how-to/postgresql.md says how a new installation gets one."
@@ -109,16 +109,16 @@ def load_master_key(value: str | None, file: Path | None, data_directory: Path |
         return _read(file)
     if data_directory is None:
         raise MasterKeyRefused("no master key is configured, and there is no data directory to store one")
-    own = data_directory / FILE_NAME
-    if not own.exists():
+    key_path = data_directory / FILE_NAME
+    if not key_path.exists():
         # Check again: another process may have created key and database meanwhile.
-        if any(data_directory.glob(_DATABASES)) and not own.exists():
+        if any(data_directory.glob(_DATABASES)) and not key_path.exists():
             raise MasterKeyRefused(
-                f"{own}, the key of the databases in this directory, is missing",
+                f"{key_path}, the key of the databases in this directory, is missing",
                 resolution="Restore your copy of the key: no other key decrypts the databases.",
             )
-        _create(own)
-    return _read(own)
+        _create(key_path)
+    return _read(key_path)
 
 
 def parse_master_key(text: str, source: str) -> MasterKey:
@@ -127,7 +127,7 @@ def parse_master_key(text: str, source: str) -> MasterKey:
     Raises:
         MasterKeyRefused: a part is not base64 of 32 bytes or has a malformed id, or an id or key is repeated.
     """
-    keys = tuple(_parse_key(part.strip(), source) for part in text.strip().split(","))
+    keys = tuple(_parse_key(key_text.strip(), source) for key_text in text.strip().split(","))
     if len({key.id for key in keys}) != len(keys) or len({key.material for key in keys}) != len(keys):
         raise MasterKeyRefused(f"{source} names the same key or key id twice", resolution="Remove the second one.")
     return MasterKey(keys)
@@ -144,13 +144,13 @@ def encode_master_key(master: MasterKey) -> str:
 
 
 def _parse_key(text: str, source: str) -> Key:
-    name, colon, encoded = text.rpartition(":")
+    name, colon, encoded_key = text.rpartition(":")
     if colon and not is_key_id(name):
         raise MasterKeyRefused(
             f"{source} contains a malformed key id",
             resolution="Use 1 to 32 letters, digits, dots, dashes, underscores.",
         )
-    standard = encoded.replace("-", "+").replace("_", "/").rstrip("=")
+    standard = encoded_key.replace("-", "+").replace("_", "/").rstrip("=")
     try:
         material = base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
     except (binascii.Error, ValueError):
@@ -190,16 +190,16 @@ def _create(path: Path) -> None:
     """Write the file under another name, then link it, so that readers never see an incomplete key."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        unfinished = path.with_name(f"{path.name}.{ids.new_uuid()}")
-        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        temporary_path = path.with_name(f"{path.name}.{ids.new_uuid()}")
+        descriptor = os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with open(descriptor, "wb") as created:
                 created.write(base64.b64encode(ids.random_bytes(KEY_BYTES)) + b"\n")
                 created.flush()
                 os.fsync(descriptor)
-            _link_if_missing(unfinished, path)
+            _link_if_missing(temporary_path, path)
         finally:
-            unfinished.unlink()
+            temporary_path.unlink()
         sync_folder(path.parent)
     except OSError as error:
         raise MasterKeyRefused(
@@ -208,9 +208,9 @@ def _create(path: Path) -> None:
         ) from error
 
 
-def _link_if_missing(unfinished: Path, path: Path) -> None:
+def _link_if_missing(temporary_path: Path, path: Path) -> None:
     try:
-        os.link(unfinished, path)
+        os.link(temporary_path, path)
     except FileExistsError:
         # Another process was first. Both processes read the key of that process next.
         return

@@ -45,12 +45,15 @@ def estimate_strength(password: str, about: Iterable[str]) -> StrengthEstimate:
     # Import zxcvbn only on use: its lists take time and memory, and few processes handle new passwords.
     from zxcvbn import zxcvbn
 
-    words = [*OWN_WORDS, *about]
-    known = {*words, *(part for word in words for parts in _WORD_PARTS for part in parts.findall(word))}
+    personal_words = [*OWN_WORDS, *about]
+    known_words = {
+        *personal_words,
+        *(part for word in personal_words for pattern in _WORD_PARTS for part in pattern.findall(word)),
+    }
     # zxcvbn keeps the user inputs in a global variable, so only one thread at a time may call it.
     with _zxcvbn_lock:
-        found = zxcvbn(bounded_for_estimate(password), user_inputs=sorted(known))
-    return StrengthEstimate(float(found["guesses"]), str(found["feedback"]["warning"]).rstrip("."))
+        estimate = zxcvbn(bounded_for_estimate(password), user_inputs=sorted(known_words))
+    return StrengthEstimate(float(estimate["guesses"]), str(estimate["feedback"]["warning"]).rstrip("."))
 
 
 def bounded_for_estimate(password: str) -> str:
@@ -97,7 +100,7 @@ class _Queue:
     def __init__(self) -> None:
         self.length = 0
 
-    async def run(self, work: Callable[[str, str], _Result], first: str, second: str) -> _Result:
+    async def run(self, work: Callable[[str, str], _Result], password: str, hash_text: str) -> _Result:
         """Run the work in one of the threads.
 
         Raises:
@@ -107,7 +110,7 @@ class _Queue:
             raise Unavailable("too many passwords are being checked", headers={"Retry-After": "5"})
         self.length += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(_threads, work, first, second)
+            return await asyncio.get_running_loop().run_in_executor(_threads, work, password, hash_text)
         finally:
             self.length -= 1
 
@@ -146,7 +149,7 @@ async def hash_password(password: str, *about: str) -> str:
     return await _queue.run(_hash_checked, normal, "\n".join(about))
 
 
-async def verify(password: str, hashed: str | None) -> bool:
+async def verify(password: str, password_hash: str | None) -> bool:
     """Return whether the password matches the hash. A hash of None (no such account) takes the same time and gives
     False.
 
@@ -156,19 +159,19 @@ async def verify(password: str, hashed: str | None) -> bool:
     """
     is_possible = len(password) <= MAX_LENGTH * _MAX_CODE_POINTS_PER_CHARACTER
     normal = _normalize(password) if is_possible else ""
-    if hashed is None or not is_possible or min(len(password), len(normal)) > MAX_LENGTH:
+    if password_hash is None or not is_possible or min(len(password), len(normal)) > MAX_LENGTH:
         await _queue.run(_matches, _DUMMY_WORD, _DUMMY_HASH)
         return False
-    return await _queue.run(_matches, normal, hashed)
+    return await _queue.run(_matches, normal, password_hash)
 
 
-def needs_rehash(hashed: str) -> bool:
+def needs_rehash(password_hash: str) -> bool:
     """Return whether the hash has outdated parameters, so that the password must be hashed again at the next sign-in.
 
     Raises:
         argon2.exceptions.InvalidHashError: the text is not an Argon2 hash.
     """
-    return _hasher.check_needs_rehash(hashed)
+    return _hasher.check_needs_rehash(password_hash)
 
 
 def _normalize(password: str) -> str:
@@ -183,9 +186,9 @@ def _hash_checked(password: str, about: str) -> str:
     return _hasher.hash(_bytes(password))
 
 
-def _matches(password: str, hashed: str) -> bool:
+def _matches(password: str, password_hash: str) -> bool:
     try:
-        return _hasher.verify(hashed, _bytes(password))
+        return _hasher.verify(password_hash, _bytes(password))
     except VerifyMismatchError:
         return False
 

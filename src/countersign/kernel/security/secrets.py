@@ -44,9 +44,9 @@ def digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def matches(secret: str, stored: bytes) -> bool:
-    """Return whether `stored` is the digest of the secret, in constant time."""
-    return hmac.compare_digest(digest(secret), stored)
+def matches(secret: str, stored_digest: bytes) -> bool:
+    """Return whether `stored_digest` is the digest of the secret, in constant time."""
+    return hmac.compare_digest(digest(secret), stored_digest)
 
 
 def _checksum(body: str) -> str:
@@ -55,7 +55,7 @@ def _checksum(body: str) -> str:
 
 def _base62(number: int, width: int) -> str:
     digits = [""] * width
-    for place in range(width - 1, -1, -1):
+    for digit_place in range(width - 1, -1, -1):
         number, digit = divmod(number, 62)
-        digits[place] = _DIGITS[digit]
+        digits[digit_place] = _DIGITS[digit]
     return "".join(digits)

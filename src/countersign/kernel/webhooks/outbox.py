@@ -241,10 +241,10 @@ class Replayed(NamedTuple):
 
 
 async def list_deliveries(
-    reader: Reader, webhook_id: str, before: str, state: State | None, limit: int
+    reader: Reader, webhook_id: str, before_id: str, state: State | None, limit: int
 ) -> list[Delivery]:
-    """List deliveries of events that precede the event with the id `before`, newest event first."""
-    rows = await reader.fetch(DELIVERIES_PAGE, webhook_id, before, state or "", limit)
+    """List deliveries of events that precede the event with the id `before_id`, newest event first."""
+    rows = await reader.fetch(DELIVERIES_PAGE, webhook_id, before_id, state or "", limit)
     return [Delivery(*row) for row in rows]
 
 
@@ -254,23 +254,27 @@ async def replay(transaction: Transaction, webhook_id: str, event_id: str) -> No
     Raises:
         DeliveryNotFound: there is no such delivery.
     """
-    begun = await transaction.run(REPLAY, webhook_id, event_id, clock.now())
-    if not begun and await transaction.fetch_one(IS_THERE, webhook_id, event_id) is None:
+    replayed_rows = await transaction.run(REPLAY, webhook_id, event_id, clock.now())
+    if not replayed_rows and await transaction.fetch_one(IS_THERE, webhook_id, event_id) is None:
         raise DeliveryNotFound("the webhook has no delivery of this event")
     await transaction.run(RESET_BACKOFF, webhook_id)
 
 
-async def replay_since(transaction: Transaction, owner: str, webhook_id: str, types: str, since: Instant) -> Replayed:
+async def replay_since(
+    transaction: Transaction, owner: str, webhook_id: str, types: str, since_instant: Instant
+) -> Replayed:
     """Queue again every event since this moment whose type the receiver has chosen, including events from before the
     receiver was added. At most the oldest 10,000 events are queued, and all events with the same time as the last of
     these."""
-    row = await transaction.fetch_one(LAST_SINCE, owner, since, PING, types, MAX_REPLAYED)
+    row = await transaction.fetch_one(LAST_SINCE, owner, since_instant, PING, types, MAX_REPLAYED)
     if row is None or row[0] is None:
         return Replayed(0, None)
-    last, counted = row
-    begun = await transaction.run(REPLAY_BETWEEN, webhook_id, owner, since, last, PING, types, clock.now())
+    last_id, delivery_count = row
+    replayed_rows = await transaction.run(
+        REPLAY_BETWEEN, webhook_id, owner, since_instant, last_id, PING, types, clock.now()
+    )
     await transaction.run(RESET_BACKOFF, webhook_id)
-    return Replayed(begun, last if counted == MAX_REPLAYED else None)
+    return Replayed(replayed_rows, last_id if delivery_count == MAX_REPLAYED else None)
 
 
 async def forget_old(transaction: Transaction, days: int) -> None:
@@ -278,6 +282,6 @@ async def forget_old(transaction: Transaction, days: int) -> None:
     deliveries that ended more than `days` ago."""
     now = clock.now()
     await transaction.run(GIVE_UP_OLD, clock.later(now, seconds=-MAX_RETRY_S), now)
-    oldest = clock.later(now, seconds=-86_400 * days)
-    await transaction.run(FORGET_ENDED, oldest)
-    await transaction.run(FORGET_EVENTS, oldest)
+    oldest_kept = clock.later(now, seconds=-86_400 * days)
+    await transaction.run(FORGET_ENDED, oldest_kept)
+    await transaction.run(FORGET_EVENTS, oldest_kept)

@@ -30,24 +30,24 @@ def new_signing_secret() -> str:
     return SIGNING_PREFIX + base64.b64encode(ids.random_bytes(SECRET_BYTES)).decode()
 
 
-def signature_headers(secrets: Sequence[str], message_id: str, at: Instant, body: bytes) -> dict[str, str]:
+def signature_headers(secrets: Sequence[str], message_id: str, sent_at: Instant, body: bytes) -> dict[str, str]:
     """Return the three headers of an attempt, with one signature for each secret, in the order of the secrets.
 
     Raises:
         ValueError: a secret is malformed.
     """
-    timestamp = str(at // SECOND)
-    signed = b".".join((message_id.encode(), timestamp.encode(), body))
-    signatures = " ".join(f"v1,{_signature(secret, signed)}" for secret in secrets)
+    timestamp = str(sent_at // SECOND)
+    signed_bytes = b".".join((message_id.encode(), timestamp.encode(), body))
+    signatures = " ".join(f"v1,{_signature(secret, signed_bytes)}" for secret in secrets)
     return {"webhook-id": message_id, "webhook-timestamp": timestamp, "webhook-signature": signatures}
 
 
-def _signature(secret: str, signed: bytes) -> str:
+def _signature(secret: str, signed_bytes: bytes) -> str:
     try:
         key = base64.b64decode(secret.removeprefix(SIGNING_PREFIX), validate=True)
     except binascii.Error as error:
         raise ValueError("a secret is whsec_ and base64") from error
-    return base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    return base64.b64encode(hmac.digest(key, signed_bytes, hashlib.sha256)).decode()
 
 
 MAX_WEBHOOKS = 10
@@ -131,20 +131,20 @@ async def add(
         TooManyWebhooks: the owner already has ten webhooks.
     """
     try:
-        safe_http_client.address(url, private=outbox.is_private)
+        safe_http_client.address(url, allows_private=outbox.is_private)
     except ValueError as error:
         raise invalid_member("/url", str(error)) from error
     if outbox.database.dialect == "postgres":
         await transaction.fetch(ONE_ADDER, owner)
-    counted = await transaction.fetch_one(COUNT, owner)
-    if counted is not None and counted[0] >= MAX_WEBHOOKS:
+    count_row = await transaction.fetch_one(COUNT, owner)
+    if count_row is not None and count_row[0] >= MAX_WEBHOOKS:
         raise TooManyWebhooks(f"there are {MAX_WEBHOOKS} webhooks already")
     secret = new_signing_secret()
-    kept = f" {' '.join(dict.fromkeys(types))} " if types else ALL
-    made = Receiver(ids.new_uuid(), url, kept, clock.now(), 0, None)
-    encrypted = _encrypted(outbox.master, [Secret(secret)])
-    await transaction.run(ADD, made.id, owner, url, kept, encrypted, made.created_at)
-    return made, secret
+    type_list = f" {' '.join(dict.fromkeys(types))} " if types else ALL
+    receiver = Receiver(ids.new_uuid(), url, type_list, clock.now(), 0, None)
+    encrypted_secrets = _encrypted(outbox.master, [Secret(secret)])
+    await transaction.run(ADD, receiver.id, owner, url, type_list, encrypted_secrets, receiver.created_at)
+    return receiver, secret
 
 
 async def listed(reader: Reader, owner: str) -> list[Receiver]:
@@ -175,12 +175,16 @@ async def rotate(transaction: Transaction, outbox: Outbox, owner: str, webhook_i
     if row is None:
         raise WebhookNotFound("there is no webhook with this id")
     now = clock.now()
-    present, *older = _decrypted(outbox.master, bytes(row[0]))
-    present.until = clock.later(now, seconds=BOTH_S)
-    fresh = Secret(new_signing_secret())
-    kept = [fresh, present, *(each for each in older if each.until is not None and each.until > now)]
-    await transaction.run(SET_SECRETS, webhook_id, _encrypted(outbox.master, kept[:MAX_SECRETS]))
-    return fresh.secret
+    present_secret, *older_secrets = _decrypted(outbox.master, bytes(row[0]))
+    present_secret.until = clock.later(now, seconds=BOTH_S)
+    new_secret = Secret(new_signing_secret())
+    kept_secrets = [
+        new_secret,
+        present_secret,
+        *(each for each in older_secrets if each.until is not None and each.until > now),
+    ]
+    await transaction.run(SET_SECRETS, webhook_id, _encrypted(outbox.master, kept_secrets[:MAX_SECRETS]))
+    return new_secret.secret
 
 
 async def remove(transaction: Transaction, owner: str, webhook_id: str) -> None:
@@ -194,19 +198,19 @@ async def remove(transaction: Transaction, owner: str, webhook_id: str) -> None:
     await transaction.run(REMOVE_DELIVERIES, webhook_id)
 
 
-def signing_secrets(master: MasterKey, encrypted: bytes) -> list[str]:
+def signing_secrets(master: MasterKey, encrypted_secrets: bytes) -> list[str]:
     """Return the secrets that sign now, the current secret first.
 
     Raises:
         DecryptionFailed: the secrets were encrypted with another master key.
     """
     now = clock.now()
-    return [each.secret for each in _decrypted(master, encrypted) if each.until is None or each.until > now]
+    return [each.secret for each in _decrypted(master, encrypted_secrets) if each.until is None or each.until > now]
 
 
 def _encrypted(master: MasterKey, secrets: Sequence[Secret]) -> bytes:
     return encrypt(master, msgspec.json.encode(secrets), PURPOSE)
 
 
-def _decrypted(master: MasterKey, encrypted: bytes) -> list[Secret]:
-    return msgspec.json.decode(decrypt(master, encrypted, PURPOSE), type=list[Secret])
+def _decrypted(master: MasterKey, encrypted_secrets: bytes) -> list[Secret]:
+    return msgspec.json.decode(decrypt(master, encrypted_secrets, PURPOSE), type=list[Secret])

@@ -97,9 +97,9 @@ class DeliveryOutcome(NamedTuple):
         return self.answer is not None and 200 <= self.answer < 300
 
 
-async def ready_receivers(database: Database, most: int) -> list[str]:
+async def ready_receivers(database: Database, max_receivers: int) -> list[str]:
     """List receivers with due deliveries and without a lease, in the order in which their backoff ended."""
-    return [row[0] for row in await database.scan(READY, clock.now(), most)]
+    return [row[0] for row in await database.scan(READY, clock.now(), max_receivers)]
 
 
 async def take_lease(database: Database, webhook_id: str) -> LeasedReceiver | None:
@@ -118,7 +118,7 @@ async def next_delivery(reader: Reader, webhook_id: str) -> DueDelivery | None:
 
 
 async def record_attempt(
-    transaction: Transaction, held: LeasedReceiver, due: DueDelivery, outcome: DeliveryOutcome
+    transaction: Transaction, leased_receiver: LeasedReceiver, due_delivery: DueDelivery, outcome: DeliveryOutcome
 ) -> LeasedReceiver:
     """Record an attempt and extend the lease. Return the receiver with its new number of failures.
 
@@ -126,16 +126,20 @@ async def record_attempt(
         LeaseLost: this node no longer holds the lease.
     """
     now = clock.now()
-    failures = 0 if outcome.is_delivered else held.failures + 1
+    failures = 0 if outcome.is_delivered else leased_receiver.failures + 1
     rest_until = now if outcome.is_delivered else clock.later(now, seconds=outbox.backoff_s(failures))
-    until = clock.later(now, seconds=LEASE_S)
+    leased_until = clock.later(now, seconds=LEASE_S)
     delivered_at = now if outcome.is_delivered else None
     # Run this statement first. The second of two nodes then waits for the first, and finds that its lease is lost.
-    if not await transaction.run(KEEP, held.id, held.lease, until, rest_until, failures, delivered_at):
-        raise LeaseLost(held.id)
-    state, due_at, ended_at = _after(now, due.attempts + 1, outcome)
-    await transaction.run(MARK, held.id, due.event.id, state, due_at, ended_at, outcome.answer, outcome.fault)
-    return held._replace(failures=failures)
+    if not await transaction.run(
+        KEEP, leased_receiver.id, leased_receiver.lease, leased_until, rest_until, failures, delivered_at
+    ):
+        raise LeaseLost(leased_receiver.id)
+    state, due_at, ended_at = _after(now, due_delivery.attempts + 1, outcome)
+    await transaction.run(
+        MARK, leased_receiver.id, due_delivery.event.id, state, due_at, ended_at, outcome.answer, outcome.fault
+    )
+    return leased_receiver._replace(failures=failures)
 
 
 def _after(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, Instant, Instant | None]:
@@ -146,10 +150,10 @@ def _after(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, 
     return ("given_up", now, now) if pause_s is None else ("waiting", clock.later(now, seconds=pause_s), None)
 
 
-async def end_lease(database: Database, held: LeasedReceiver) -> None:
+async def end_lease(database: Database, leased_receiver: LeasedReceiver) -> None:
     """End the lease, so that any node can lease the receiver."""
     async with database.transaction() as transaction:
-        await transaction.run(END_LEASE, held.id, held.lease)
+        await transaction.run(END_LEASE, leased_receiver.id, leased_receiver.lease)
 
 
 POLL_EVERY_S = 1.0
@@ -187,10 +191,10 @@ class Sender:
                 event = "deliveries are paused, since this installation was restored"
                 self._log.warning(event, remedy=outbox.RESUME_COMMAND)
             return
-        free = MAX_LANES - len(self._lanes)
-        if free <= 0:
+        free_lanes = MAX_LANES - len(self._lanes)
+        if free_lanes <= 0:
             return
-        for webhook_id in await ready_receivers(self._outbox.database, free):
+        for webhook_id in await ready_receivers(self._outbox.database, free_lanes):
             if webhook_id not in self._lanes:
                 lane = asyncio.create_task(self._serve(webhook_id), name=webhook_id)
                 self._lanes[webhook_id] = lane
@@ -207,46 +211,48 @@ class Sender:
         self._is_closing = True
         if self._lanes:
             await asyncio.wait(tuple(self._lanes.values()), timeout=CLOSING_S)
-        left = tuple(self._lanes.values())
-        for lane in left:
+        pending_lanes = tuple(self._lanes.values())
+        for lane in pending_lanes:
             lane.cancel()
-        if left:
-            await asyncio.wait(left)
+        if pending_lanes:
+            await asyncio.wait(pending_lanes)
 
     async def _serve(self, webhook_id: str) -> None:
         database = self._outbox.database
         try:
-            held = await take_lease(database, webhook_id)
-            if held is None:
+            leased_receiver = await take_lease(database, webhook_id)
+            if leased_receiver is None:
                 return
-            secrets = receivers.signing_secrets(self._outbox.master, held.secrets)
+            secrets = receivers.signing_secrets(self._outbox.master, leased_receiver.secrets)
             for _ in range(MAX_IN_A_ROW):
-                due = None if self._is_closing else await next_delivery(database, webhook_id)
-                if due is None:
+                due_delivery = None if self._is_closing else await next_delivery(database, webhook_id)
+                if due_delivery is None:
                     break
-                outcome = await self._attempt(held, secrets, due)
+                outcome = await self._attempt(leased_receiver, secrets, due_delivery)
                 async with database.transaction() as transaction:
-                    held = await record_attempt(transaction, held, due, outcome)
+                    leased_receiver = await record_attempt(transaction, leased_receiver, due_delivery, outcome)
                 if not outcome.is_delivered:
                     break
-            await end_lease(database, held)
+            await end_lease(database, leased_receiver)
         except LeaseLost:
             self._log.warning("a receiver was taken over by another node", webhook=webhook_id)
         except Refused as refused:
-            new = ThrottledErrorLog("webhooks", "deliveries to a receiver failed")
-            failures_log = self._failure_logs.setdefault(webhook_id, new)
+            error_log = ThrottledErrorLog("webhooks", "deliveries to a receiver failed")
+            failures_log = self._failure_logs.setdefault(webhook_id, error_log)
             failures_log.failed(refused, webhook=webhook_id)
         else:
             if failures_log := self._failure_logs.pop(webhook_id, None):
                 failures_log.over(webhook=webhook_id)
 
-    async def _attempt(self, held: LeasedReceiver, secrets: list[str], due: DueDelivery) -> DeliveryOutcome:
+    async def _attempt(
+        self, leased_receiver: LeasedReceiver, secrets: list[str], due_delivery: DueDelivery
+    ) -> DeliveryOutcome:
         """Send the event once. Neither the receiver's address nor its response is logged."""
-        body = due.event.body(self._outbox.source)
-        headers = receivers.signature_headers(secrets, due.event.id, clock.now(), body)
+        body = due_delivery.event.body(self._outbox.source)
+        headers = receivers.signature_headers(secrets, due_delivery.event.id, clock.now(), body)
         try:
             return DeliveryOutcome(
-                await safe_http_client.post(held.url, body, headers, private=self._outbox.is_private)
+                await safe_http_client.post(leased_receiver.url, body, headers, allows_private=self._outbox.is_private)
             )
         except RequestTimeout:
             return DeliveryOutcome(fault="timeout")

@@ -37,18 +37,18 @@ NUMBERS = Setting(
 async def number_and_date(work: Work) -> None:
     """Give the invoice its number, the next of the series of its day's year, so that there is neither gap nor double;
     and keep what the invoice says of its party."""
-    issued = str(work.record["issued"])
-    series = issued[:4]
+    issue_date = str(work.record["issued"])
+    series = issue_date[:4]
     party_id = str(work.record["party"])
     if await work.setting(NUMBERS.name) == "party":
         # The beginning of a random id reveals nothing; parties with the same beginning share one series.
         series = f"{series}-{party_id[:6]}"
     number = await work.next_number(f"invoice-{series}")
-    before = await work.find("invoice", number=_written_number(series, number - 1))
+    previous_id = await work.find("invoice", number=_written_number(series, number - 1))
     # Whoever works on that invoice is not waited for while others wait for the next number; its day is fixed.
-    last = None if before is None else await work.read("invoice", before, locks=False)
+    previous_invoice = None if previous_id is None else await work.read("invoice", previous_id, locks=False)
     # Today is always allowed: a clock that was ahead once must not stop the books.
-    if last is not None and issued < min(work.today, str(last["issued"] or "")):
+    if previous_invoice is not None and issue_date < min(work.today, str(previous_invoice["issued"] or "")):
         work.refuse(
             f"invoice.issued must not be before the day of the number before it, so that the numbers of the series "
             f"{series} are in the order of days: give a later day, or leave it out for today"
@@ -75,8 +75,8 @@ def _written(address: Mapping[str, object] | None) -> str | None:
     """An address as lines of text."""
     if address is None:
         return None
-    place = " ".join(str(each) for each in (address["postcode"], address["city"]) if each)
-    return "\n".join(str(each) for each in (address["street"], place, address["country"]) if each)
+    place_line = " ".join(str(each) for each in (address["postcode"], address["city"]) if each)
+    return "\n".join(str(each) for each in (address["street"], place_line, address["country"]) if each)
 
 
 def tax_of(net_minor: int, tax_bp: int) -> int:

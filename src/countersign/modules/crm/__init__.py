@@ -1,4 +1,4 @@
-"""Sales: leads from the first contact to won or lost, and what is done about them."""
+"""Sales: leads, from the first contact until they are won or lost, and the activities that concern them."""
 
 from countersign.declare import CALLER, Grant, Module, Role, where
 from countersign.modules.crm.activity import Activity

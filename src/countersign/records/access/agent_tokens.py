@@ -245,13 +245,13 @@ def _check_unmask(request: Sequence[str], view: View) -> None:
         raise TokenRefused(f"unmask needs the right {UNMASK}")
     if len(request) > MAX_UNMASKED:
         raise TokenRefused(f"unmask must name {MAX_UNMASKED} fields at most")
-    for each in request:
-        model, _, name = each.partition(".")
-        seen = view.models.get(model)
-        if seen is None or not seen.sees_in_clear(name):
-            raise TokenRefused(f"unknown field {_shortened(each)}")
-        if not seen.model.fields[name].personal:
-            raise TokenRefused(f"{each} is never masked: leave it out of unmask")
+    for field_path in request:
+        model, _, name = field_path.partition(".")
+        visible_fields = view.models.get(model)
+        if visible_fields is None or not visible_fields.sees_in_clear(name):
+            raise TokenRefused(f"unknown field {_shortened(field_path)}")
+        if not visible_fields.model.fields[name].personal:
+            raise TokenRefused(f"{field_path} is never masked: leave it out of unmask")
 
 
 def _shortened(text: str) -> str:

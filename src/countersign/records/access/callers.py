@@ -43,17 +43,17 @@ class Callers:
     every request reads, stays the same. Each change of access rights, such as ending a token, deactivating a person or
     changing a grant, increases the number. It therefore takes effect immediately on every worker.
 
-    Callers with equal rights share one view. `narrow` is called once for each caller and may return a caller with
-    another view.
+    Callers with equal rights share one view. `narrow_caller` is called once for each caller and may return a caller
+    with another view.
     """
 
     def __init__(
-        self, records: Records, commands: Commands, narrow: Callable[[Caller], Caller] = lambda caller: caller
+        self, records: Records, commands: Commands, narrow_caller: Callable[[Caller], Caller] = lambda caller: caller
     ) -> None:
         """`commands` maps each model to the names of all its commands."""
         self._records = records
         self._commands = commands
-        self._narrow = narrow
+        self._narrow = narrow_caller
         self._cached: dict[bytes, _CachedCaller] = {}
         self._views: dict[tuple[str, ScopeLimit | None], View] = {}
         self._views_number = -1
@@ -109,19 +109,19 @@ class Callers:
     async def _caller_with(self, token: str) -> Caller | None:
         number = (await self._records.versions())[0]
         digest = secrets.digest(token)
-        cached = self._cached.get(digest)
-        if cached is not None and cached.number == number and cached.expires_at > clock.now():
-            return cached.caller
+        cached_caller = self._cached.get(digest)
+        if cached_caller is not None and cached_caller.number == number and cached_caller.expires_at > clock.now():
+            return cached_caller.caller
         self._cached.pop(digest, None)
         if not secrets.looks_like_secret(token):
             return None
-        found = await self._load(number, digest)
-        if found is None:
+        loaded_caller = await self._load(number, digest)
+        if loaded_caller is None:
             return None
         if len(self._cached) >= MAX_CACHED:
             self._cached.clear()
-        self._cached[digest] = found
-        return found.caller
+        self._cached[digest] = loaded_caller
+        return loaded_caller.caller
 
     async def _load(self, number: int, digest: bytes) -> _CachedCaller | None:
         row = await self._records.database.fetch_one(_CREDENTIAL, digest, clock.now())
@@ -166,14 +166,14 @@ class Callers:
         """Return the token domain. If no domain is open, open one. This happens when the first fields become masked for
         a person."""
         database, secret = self._records.database, self._records.secret
-        found = await agent_tokens.find_domain(database, secret, user_id, label)
-        if found is None:
+        domain = await agent_tokens.find_domain(database, secret, user_id, label)
+        if domain is None:
             async with database.transaction() as transaction:
                 await agent_tokens.open_domain(transaction, user_id, label)
-                found = await agent_tokens.find_domain(transaction, secret, user_id, label)
-        if found is None:
+                domain = await agent_tokens.find_domain(transaction, secret, user_id, label)
+        if domain is None:
             raise LookupError("a token domain was closed while it was being opened")
-        return found
+        return domain
 
 
 def _agent_of(token_id: str, label: str, rights: Rights, limit: ScopeLimit, view: View, domain: Domain) -> Caller:

@@ -52,12 +52,12 @@ def read_rows(model: Declared, text: str | None) -> tuple[Where, ...]:
     if not (text or "").strip():
         return ()
     try:
-        found = _conditions.decode(text or "")
+        conditions = _conditions.decode(text or "")
     except msgspec.DecodeError as error:
         raise BadGrant(f"rows: {sentence(error)}") from error
-    if len(found) > MAX_CONDITIONS:
+    if len(conditions) > MAX_CONDITIONS:
         raise BadGrant(f"rows: at most {MAX_CONDITIONS} conditions")
-    return tuple(_where(model, each) for each in found)
+    return tuple(_where(model, each) for each in conditions)
 
 
 def write_rows(rows: Iterable[Where]) -> str | None:
@@ -76,15 +76,15 @@ def _json_value(value: object) -> object:
 
 def _where(model: Declared, condition: _Condition) -> Where:
     operator: Operator | None = next((each for each in OPERATORS if each == condition.op), None)
-    place = f"rows: {model.name}.{condition.field}"
+    setting_name = f"rows: {model.name}.{condition.field}"
     if operator is None:
-        raise BadGrant(f"{place}: op must be one of {', '.join(OPERATORS)}")
-    found = Where(model.present_name(condition.field), operator, _condition_value(condition.value))
+        raise BadGrant(f"{setting_name}: op must be one of {', '.join(OPERATORS)}")
+    row_condition = Where(model.present_name(condition.field), operator, _condition_value(condition.value))
     # Validate the condition now, because an invalid one would make every call of a person with the role fail.
-    text = condition_error(model, found, is_row_rule=True)
+    text = condition_error(model, row_condition, is_row_rule=True)
     if text:
-        raise BadGrant(f"{place}: {text}")
-    return found
+        raise BadGrant(f"{setting_name}: {text}")
+    return row_condition
 
 
 def _condition_value(value: object) -> object:
@@ -178,14 +178,16 @@ async def seed_roles(transaction: Transaction, registry: Registry) -> bool:
     Each role and grant is seeded only once, so that changes and removals by an administrator persist. The role
     `administrator` always exists and needs no grants.
     """
-    declared = dict.fromkeys([(ADMINISTRATOR, ""), *_declared_pairs(registry)])
-    if not await _unseeded(transaction, declared):
+    declared_pairs = dict.fromkeys([(ADMINISTRATOR, ""), *_declared_pairs(registry)])
+    if not await _unseeded(transaction, declared_pairs):
         return False
     await transaction.run(_LOCK_ACCESS_VERSION)
-    missing = await _unseeded(transaction, declared)
+    missing = await _unseeded(transaction, declared_pairs)
     for role, model in missing:
         role_id = await _find_or_create_role(transaction, role, registry.roles.get(role, ()))
-        for grant in (each for part in registry.roles.get(role, ()) for each in part.grants if each.model == model):
+        for grant in (
+            each for role_part in registry.roles.get(role, ()) for each in role_part.grants if each.model == model
+        ):
             await insert(transaction, GrantRecord.declared, _record_values(role_id, grant))
         await transaction.run(_MARK_SEEDED, role, model)
     if missing:
@@ -198,24 +200,24 @@ def _declared_pairs(registry: Registry) -> list[tuple[str, str]]:
     name."""
     return [
         (name, model)
-        for name, parts in registry.roles.items()
-        for model in ("", *(grant.model for part in parts for grant in part.grants))
+        for name, role_parts in registry.roles.items()
+        for model in ("", *(grant.model for role_part in role_parts for grant in role_part.grants))
     ]
 
 
-async def _unseeded(transaction: Transaction, declared: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    seeded = {(row[0], row[1]) for row in await transaction.fetch(_SEEDED)}
-    return [pair for pair in declared if pair not in seeded]
+async def _unseeded(transaction: Transaction, declared_pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    seeded_pairs = {(row[0], row[1]) for row in await transaction.fetch(_SEEDED)}
+    return [pair for pair in declared_pairs if pair not in seeded_pairs]
 
 
-async def _find_or_create_role(transaction: Transaction, name: str, parts: Sequence[Role]) -> str:
+async def _find_or_create_role(transaction: Transaction, name: str, role_parts: Sequence[Role]) -> str:
     row = await transaction.fetch_one(_ROLE, name)
     if row is not None:
         return cast(str, row[0])
-    rights = dict.fromkeys(right for part in parts for right in part.rights)
+    rights = dict.fromkeys(right for role_part in role_parts for right in role_part.rights)
     if name == ADMINISTRATOR:
         rights[UNMASK] = None
-    label = parts[0].label if parts else "Everything there is"
+    label = role_parts[0].label if role_parts else "Everything there is"
     values = {"title": name, "description": label, "rights": ",".join(rights) or None}
     return await insert(transaction, RoleRecord.declared, values)
 
@@ -247,8 +249,8 @@ def check_grant(registry: Registry, commands: Commands, values: Mapping[str, Sto
     if model is None:
         raise BadGrant(f"grant.model: there is no model {name}; there are {', '.join(sorted(registry.models))}")
     _require_known(values, "commands", sorted(commands.get(name, ())), name)
-    for each in ("clear", "masked", "write"):
-        _require_known(values, each, list(model.fields), name)
+    for list_name in ("clear", "masked", "write"):
+        _require_known(values, list_name, list(model.fields), name)
     rows = values.get("rows")
     try:
         read_rows(model, None if rows is None else str(rows))
@@ -263,13 +265,13 @@ def check_role(registry: Registry, commands: Commands, values: Mapping[str, Stor
         BadGrant: a right does not exist.
     """
     rights = values.get("rights")
-    for each in split_list(None if rights is None else str(rights)):
-        if each not in RIGHTS:
-            raise BadGrant(f"role.rights: there is no right {each}; there are {', '.join(sorted(RIGHTS))}")
+    for right in split_list(None if rights is None else str(rights)):
+        if right not in RIGHTS:
+            raise BadGrant(f"role.rights: there is no right {right}; there are {', '.join(sorted(RIGHTS))}")
 
 
-def _require_known(values: Mapping[str, Stored], field: str, known: Collection[str], model: str) -> None:
+def _require_known(values: Mapping[str, Stored], field: str, known_names: Collection[str], model: str) -> None:
     value = values.get(field)
-    for each in split_list(None if value is None else str(value)):
-        if each != "*" and each not in known:
-            raise BadGrant(f"grant.{field}: {model} has no {each}; write * or some of {', '.join(known)}")
+    for name in split_list(None if value is None else str(value)):
+        if name != "*" and name not in known_names:
+            raise BadGrant(f"grant.{field}: {model} has no {name}; write * or some of {', '.join(known_names)}")

@@ -60,13 +60,13 @@ async def end_all_of_user(
     """End every session, agent token and set-up link of a person who is deactivated or deleted. Return the model and
     the record id of each session and token, for the audit."""
     now = clock.now()
-    ended: list[tuple[str, str]] = []
+    ended_sessions: list[tuple[str, str]] = []
     for model in models:
         for row in await transaction.fetch(_ACTIVE[model], user_id):
             await end_credential(transaction, model, row[0])
-            ended.append((model, row[0]))
+            ended_sessions.append((model, row[0]))
     await transaction.run(_END_LINKS, user_id, now)
-    return tuple(ended)
+    return tuple(ended_sessions)
 
 
 async def end_every(transaction: Transaction) -> None:
@@ -119,10 +119,10 @@ async def require_unlocked(reader: Reader, name: bytes) -> None:
         raise LockedOut("too many failed sign-ins; try again later", headers={"Retry-After": str(wait_s)})
 
 
-def _locked_for_us(latest: Sequence[Row]) -> int:
-    if len(latest) < FAILURES or latest[0][0] - latest[-1][0] >= WITHIN_S * clock.SECOND:
+def _locked_for_us(latest_failures: Sequence[Row]) -> int:
+    if len(latest_failures) < FAILURES or latest_failures[0][0] - latest_failures[-1][0] >= WITHIN_S * clock.SECOND:
         return 0
-    return latest[0][0] + LOCKED_S * clock.SECOND - clock.now()
+    return latest_failures[0][0] + LOCKED_S * clock.SECOND - clock.now()
 
 
 def _max_time() -> clock.Instant:
@@ -141,8 +141,8 @@ async def serialize_attempts(database: Database, transaction: Transaction, name:
 
 async def forget_old_failures(transaction: Transaction) -> None:
     """Delete failures that no longer count towards a lock."""
-    oldest = clock.later(clock.now(), seconds=-2 * (WITHIN_S + LOCKED_S))
-    await transaction.run(_DELETE_OLD_FAILURES, oldest, _max_time())
+    oldest_kept = clock.later(clock.now(), seconds=-2 * (WITHIN_S + LOCKED_S))
+    await transaction.run(_DELETE_OLD_FAILURES, oldest_kept, _max_time())
 
 
 async def count_failure(transaction: Transaction, name: bytes) -> None:

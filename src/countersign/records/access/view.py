@@ -18,8 +18,9 @@ Visibility: TypeAlias = Literal["clear", "masked"]
 class Condition(Protocol):
     """A condition on a record that cannot be expressed with the values of its fields, only as SQL."""
 
-    def sql(self, alias: str, put: Callable[[Value], str]) -> str:
-        """Return the condition for the table with this alias. `put` takes a value and returns its SQL placeholder."""
+    def sql(self, alias: str, add_parameter: Callable[[Value], str]) -> str:
+        """Return the condition for the table with this alias. `add_parameter` takes a value and returns its SQL
+        placeholder."""
         ...
 
 
@@ -79,10 +80,14 @@ class ModelView:
     def reach(self, command: str) -> Rows:
         """Return the records on which the caller may run the command. The command must be granted for them, and they
         must exist for the caller."""
-        granted, seen = self.rows.get(command, ()), self.visible
-        if granted is None or seen is None:
-            return seen if granted is None else granted
-        return granted if granted == seen else tuple((*each, *other) for each in granted for other in seen)
+        granted_rows, visible_rows = self.rows.get(command, ()), self.visible
+        if granted_rows is None or visible_rows is None:
+            return visible_rows if granted_rows is None else granted_rows
+        return (
+            granted_rows
+            if granted_rows == visible_rows
+            else tuple((*each, *other) for each in granted_rows for other in visible_rows)
+        )
 
 
 @dataclass(frozen=True, eq=False)

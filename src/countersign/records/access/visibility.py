@@ -41,10 +41,10 @@ def covers(scope: str, model: str, command: str) -> bool:
     """Return whether the scope includes the command. No scope includes a command in `NEVER_FOR_AGENTS`."""
     if (model, command) in NEVER_FOR_AGENTS or model in PAGE_MODELS:
         return False
-    wanted_model, _, wanted = scope.partition(".")
+    wanted_model, _, wanted_name = scope.partition(".")
     if wanted_model == "*":
-        return not wanted or (wanted == command and command in READS)
-    return wanted_model == model and wanted in ("*", command)
+        return not wanted_name or (wanted_name == command and command in READS)
+    return wanted_model == model and wanted_name in ("*", command)
 
 
 UNMASK = "base.unmask"
@@ -141,17 +141,19 @@ def view_of(registry: Registry, commands: Commands, person: Rights, limit: Scope
     commands_of = {name: _granted_commands(commands.get(name, frozenset()), each) for name, each in grants.items()}
     limited_of = {name: _limited(granted_commands, name, limit) for name, granted_commands in commands_of.items()}
     readable = frozenset(name for name, limited in limited_of.items() if not limited.isdisjoint(READING))
-    granted = _granted(registry, grants, person, limit, readable)
-    visibilities = _visibilities(registry, granted, _fully_visible_models(grants, commands_of, person.user_id))
+    granted_visibilities = _granted(registry, grants, person, limit, readable)
+    visibilities = _visibilities(
+        registry, granted_visibilities, _fully_visible_models(grants, commands_of, person.user_id)
+    )
     allowed_of = {
         name: limited - _blocked_commands(registry.models[name], _hidden_refs(registry.models[name], readable))
         for name, limited in limited_of.items()
     }
     models: dict[str, ModelView] = {}
-    for name, allowed in allowed_of.items():
-        if allowed:
-            rows = _rows(grants[name], commands_of[name], allowed, person.user_id)
-            models[name] = _model_view(registry.models[name], allowed, visibilities[name], grants[name], rows)
+    for name, allowed_commands in allowed_of.items():
+        if allowed_commands:
+            rows = _rows(grants[name], commands_of[name], allowed_commands, person.user_id)
+            models[name] = _model_view(registry.models[name], allowed_commands, visibilities[name], grants[name], rows)
     models = {name: replace(view, partly_visible=_partly_visible_refs(view, models)) for name, view in models.items()}
     is_masked = any("masked" in view.fields.values() for view in models.values())
     return View(models, _rights_of(person, limit), is_masked, _own_user_refs(registry, readable, person.user_id))
@@ -186,8 +188,8 @@ def _refs(model: Declared) -> tuple[Ref, ...]:
 @lru_cache(maxsize=1024)
 def _derived_fields(model: Declared) -> frozenset[str]:
     """Return the fields of the model that are derived from other fields."""
-    made = [each for each in model.fields.values() if each.computed is not None or each.sum_of is not None]
-    return frozenset(each.name for each in made)
+    derived_fields = [each for each in model.fields.values() if each.computed is not None or each.sum_of is not None]
+    return frozenset(each.name for each in derived_fields)
 
 
 def _hidden_refs(model: Declared, readable: frozenset[str]) -> frozenset[str]:
@@ -202,8 +204,8 @@ def _hidden_refs(model: Declared, readable: frozenset[str]) -> frozenset[str]:
 
 def _blocked_commands(model: Declared, hidden_refs: frozenset[str]) -> frozenset[str]:
     """Return the commands that a caller cannot run because they need one of these refs, which the caller cannot set."""
-    required = [model.fields[name] for name in hidden_refs if model.fields[name].required]
-    is_ref_required = any(each.default is None and not each.readonly for each in required)
+    required_refs = [model.fields[name] for name in hidden_refs if model.fields[name].required]
+    is_ref_required = any(each.default is None and not each.readonly for each in required_refs)
     moves = {} if model.workflow is None else model.workflow.moves
     blocked_actions = [name for name, move in moves.items() if not hidden_refs.isdisjoint(move.inputs)]
     return frozenset((*blocked_actions, *(("create", "import") if is_ref_required else ())))
@@ -231,13 +233,13 @@ def _is_in_scope(limit: ScopeLimit, model: str, command: str) -> bool:
 
 def _grants_by_model(registry: Registry, commands: Commands, person: Rights) -> dict[str, list[Grant]]:
     """Return the grants on each model, with the commands that follow from others (`IMPLIED_COMMANDS`)."""
-    found: dict[str, list[Grant]] = {name: [] for name in registry.models}
+    grants_by_model: dict[str, list[Grant]] = {name: [] for name in registry.models}
     if _is_administrator(person):
-        return {name: [Grant(model=name, commands="*", clear="*", write="*")] for name in found}
+        return {name: [Grant(model=name, commands="*", clear="*", write="*")] for name in grants_by_model}
     for grant in (*GRANTS_OF_EVERY_PERSON, *person.grants):
-        if grant.model in found:
-            found[grant.model].append(_with_implied(grant))
-    return found
+        if grant.model in grants_by_model:
+            grants_by_model[grant.model].append(_with_implied(grant))
+    return grants_by_model
 
 
 IMPLIED_COMMANDS: Final[Mapping[str, str]] = {"create": "import", "get": "related", "search": "series"}
@@ -249,23 +251,23 @@ compute from the results of `search`."""
 def _with_implied(grant: Grant) -> Grant:
     if grant.commands == "*":
         return grant
-    implied = tuple(more for name, more in IMPLIED_COMMANDS.items() if name in grant.commands)
+    implied = tuple(implied_names for name, implied_names in IMPLIED_COMMANDS.items() if name in grant.commands)
     return replace(grant, commands=(*grant.commands, *implied))
 
 
-def _granted_commands(known: frozenset[str], grants: Iterable[Grant]) -> frozenset[str]:
-    named = _union(grant.commands for grant in grants)
-    return known if named is None else known & named
+def _granted_commands(known_commands: frozenset[str], grants: Iterable[Grant]) -> frozenset[str]:
+    named_commands = _union(grant.commands for grant in grants)
+    return known_commands if named_commands is None else known_commands & named_commands
 
 
 def _union(items: Iterable[Names]) -> frozenset[str] | None:
     """Return the union of the names, or None if one of the items is `*`, which means all names."""
-    found: set[str] = set()
+    union: set[str] = set()
     for names in items:
         if names == "*":
             return None
-        found.update(names)
-    return frozenset(found)
+        union.update(names)
+    return frozenset(union)
 
 
 def _includes(names: Names, name: str) -> bool:
@@ -281,44 +283,48 @@ def _granted(
 ) -> dict[str, dict[str, Visibility]]:
     """Map each model to the visibility of its granted fields. Refs to models that are not `readable` are left out."""
     unmasked = frozenset[str]() if limit is None or UNMASK not in _rights(person) else limit.unmask
-    granted: dict[str, dict[str, Visibility]] = {}
+    granted_visibilities: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
         hidden_refs = _hidden_refs(model, readable)
         visibilities = _granted_visibilities(model, grants[name], person)
-        seen: dict[str, Visibility] = {each: sight for each, sight in visibilities.items() if each not in hidden_refs}
-        granted[name] = seen if limit is None else _for_agent(model, seen, unmasked)
-    return granted
+        own_visibilities: dict[str, Visibility] = {
+            each: sight for each, sight in visibilities.items() if each not in hidden_refs
+        }
+        granted_visibilities[name] = (
+            own_visibilities if limit is None else _for_agent(model, own_visibilities, unmasked)
+        )
+    return granted_visibilities
 
 
 def _visibilities(
-    registry: Registry, granted: _Visibilities, fully_visible: frozenset[str]
+    registry: Registry, granted_visibilities: _Visibilities, fully_visible: frozenset[str]
 ) -> dict[str, dict[str, Visibility]]:
     """Map each model to the visibility of its visible fields. A computed field is never more visible than its sources.
     `fully_visible` names the models whose records are all visible."""
-    derived = _DerivedVisibility(registry, granted, fully_visible)
-    found: dict[str, dict[str, Visibility]] = {}
+    derived = _DerivedVisibility(registry, granted_visibilities, fully_visible)
+    visibilities: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
-        made, seen = _derived_fields(model), granted[name]
-        found[name] = {
+        derived_fields, field_visibilities = _derived_fields(model), granted_visibilities[name]
+        visibilities[name] = {
             each: sight
-            for each in seen
-            if (sight := derived.sight(name, each) if each in made else seen[each]) is not None
+            for each in field_visibilities
+            if (sight := derived.sight(name, each) if each in derived_fields else field_visibilities[each]) is not None
         }
-    return found
+    return visibilities
 
 
 def _granted_visibilities(model: Declared, grants: Sequence[Grant], person: Rights) -> dict[str, Visibility]:
-    found: dict[str, Visibility] = {}
-    clear, masked = _union(grant.clear for grant in grants), _union(grant.masked for grant in grants)
+    visibilities: dict[str, Visibility] = {}
+    clear_fields, masked_fields = _union(grant.clear for grant in grants), _union(grant.masked for grant in grants)
     for name, field in model.fields.items():
         if field.restricted and _is_restricted_for(field, person):
             continue
-        is_masked = _names_include(masked, name)
-        if _names_include(clear, name) or (is_masked and not field.personal):
-            found[name] = "clear"
+        is_masked = _names_include(masked_fields, name)
+        if _names_include(clear_fields, name) or (is_masked and not field.personal):
+            visibilities[name] = "clear"
         elif is_masked:
-            found[name] = "masked"
-    return found
+            visibilities[name] = "masked"
+    return visibilities
 
 
 def _names_include(names: frozenset[str] | None, name: str) -> bool:
@@ -330,10 +336,12 @@ def _is_restricted_for(field: Field, person: Rights) -> bool:
     return bool(field.restricted) and not _is_administrator(person) and person.roles.isdisjoint(field.restricted)
 
 
-def _for_agent(model: Declared, seen: Mapping[str, Visibility], unmasked: frozenset[str]) -> dict[str, Visibility]:
+def _for_agent(
+    model: Declared, visibilities: Mapping[str, Visibility], unmasked: frozenset[str]
+) -> dict[str, Visibility]:
     return {
         name: "masked" if model.fields[name].personal and f"{model.name}.{name}" not in unmasked else sight
-        for name, sight in seen.items()
+        for name, sight in visibilities.items()
     }
 
 
@@ -345,9 +353,9 @@ class _DerivedVisibility:
     is therefore hidden from callers who do not see all of its records.
     """
 
-    def __init__(self, registry: Registry, granted: _Visibilities, fully_visible: frozenset[str]) -> None:
+    def __init__(self, registry: Registry, granted_visibilities: _Visibilities, fully_visible: frozenset[str]) -> None:
         self._registry = registry
-        self._granted = granted
+        self._granted = granted_visibilities
         self._fully_visible = fully_visible
         self._known: dict[tuple[str, str], Visibility | None] = {}
 
@@ -361,16 +369,16 @@ class _DerivedVisibility:
         return self._known[key]
 
     def _compute(self, model: str, name: str) -> Visibility | None:
-        declared = self._registry.models.get(model)
-        field = None if declared is None else declared.fields.get(name)
-        granted = self._granted.get(model, {}).get(name)
-        if field is None or granted is None or field.declassify:
-            return granted
+        model_declaration = self._registry.models.get(model)
+        field = None if model_declaration is None else model_declaration.fields.get(name)
+        granted_visibility = self._granted.get(model, {}).get(name)
+        if field is None or granted_visibility is None or field.declassify:
+            return granted_visibility
         sources = [self.sight(*source) for source in _sources(model, field)]
         if None in sources or not self._sees_all_counted(field):
             return None
         if "masked" not in sources:
-            return granted
+            return granted_visibility
         return "masked" if field.personal else None
 
     def _sees_all_counted(self, field: Field) -> bool:
@@ -380,27 +388,27 @@ class _DerivedVisibility:
 @lru_cache(maxsize=8192)
 def _sources(model: str, field: Field) -> tuple[tuple[str, str], ...]:
     """Return the sources of a field, as pairs of a model and a field name."""
-    own = () if field.computed is None else tuple(inspect.signature(field.computed).parameters)
+    own_sources = () if field.computed is None else tuple(inspect.signature(field.computed).parameters)
     of_child = () if field.sum_of is None else (cast("tuple[str, str]", tuple(field.sum_of.split("."))),)
-    return (*((model, each) for each in own), *of_child)
+    return (*((model, each) for each in own_sources), *of_child)
 
 
 def _rows(
-    grants: Sequence[Grant], granted_commands: frozenset[str], allowed: frozenset[str], user_id: str
+    grants: Sequence[Grant], granted_commands: frozenset[str], allowed_commands: frozenset[str], user_id: str
 ) -> dict[str, Rows]:
     """Map each command to the records that it may use. The records of `get` are set even for an agent without that
     command, because they are the records that exist for its person. For a caller that may `list` but not `get`, they
     are the records that it may list."""
-    found = {command: _reachable_rows(grants, (command,), user_id) for command in allowed}
-    return {**found, "get": _visible_rows(grants, granted_commands, user_id)}
+    rows_by_command = {command: _reachable_rows(grants, (command,), user_id) for command in allowed_commands}
+    return {**rows_by_command, "get": _visible_rows(grants, granted_commands, user_id)}
 
 
 def _fully_visible_models(
     grants: Mapping[str, Sequence[Grant]], granted_commands: Mapping[str, frozenset[str]], user_id: str
 ) -> frozenset[str]:
     """Return the models of which the person sees all records."""
-    visible = {name: _visible_rows(each, granted_commands[name], user_id) for name, each in grants.items()}
-    return frozenset(name for name, rows in visible.items() if rows is None)
+    visible_rows = {name: _visible_rows(each, granted_commands[name], user_id) for name, each in grants.items()}
+    return frozenset(name for name, rows in visible_rows.items() if rows is None)
 
 
 def _visible_rows(grants: Sequence[Grant], granted_commands: frozenset[str], user_id: str) -> Rows:
@@ -409,16 +417,16 @@ def _visible_rows(grants: Sequence[Grant], granted_commands: frozenset[str], use
 
 
 def _reachable_rows(grants: Sequence[Grant], commands: tuple[str, ...], user_id: str) -> Rows:
-    found: list[tuple[Where, ...]] = []
+    reachable_rows: list[tuple[Where, ...]] = []
     for grant in grants:
         if not any(_includes(grant.commands, command) for command in commands):
             continue
         if not grant.rows:
             return None
         alternative = tuple(bind_caller(each, user_id) for each in grant.rows)
-        if alternative not in found:
-            found.append(alternative)
-    return tuple(found)
+        if alternative not in reachable_rows:
+            reachable_rows.append(alternative)
+    return tuple(reachable_rows)
 
 
 def bind_caller(condition: Where, user_id: str) -> Where:
@@ -437,8 +445,8 @@ def _model_view(
     grants: Sequence[Grant],
     rows: Mapping[str, Rows],
 ) -> ModelView:
-    named = _union(grant.write for grant in grants)
-    granted = fields if named is None else named & fields.keys()
-    writable = frozenset(name for name in granted if not model.fields[name].readonly)
-    denied = tuple(sorted(f"{model.name}.{name}" for name in model.fields if name not in fields))
-    return ModelView(model, commands, fields, writable, denied, rows)
+    named_fields = _union(grant.write for grant in grants)
+    writable_fields = fields if named_fields is None else named_fields & fields.keys()
+    writable = frozenset(name for name in writable_fields if not model.fields[name].readonly)
+    denied_fields = tuple(sorted(f"{model.name}.{name}" for name in model.fields if name not in fields))
+    return ModelView(model, commands, fields, writable, denied_fields, rows)

@@ -81,11 +81,11 @@ async def _postgres_types(database: ExistingDatabase, relations: frozenset[str])
     names = {schema_and_table(each): each for each in relations}
     listed = msgspec.json.encode([{"s": each[0], "t": each[1]} for each in names]).decode()
     rows = await database.scan(_POSTGRES_COLUMNS, listed)
-    found: dict[str, dict[str, ColumnType]] = {each: {} for each in relations}
+    types: dict[str, dict[str, ColumnType]] = {each: {} for each in relations}
     for schema, table, column, type_schema, type_name, is_readable in rows:
         if is_readable:
-            found[names[schema, table]][column] = ColumnType(type_schema, type_name)
-    return found
+            types[names[schema, table]][column] = ColumnType(type_schema, type_name)
+    return types
 
 
 async def folds_unicode(database: ExistingDatabase) -> bool:
@@ -216,4 +216,3 @@ def decimal_terms(dialect: Dialect, column: str, placeholder: str) -> tuple[str,
     if dialect == "postgres":
         return f"{column}::numeric", f"{placeholder}::text::numeric"
     return f"CAST({column} AS REAL)", f"CAST({placeholder} AS REAL)"
-

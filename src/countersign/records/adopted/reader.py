@@ -169,12 +169,12 @@ class AdoptedScope(Scope):
         if operator == "is_null":
             is_null = queries.null_keyword(name, value) == "NULL"
             return self._is_empty(field) if is_null else f"NOT {self._is_empty(field)}"
-        found = self._is_one_of_keys(
+        has_key = self._is_one_of_keys(
             field.table_columns if is_ref else self.table.key, _keys(target, name, operator, value)
         )
         visible = self._sees_target(field) if is_ref else None
-        found = found if visible is None else f"({found} AND {visible})"
-        return f"(NOT {found} OR {self._is_empty(field)})" if operator == "ne" else found
+        condition = has_key if visible is None else f"({has_key} AND {visible})"
+        return f"(NOT {condition} OR {self._is_empty(field)})" if operator == "ne" else condition
 
     def _is_empty(self, field: Field) -> str:
         """Return the condition that the ref is empty for the caller. The id of a record is never empty."""
@@ -184,9 +184,12 @@ class AdoptedScope(Scope):
     def _is_one_of_keys(self, names: Sequence[str], keys: Sequence[Key]) -> str:
         if not keys:
             return "(1 = 0)"
-        put, types = self.parameters.put, self.table.types
+        add_parameter, types = self.parameters.put, self.table.types
         operands = [
-            [columns.key_operand(self.dialect, types[name], put(value)) for name, value in zip(names, key, strict=True)]
+            [
+                columns.key_operand(self.dialect, types[name], add_parameter(value))
+                for name, value in zip(names, key, strict=True)
+            ]
             for key in keys
         ]
         if len(names) == 1:
@@ -198,12 +201,13 @@ class AdoptedScope(Scope):
 
     def _contains(self, field: Field, needle: str) -> str:
         (name,) = field.table_columns
-        put = self.parameters.put
+        add_parameter = self.parameters.put
         if self.dialect == "sqlite":
-            return f"instr({FOLDED}(CAST({self.column(name)} AS TEXT)), {put(folded(needle))}) > 0"
+            return f"instr({FOLDED}(CAST({self.column(name)} AS TEXT)), {add_parameter(folded(needle))}) > 0"
         text = f"normalize({self.column(name)}::text, NFC)"
         text = f'lower({text} COLLATE pg_catalog."und-x-icu")' if self.tables.folds_unicode else f"lower({text})"
-        return f'strpos({text} COLLATE "C", {put(normalized("NFC", needle).lower())}::text) > 0'
+        operand = add_parameter(normalized("NFC", needle).lower())
+        return f'strpos({text} COLLATE "C", {operand}::text) > 0'
 
     def _compared_decimal(self, name: str, field: Field, operator: Operator, value: object) -> str:
         column = self.column(*field.table_columns)
@@ -224,10 +228,10 @@ class AdoptedScope(Scope):
         if type(field) is Number and columns.is_integer(type_):
             return _is_any(column, operator, self._placed(field, name, items, "::bigint"))
         if isinstance(field, Text) and operator in ("eq", "in") and columns.is_exact_text(self.dialect, type_):
-            places = self._placed(field, name, items, "::text" if self.dialect == "postgres" else "")
+            placeholders = self._placed(field, name, items, "::text" if self.dialect == "postgres" else "")
             # The first comparison uses an index. The second one compares by code point.
-            exact = _is_any(columns.text_of(self.dialect, column), operator, places)
-            return f"({_is_any(column, operator, places)} AND {exact})"
+            exact = _is_any(columns.text_of(self.dialect, column), operator, placeholders)
+            return f"({_is_any(column, operator, placeholders)} AND {exact})"
         return None
 
     def _placed(self, field: Field, name: str, items: Sequence[object], suffix: str) -> list[str]:
@@ -242,17 +246,17 @@ def _keys(target: AdoptedTable, name: str, operator: Operator, value: object) ->
     return [each for each in dict.fromkeys(keys) if each is not None]
 
 
-def _is_any(expression: str, operator: Operator, places: Sequence[str]) -> str:
+def _is_any(expression: str, operator: Operator, placeholders: Sequence[str]) -> str:
     if operator == "in":
-        return f"{expression} IN ({', '.join(places)})"
-    return f"{expression} {_COMPARISONS[operator]} {places[0]}"
+        return f"{expression} IN ({', '.join(placeholders)})"
+    return f"{expression} {_COMPARISONS[operator]} {placeholders[0]}"
 
 
 class _Part(NamedTuple):
     """A field of the view: its position in a record, its first column in a row, and its number of columns."""
 
     field: Field
-    place: int
+    position: int
     start: int
     width: int
 
@@ -275,10 +279,10 @@ class AdoptedReader(RecordReader):
         self._revision_key = hashlib.blake2b(domain.id.encode() if domain else b"", key=key, digest_size=32).digest()
         self._parts: list[_Part] = []
         start = len(self._table.key)
-        for place, name in enumerate(model_view.fields, 2):
+        for index, name in enumerate(model_view.fields, 2):
             field = model_view.model.fields[name]
             width = len(field.table_columns) if isinstance(field, Ref) else 1
-            self._parts.append(_Part(field, place, start, width))
+            self._parts.append(_Part(field, index, start, width))
             start += width
         self.width = start
 
@@ -295,13 +299,13 @@ class AdoptedReader(RecordReader):
         """Return the expressions to select: the key, then the columns of each field."""
         if not isinstance(scope, AdoptedScope):
             raise TypeError("the table of an existing database needs a scope of its own")
-        found = scope.key_values()
+        expressions = scope.key_values()
         for part in self._parts:
             if isinstance(part.field, Ref):
-                found += scope.ref_values(part.field)
+                expressions += scope.ref_values(part.field)
             else:
-                found.append(columns.shown_text(scope.dialect, scope.value_of(part.field), part.field))
-        return found
+                expressions.append(columns.shown_text(scope.dialect, scope.value_of(part.field), part.field))
+        return expressions
 
     def groups(self, field: Field, rows: Sequence[Row]) -> list[tuple[object, int]]:
         """Return the groups of `count_by`. The groups of a ref are in the order of the ids."""
@@ -309,12 +313,12 @@ class AdoptedReader(RecordReader):
             return super().groups(field, rows)
         keys = [None if value is None else cast("Key", tuple(msgspec.json.decode(value))) for value, _ in rows]
         ids = self._ref_ids(field, keys)
-        found = [(each, int(row[1])) for each, row in zip(ids, rows, strict=True)]
-        return sorted(found, key=lambda each: (each[0] is None, each[0] or ""))
+        groups = [(each, int(row[1])) for each, row in zip(ids, rows, strict=True)]
+        return sorted(groups, key=lambda each: (each[0] is None, each[0] or ""))
 
     def _ref_ids(self, ref: Ref, keys: Sequence[Key | None]) -> list[Any]:
-        found = iter(self._tables.by_model[ref.target].ids.encode([each for each in keys if each is not None]))
-        return [None if each is None else next(found) for each in keys]
+        ids = iter(self._tables.by_model[ref.target].ids.encode([each for each in keys if each is not None]))
+        return [None if each is None else next(ids) for each in keys]
 
     def decoded(self, rows: Sequence[Row], start: int) -> list[list[Any]]:
         """Return the rows with the columns of stored records in place of those of the table. The revision is still
@@ -322,14 +326,14 @@ class AdoptedReader(RecordReader):
         size, nothing = len(self._table.key), [None] * len(self._parts)
         keys = [_key(row[start : start + size]) for row in rows]
         ids = iter(self._table.ids.encode([key for key in keys if key is not None]))
-        found = [
+        decoded_rows = [
             [*row[:start], None if key is None else next(ids), 0, *nothing, *row[start + self.width :]]
             for row, key in zip(rows, keys, strict=True)
         ]
         for part in self._parts:
-            for row, value in zip(found, self._values(part, rows, start + part.start), strict=True):
-                row[start + part.place] = value
-        return found
+            for row, value in zip(decoded_rows, self._values(part, rows, start + part.start), strict=True):
+                row[start + part.position] = value
+        return decoded_rows
 
     def _values(self, part: _Part, rows: Sequence[Row], first: int) -> list[Any]:
         """Return the values of one field, whose columns begin at `first`."""
@@ -343,21 +347,21 @@ class AdoptedReader(RecordReader):
         return [
             SeenValue(
                 cast("str", field.personal),
-                str(row[start + place]),
+                str(row[start + index]),
                 () if field.linked else (model, str(row[start]), field.name),
             )
-            for place, field in self.masked
+            for index, field in self.masked
             for row in rows
-            if row[start + place] is not None
+            if row[start + index] is not None
         ]
 
     def completed(self, rows: list[list[Any]], start: int, value_ids: Sequence[int]) -> list[Row]:
         """Return the decoded rows with the value ids of masked fields, and with the revisions."""
         numbers = iter(value_ids)
-        for place, _ in self.masked:
+        for index, _ in self.masked:
             for row in rows:
-                if row[start + place] is not None:
-                    row[start + place] = next(numbers)
+                if row[start + index] is not None:
+                    row[start + index] = next(numbers)
         end = start + len(self.names)
         for row in rows:
             if row[start] is not None:

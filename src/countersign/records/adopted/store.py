@@ -59,12 +59,12 @@ async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) 
     models = adopted_models(registry)
     relations = frozenset(each.table.relation for each in models.values() if each.table is not None)
     types = await columns.types_of(database, relations)
-    found = {name: _table(each, types, secret) for name, each in models.items()}
+    tables_by_model = {name: _table(each, types, secret) for name, each in models.items()}
     if database.dialect == "sqlite":
         _require_utc(models)
-    tables = AdoptedTables(database.dialect, found, await columns.folds_unicode(database))
+    tables = AdoptedTables(database.dialect, tables_by_model, await columns.folds_unicode(database))
     store = AdoptedStore(database, tables, secret)
-    return dict.fromkeys(found, store)
+    return dict.fromkeys(tables_by_model, store)
 
 
 def _table(model: Declared, types: Mapping[str, Mapping[str, ColumnType]], secret: bytes) -> AdoptedTable:
@@ -111,30 +111,32 @@ class AdoptedStore:
         """Return a reader of the view."""
         return AdoptedReader(self._tables, caller.view, view, caller.domain, self._revision_key)
 
-    async def scan(self, run: Run, reading: RecordReader, made: SelectStatement, start: int) -> list[Row]:
+    async def scan(
+        self, run: Run, record_reader: RecordReader, select_statement: SelectStatement, start: int
+    ) -> list[Row]:
         """Return the rows of a statement, with the columns of stored records from `start` on."""
-        rows = await self._database.scan(made.text, *made.values)
-        found: list[Row] = []
+        rows = await self._database.scan(select_statement.text, *select_statement.values)
+        completed_rows: list[Row] = []
         for batch in port.split(rows):
-            if found:
+            if completed_rows:
                 await asyncio.sleep(0)
-            found += await self._completed(run, reading, batch, start)
-        return found
+            completed_rows += await self._completed(run, record_reader, batch, start)
+        return completed_rows
 
     async def stream(
-        self, run: Run, reading: RecordReader, made: SelectStatement, start: int
+        self, run: Run, record_reader: RecordReader, select_statement: SelectStatement, start: int
     ) -> AsyncGenerator[list[Row]]:
         """Yield the rows of `scan` in batches."""
-        async with aclosing(self._database.stream(made.text, *made.values)) as found:
-            async for rows in found:
-                yield await self._completed(run, reading, rows, start)
+        async with aclosing(self._database.stream(select_statement.text, *select_statement.values)) as row_batches:
+            async for rows in row_batches:
+                yield await self._completed(run, record_reader, rows, start)
 
-    async def groups(self, made: SelectStatement) -> list[Row]:
+    async def groups(self, select_statement: SelectStatement) -> list[Row]:
         """Return the rows of a statement of `count_by`."""
-        return await self._database.scan(made.text, *made.values)
+        return await self._database.scan(select_statement.text, *select_statement.values)
 
-    async def _completed(self, run: Run, reading: RecordReader, rows: list[Row], start: int) -> list[Row]:
-        adopted = cast("AdoptedReader", reading)
+    async def _completed(self, run: Run, record_reader: RecordReader, rows: list[Row], start: int) -> list[Row]:
+        adopted = cast("AdoptedReader", record_reader)
         decoded = adopted.decoded(rows, start)
         values = adopted.seen_values(decoded, start)
         value_ids = await self._seen.ids(run, values) if values else []

@@ -59,10 +59,10 @@ async def record_change(transaction: Transaction, plan_id: str) -> None:
     await transaction.run(_RECORD, plan_id, await versions.bump(transaction, VERSION))
 
 
-async def changes_between(reader: Reader, after: int, up_to: int) -> dict[str, int]:
-    """Map plans to the number of their last change, for numbers above `after` and up to `up_to`. Only the first
+async def changes_between(reader: Reader, after_number: int, up_to: int) -> dict[str, int]:
+    """Map plans to the number of their last change, for numbers above `after_number` and up to `up_to`. Only the first
     `MAX_ROWS` plans are returned."""
-    return dict(await reader.fetch(_BETWEEN, after, up_to))
+    return dict(await reader.fetch(_BETWEEN, after_number, up_to))
 
 
 async def newest_changes(reader: Reader, up_to: int) -> dict[str, int]:

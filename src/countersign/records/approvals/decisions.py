@@ -99,9 +99,9 @@ async def approve(run: Run, agents: Agents, plan_id: str, read_input: Callable[[
     if run.caller.is_agent:
         raise NotFound("not found")
     async with run.engine.records.database.transaction() as transaction:
-        inside = run.within(transaction)
-        plan = await find_plan(inside, plan_id)
-        outcome = await _decide(inside, agents, plan, read_input())
+        write_run = run.within(transaction)
+        plan = await find_plan(write_run, plan_id)
+        outcome = await _decide(write_run, agents, plan, read_input())
         if plan.values["state"] == "pending":
             await changes.record_change(transaction, plan_id)
     if isinstance(outcome, PlanEnded):
@@ -202,8 +202,8 @@ async def may_approve(run: Run, plan_steps: Sequence[Step], proposer: str | None
     person for whom the proposing agent acts."""
     if not await _may_run_all(run, run.caller, plan_steps):
         return False
-    required = await policy.policy_of(run, plan_steps)
-    if not required.groups <= run.caller.roles or (required.not_owner and proposer == run.caller.user_id):
+    policies = await policy.policy_of(run, plan_steps)
+    if not policies.groups <= run.caller.roles or (policies.not_owner and proposer == run.caller.user_id):
         return False
     return await _sees_values(run, plan_steps)
 
@@ -256,19 +256,19 @@ async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
             raise PlanEnded("stale", error, "" if record is None else f"{error}: {record}")
 
 
-async def _visible_change(run: Run, before: Sequence[ReadRow], now: Sequence[ReadRow]) -> str | None:
+async def _visible_change(run: Run, reads_before: Sequence[ReadRow], now: Sequence[ReadRow]) -> str | None:
     """Return the model and the id of a changed record of which the person sees all fields, or None if there is no such
     record. Changes of other records must not be revealed."""
-    changed: dict[str, list[str]] = {}
-    for model, record_id, _ in sorted(set(before) ^ set(now)):
-        changed.setdefault(model, []).append(record_id)
-    for model, record_ids in changed.items():
+    changed_fields: dict[str, list[str]] = {}
+    for model, record_id, _ in sorted(set(reads_before) ^ set(now)):
+        changed_fields.setdefault(model, []).append(record_id)
+    for model, record_ids in changed_fields.items():
         view = run.caller.view.models.get(model)
         if view is None or view.denied:
             continue
-        found = await unmask_input.revisions(run, view, record_ids)
-        if found:
-            return f"{model} {min(found)}"
+        visible_revisions = await unmask_input.revisions(run, view, record_ids)
+        if visible_revisions:
+            return f"{model} {min(visible_revisions)}"
     return None
 
 
@@ -278,24 +278,24 @@ async def _add_approval(
     """Add this approval. Return all approvals that count, and whether they are enough. Approvals of people who may no
     longer approve the plan do not count. The required number is the larger of the number that the settings require now
     and the number that they required when the plan was proposed."""
-    required = await policy.policy_of(run, plan_steps)
-    if not required.groups <= run.caller.roles:
+    policies = await policy.policy_of(run, plan_steps)
+    if not policies.groups <= run.caller.roles:
         raise NotFound("not found")
-    if required.not_owner and plan.values["person"] == run.caller.user_id:
+    if policies.not_owner and plan.values["person"] == run.caller.user_id:
         raise BadInput("this plan must be approved by a person other than the agent's own person")
     await run.transaction.run(_APPROVE, plan.id, run.caller.user_id, clock.now(), note)
-    counted: list[dict[str, object]] = []
-    for user_id, name, at, note_text in await run.transaction.fetch(_APPROVALS, plan.id):
-        if user_id == run.caller.user_id or await _may_still_approve(run, agents, required, plan_steps, user_id):
-            counted.append({"by": name, "at": clock.rfc3339(at), "note": note_text})
-    return counted, len(counted) >= max(required.needs, int(plan.values["needs"] or 1))
+    approvals: list[dict[str, object]] = []
+    for user_id, name, approved_at, note_text in await run.transaction.fetch(_APPROVALS, plan.id):
+        if user_id == run.caller.user_id or await _may_still_approve(run, agents, policies, plan_steps, user_id):
+            approvals.append({"by": name, "at": clock.rfc3339(approved_at), "note": note_text})
+    return approvals, len(approvals) >= max(policies.needs, int(plan.values["needs"] or 1))
 
 
 async def _may_still_approve(
-    run: Run, agents: Agents, required: Policy, plan_steps: Sequence[Step], user_id: str
+    run: Run, agents: Agents, policy: Policy, plan_steps: Sequence[Step], user_id: str
 ) -> bool:
     person = await agents.person(run.reader, user_id)
-    if person is None or not required.groups <= person.roles:
+    if person is None or not policy.groups <= person.roles:
         return False
     if not await _may_run_all(run, person, plan_steps):
         return False
@@ -319,11 +319,11 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
     acting = replace(run, actor=actor)
     try:
         async with run.transaction.savepoint():
-            prepared = await steps.prepared_of(run, plan.id, plan_steps)
+            prepared_commands = await steps.prepared_of(run, plan.id, plan_steps)
             results: list[dict[str, str]] = []
-            async for each in CooperativeIterator(prepared):
-                resolved = _with_created_ids(run, each, results)
-                results.append({"id": await command.apply(acting, resolved)})
+            async for prepared_command in CooperativeIterator(prepared_commands):
+                resolved_command = _with_created_ids(run, prepared_command, results)
+                results.append({"id": await command.apply(acting, resolved_command)})
     except BadInput as refused:
         raise PlanEnded("failed", refused.detail) from refused
     except ConstraintViolation as error:
@@ -331,15 +331,17 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
     return results[0] if len(results) == 1 else {"steps": results}
 
 
-def _with_created_ids(run: Run, prepared: PreparedCommand, results: Sequence[Mapping[str, str]]) -> PreparedCommand:
+def _with_created_ids(
+    run: Run, planned_command: PreparedCommand, results: Sequence[Mapping[str, str]]
+) -> PreparedCommand:
     """Replace the placeholder ids in the refs of a command by the ids of the records that earlier steps created."""
-    fields = run.engine.registry.models[prepared.model].fields
-    given = dict(prepared.given)
-    for name, value in prepared.given.items():
+    fields = run.engine.registry.models[planned_command.model].fields
+    field_inputs = dict(planned_command.given)
+    for name, value in planned_command.given.items():
         step = prepared_command.step_index(value.stored) if isinstance(fields[name], Ref) else None
         if step is not None:
-            given[name] = FieldInput(results[step]["id"])
-    return msgspec.structs.replace(prepared, given=given)
+            field_inputs[name] = FieldInput(results[step]["id"])
+    return msgspec.structs.replace(planned_command, given=field_inputs)
 
 
 async def end_plan(
@@ -366,8 +368,8 @@ async def end_plan(
 
 async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], command_id: str) -> StoredRecord:
     """Write fields of the plan, with an audit entry, and return the changed plan."""
-    given = {name: FieldInput(value) for name, value in values.items()}
-    is_changed = await record_writer.update(run.about_plan(plan.id), PLAN, plan, given, command_id)
+    field_inputs = {name: FieldInput(value) for name, value in values.items()}
+    is_changed = await record_writer.update(run.about_plan(plan.id), PLAN, plan, field_inputs, command_id)
     return replace(plan, revision=plan.revision + 1, values={**plan.values, **values}) if is_changed else plan
 
 
@@ -388,8 +390,8 @@ async def expire_plans(engine: Engine) -> int:
     """End pending plans that have expired, at most 500, and return how many pending plans were due."""
     database = engine.records.database
     now = clock.now()
-    due = await database.fetch(_DUE, now)
-    for plan_id, person, agent, agent_token in due:
+    expired_plans = await database.fetch(_DUE, now)
+    for plan_id, person, agent, agent_token in expired_plans:
         async with database.transaction() as transaction:
             if await transaction.run(_EXPIRE, plan_id, now):
                 await steps.release_values(engine.vault, transaction, plan_id)
@@ -410,4 +412,4 @@ async def expire_plans(engine: Engine) -> int:
                 await engine.chain.append(transaction, entry)
                 await agent_tokens.close_unused_domains(transaction, person)
                 await changes.record_change(transaction, plan_id)
-    return len(due)
+    return len(expired_plans)

@@ -99,9 +99,9 @@ class EmailLease(NamedTuple):
     lease: str
 
 
-async def add_notice(transaction: Transaction, plan_id: str, at: int) -> None:
+async def add_notice(transaction: Transaction, plan_id: str, notice_time: int) -> None:
     """Queue a notice for the people who may approve the plan."""
-    await transaction.run(_ADD_NOTICE, plan_id, at)
+    await transaction.run(_ADD_NOTICE, plan_id, notice_time)
 
 
 async def send_due(engine: Engine, agents: Agents, mail: Mail) -> None:
@@ -129,7 +129,7 @@ async def _queue_emails(database: Database, delay_s: int) -> None:
     if row is None or row[0] is None or row[0] > clock.later(now, seconds=-delay_s):
         return
     async with database.transaction() as transaction:
-        noted = [at for (at,) in await transaction.fetch(_TAKE_NOTICES)]
+        noted = [notice_time for (notice_time,) in await transaction.fetch(_TAKE_NOTICES)]
         # If two nodes do this at the same time, one of them takes all notices.
         if noted and delay_s:
             await transaction.run(_QUEUE_EMAILS, min(noted), now)
@@ -149,27 +149,29 @@ async def _send(engine: Engine, agents: Agents, mail: Mail, email_lease: EmailLe
         async with database.transaction() as transaction:
             caller = await agents.person(transaction, email_lease.user_id)
             recipient = await transaction.fetch_one(_RECIPIENT, email_lease.user_id)
-            waiting = 0 if caller is None else await _waiting(engine, caller, transaction, email_lease.since)
-        if waiting and recipient is not None:
+            waiting_count = 0 if caller is None else await _waiting(engine, caller, transaction, email_lease.since)
+        if waiting_count and recipient is not None:
             text = email_text(recipient[1])
-            await mail.send(str(recipient[0]), _subject(text, waiting), _text(text, waiting, engine.records.root_url))
+            await mail.send(
+                str(recipient[0]), _subject(text, waiting_count), _text(text, waiting_count, engine.records.root_url)
+            )
     except BadAddress:
         log.warning("invalid e-mail address", user_id=email_lease.user_id)
     except Refused as refused:
         # Do not log the address, because those who read the log need not know the recipients.
         log.warning("letter not sent", why=refused.detail, attempt=email_lease.tries, of=TRIES)
         if email_lease.tries < TRIES:
-            again = clock.later(clock.now(), seconds=RETRY_DELAY_S * email_lease.tries)
+            retry_at = clock.later(clock.now(), seconds=RETRY_DELAY_S * email_lease.tries)
             async with database.transaction() as transaction:
-                await transaction.run(_AGAIN, email_lease.user_id, email_lease.lease, again)
+                await transaction.run(_AGAIN, email_lease.user_id, email_lease.lease, retry_at)
             return
     async with database.transaction() as transaction:
         await transaction.run(_DONE, email_lease.user_id, email_lease.lease)
 
 
-async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, since: Instant) -> int:
+async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, since_instant: Instant) -> int:
     """Return how many plans the caller can approve now. Only the newest hundred candidates are checked. Return 0 if
-    none of these plans was proposed at or after `since`."""
+    none of these plans was proposed at or after `since_instant`."""
     run = Run(engine, caller, transaction, actor_of(caller, "letters"), transaction)
     parameters = Parameters(clock.now(), caller.user_id, MAX_PLANS_CHECKED)
     decidable = Decidable(caller.view, engine.dialect).sql("t", parameters.put)
@@ -181,15 +183,15 @@ async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, sin
         ORDER BY t.proposed_at DESC, t.id DESC LIMIT $3
     """
     moments: list[Instant] = []
-    for stored, proposer, at in await transaction.fetch(statement, *parameters.values):
-        if await decisions.may_approve(run, steps.decode_steps(stored), proposer):
-            moments.append(at)
-    return len(moments) if moments and max(moments) >= since else 0
+    for stored_needs, proposer, created_at in await transaction.fetch(statement, *parameters.values):
+        if await decisions.may_approve(run, steps.decode_steps(stored_needs), proposer):
+            moments.append(created_at)
+    return len(moments) if moments and max(moments) >= since_instant else 0
 
 
-def _subject(text: EmailText, waiting: int) -> str:
-    return text.one if waiting == 1 else text.several.format(count=waiting)
+def _subject(text: EmailText, waiting_count: int) -> str:
+    return text.one if waiting_count == 1 else text.several.format(count=waiting_count)
 
 
-def _text(text: EmailText, waiting: int, root_url: str) -> str:
-    return f"{_subject(text, waiting)}.\n\n{text.look}\n{root_url}/approvals\n\n{text.why}\n"
+def _text(text: EmailText, waiting_count: int, root_url: str) -> str:
+    return f"{_subject(text, waiting_count)}.\n\n{text.look}\n{root_url}/approvals\n\n{text.why}\n"

@@ -40,32 +40,32 @@ MAX_STEPS = prepared_command.MAX_STEPS
 MAX_REASON_LENGTH = 1_000
 
 
-def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> str | None:
+def text_of(run: Run, body: Body, name: str, field_name: str, *, is_required: bool) -> str | None:
     """Return a member of the input that is shown to people as text.
 
     Raises:
         BadInput: the member is missing, not a text, too long, or contains a placeholder token.
     """
     value = body.get(name)
-    if value is None and not required:
+    if value is None and not is_required:
         return None
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_REASON_LENGTH:
-        raise BadInput(f"{place} must be a text of 1 to {MAX_REASON_LENGTH} characters")
+        raise BadInput(f"{field_name} must be a text of 1 to {MAX_REASON_LENGTH} characters")
     try:
         text = plain(value)
     except BadValue as error:
-        raise BadInput(f"{place} {error}") from error
-    unmask_input.refuse_tokens(run, text, place)
+        raise BadInput(f"{field_name} {error}") from error
+    unmask_input.refuse_tokens(run, text, field_name)
     return text
 
 
-def require_known(body: Body, command_id: str, *known: str) -> None:
+def require_known(body: Body, command_id: str, *known_key: str) -> None:
     """Require that all members are known.
 
     Raises:
         BadInput: a member is unknown. The error names it.
     """
-    refuse_unknown_keys(body, known, command_id)
+    refuse_unknown_keys(body, known_key, command_id)
 
 
 async def reject(run: Run, model: str, body: Body) -> object:
@@ -75,7 +75,7 @@ async def reject(run: Run, model: str, body: Body) -> object:
         BadInput: the reason is missing, or the plan does not exist or is decided already.
     """
     require_known(body, "plan.reject", "id", "reason")
-    reason = text_of(run, body, "reason", "plan.reason", required=True)
+    reason = text_of(run, body, "reason", "plan.reason", is_required=True)
     return await _end(run, body, "rejected", reason)
 
 
@@ -86,7 +86,7 @@ async def withdraw(run: Run, model: str, body: Body) -> object:
         BadInput: the caller has no such plan, or the plan is decided already.
     """
     require_known(body, "plan.withdraw", "id", "reason")
-    reason = text_of(run, body, "reason", "plan.reason", required=False)
+    reason = text_of(run, body, "reason", "plan.reason", is_required=False)
     return await _end(run, body, "withdrawn", reason)
 
 
@@ -94,9 +94,9 @@ async def _end(run: Run, body: Body, state: str, reason: str | None) -> object:
     plan_id = body.get("id")
     if not isinstance(plan_id, str):
         raise BadInput("id must be a string")
-    async with run.writing() as inside:
+    async with run.writing() as write_run:
         try:
-            plan = await decisions.find_plan(inside, plan_id, decides=state != "withdrawn")
+            plan = await decisions.find_plan(write_run, plan_id, decides=state != "withdrawn")
         except NotFound as error:
             raise no_such_record() from error
         is_own = plan.values["person"] == run.caller.user_id
@@ -104,10 +104,10 @@ async def _end(run: Run, body: Body, state: str, reason: str | None) -> object:
             raise no_such_record()
         if plan.values["state"] != "pending":
             raise decisions.NotPending(plan.id, str(plan.values["state"]))
-        await decisions.end_plan(inside, plan, state, reason=reason)
-        ended = await crud.read_record(inside, "plan", plan_id)
-        await changes.record_change(inside.transaction, plan_id)
-        return ended
+        await decisions.end_plan(write_run, plan, state, reason=reason)
+        ended_plan = await crud.read_record(write_run, "plan", plan_id)
+        await changes.record_change(write_run.transaction, plan_id)
+        return ended_plan
 
 
 async def propose_steps(run: Run, model: str, body: Body) -> object:
@@ -118,20 +118,26 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
             refused step.
     """
     require_known(body, "plan.propose", "steps", "why")
-    why = text_of(run, body, "why", "plan.why", required=False)
-    given = body.get("steps")
-    if not isinstance(given, list) or not 1 <= len(cast("list[object]", given)) <= MAX_STEPS:
+    reason = text_of(run, body, "why", "plan.why", is_required=False)
+    step_bodies = body.get("steps")
+    if not isinstance(step_bodies, list) or not 1 <= len(cast("list[object]", step_bodies)) <= MAX_STEPS:
         raise BadInput(f"steps must be an array of 1 to {MAX_STEPS} objects with command and input")
     if not run.caller.is_agent:
         raise BadInput("plans are proposed by agents; run the commands themselves")
-    async with run.writing() as inside:
-        prepared: list[PreparedCommand] = []
-        for position, each in enumerate(cast("list[object]", given)):
-            made = {
-                prepared_command.step_ref(n): step.model for n, step in enumerate(prepared) if step.command == "create"
+    async with run.writing() as write_run:
+        prepared_commands: list[PreparedCommand] = []
+        for position, step_body in enumerate(cast("list[object]", step_bodies)):
+            created_models = {
+                prepared_command.step_ref(n): step.model
+                for n, step in enumerate(prepared_commands)
+                if step.command == "create"
             }
-            prepared.append(await _step(replace(inside, created=made, earlier=tuple(prepared)), position, each))
-        return await proposals.propose(inside, prepared, why=why)
+            prepared_commands.append(
+                await _step(
+                    replace(write_run, created=created_models, earlier=tuple(prepared_commands)), position, step_body
+                )
+            )
+        return await proposals.propose(write_run, prepared_commands, reason=reason)
 
 
 async def _step(run: Run, position: int, value: object) -> PreparedCommand:
@@ -147,8 +153,8 @@ async def _step(run: Run, position: int, value: object) -> PreparedCommand:
     if not isinstance(body, dict):
         raise BadInput(f"step {position}: input must be an object")
     try:
-        given = prepared_command.resolve_step_refs(view.model, cast("dict[str, object]", body), run.created)
-        return await command.check(run, view, name, given)
+        resolved_body = prepared_command.resolve_step_refs(view.model, cast("dict[str, object]", body), run.created)
+        return await command.check(run, view, name, resolved_body)
     except BadInput as refused:
         raise BadInput(f"step {position}: {refused.detail}") from refused
 
@@ -183,16 +189,16 @@ async def count_waiting(run: Run) -> tuple[int, int]:
     view = run.caller.view.models.get("plan")
     if view is None:
         return 0, 0
-    reading = record_names.narrow_reader(run, view, _FIELDS_FOR_RISK)
+    record_reader = record_names.narrow_reader(run, view, _FIELDS_FOR_RISK)
     pending = Query(filter=(Condition("state", "eq", "pending"),), limit=MAX_ASSESSED)
-    statement = select.page_with_total(reading, view.visible, pending)
+    statement = select.page_with_total(record_reader, view.visible, pending)
     rows = await run.engine.records.database.scan(statement.text, *statement.values)
-    columns = {name: 1 + place for place, name in enumerate(reading.names)}
-    high = 0
+    columns = {name: 1 + index for index, name in enumerate(record_reader.names)}
+    high_risk_count = 0
     async for row in CooperativeIterator([row for row in rows if row[1] is not None]):
         plan_steps = steps.decode_steps(row[columns["input"]])
-        high += risk.assess(run.caller.view.models, plan_steps, row[columns["why"]]).level == "high"
-    return int(rows[0][0]), high
+        high_risk_count += risk.assess(run.caller.view.models, plan_steps, row[columns["why"]]).level == "high"
+    return int(rows[0][0]), high_risk_count
 
 
 async def watch(run: Run, model: str, body: Body) -> object:
@@ -203,40 +209,40 @@ async def watch(run: Run, model: str, body: Body) -> object:
     """
     records = run.engine.records
     rights = await records.versions()
-    found = await _wait_for_changes(run, body)
-    waiting, high = await count_waiting(run)
+    watch_result = await _wait_for_changes(run, body)
+    waiting_count, high_risk_count = await count_waiting(run)
     # The plans were counted with the rights at the beginning of the call, so omit the numbers if rights have changed.
     if await records.versions() == rights:
-        found.waiting, found.high = waiting, high
-    return found
+        watch_result.waiting, watch_result.high = waiting_count, high_risk_count
+    return watch_result
 
 
 async def _wait_for_changes(run: Run, body: Body) -> WatchResult:
-    """Wait for plans that have changed after `since`, which is the cursor of the previous response. The wait ends after
-    `wait_s` seconds or when the server stops.
+    """Wait for plans that have changed after `since_number`, which is the cursor of the previous response. The wait
+    ends after `wait_s` seconds or when the server stops.
 
-    Without `since`, or if it is 0, return the newest plans.
+    Without `since_number`, or if it is 0, return the newest plans.
 
     Raises:
         BadInput: a value is out of range.
     """
     require_known(body, "plan.watch", "since", "wait_s")
-    since = _integer(body, "since", 2**53 - 1)
+    since_number = _integer(body, "since", 2**53 - 1)
     until_s = clock.monotonic_s() + _integer(body, "wait_s", MAX_WAIT_S)
     records = run.engine.records
     rights = await records.versions()
-    looked_up_to: int | None = since or None
+    looked_up_to: int | None = since_number or None
     while True:
         if await records.versions() != rights:
             return WatchResult([], 0)
         (number,) = await records.plan_version()
-        found = WatchResult([], since)
+        watch_result = WatchResult([], since_number)
         if looked_up_to is None:
-            found, looked_up_to = await _newest(run, number), number
+            watch_result, looked_up_to = await _newest(run, number), number
         elif number > looked_up_to:
-            found, looked_up_to = await _changed(run, since, looked_up_to, number)
-        if found.plans or _is_over(run, until_s):
-            return found
+            watch_result, looked_up_to = await _changed(run, since_number, looked_up_to, number)
+        if watch_result.plans or _is_over(run, until_s):
+            return watch_result
         if looked_up_to >= number:
             await asyncio.sleep(_PAUSE_S)
 
@@ -256,23 +262,23 @@ def _integer(body: Body, name: str, max_value: int) -> int:
 async def _newest(run: Run, number: int) -> WatchResult:
     """Return the newest plans. A plan that changes after this number, while the plans are read, is returned again by
     the next call."""
-    found = await list_search.records(run, "plan", _NEWEST)
-    changed = await changes.newest_changes(run.reader, number)
+    plans = await list_search.records(run, "plan", _NEWEST)
+    changed_ids = await changes.newest_changes(run.reader, number)
     # If none of the plans has a recent change, the cursor is 1, and old changes are returned again. A cursor of 0 would
     # make every call start from the beginning.
-    return WatchResult(found, max((changed.get(_id(each), 1) for each in found), default=0))
+    return WatchResult(plans, max((changed_ids.get(_id(each), 1) for each in plans), default=0))
 
 
-async def _changed(run: Run, since: int, after: int, up_to: int) -> tuple[WatchResult, int]:
+async def _changed(run: Run, since_number: int, after_number: int, up_to: int) -> tuple[WatchResult, int]:
     """Return the changed plans that the caller sees, in the order of their changes, and the number of the last change
     that was examined."""
-    changed = await changes.changes_between(run.reader, after, up_to)
-    if not changed:
-        return WatchResult([], since), up_to
-    query: Body = {"filter": [{"field": "id", "op": "in", "value": list(changed)}], "limit": changes.MAX_ROWS}
-    found = sorted(await list_search.records(run, "plan", query), key=lambda each: changed[_id(each)])
-    looked_up_to = up_to if len(changed) < changes.MAX_ROWS else max(changed.values())
-    return WatchResult(found, changed[_id(found[-1])] if found else since), looked_up_to
+    change_numbers = await changes.changes_between(run.reader, after_number, up_to)
+    if not change_numbers:
+        return WatchResult([], since_number), up_to
+    query: Body = {"filter": [{"field": "id", "op": "in", "value": list(change_numbers)}], "limit": changes.MAX_ROWS}
+    plans = sorted(await list_search.records(run, "plan", query), key=lambda plan: change_numbers[_id(plan)])
+    looked_up_to = up_to if len(change_numbers) < changes.MAX_ROWS else max(change_numbers.values())
+    return WatchResult(plans, change_numbers[_id(plans[-1])] if plans else since_number), looked_up_to
 
 
 def _id(record: Record) -> str:

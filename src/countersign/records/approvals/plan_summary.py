@@ -50,51 +50,51 @@ _CHANGES: Mapping[str, str] = {"create": "created", "delete": "deleted"}
 
 
 async def summarize(
-    run: Run, plan_steps: Sequence[Step], shown: Mapping[str, Any], raw_effects: msgspec.Raw | None
+    run: Run, plan_steps: Sequence[Step], plan_members: Mapping[str, Any], raw_effects: msgspec.Raw | None
 ) -> PlanSummary:
-    """Return the summary of a plan. `shown` contains the plan's why, agent, input and diff as the viewer sees them.
-    Names of records are read now, as the viewer sees them, so a masked name is a placeholder token."""
+    """Return the summary of a plan. `plan_members` contains the plan's why, agent, input and diff as the viewer sees
+    them. Names of records are read now, as the viewer sees them, so a masked name is a placeholder token."""
     views = run.caller.view.models
     visible_steps = [step for step in plan_steps if step.model in views]
     links = await visible_links(run, raw_effects)
     names = await _names(run, visible_steps, links)
-    affected = [
+    affected_records = [
         AffectedRecord(
             step.model,
             step.record_id,
-            _record_name(views[step.model], step, names, shown["diff"]),
+            _record_name(views[step.model], step, names, plan_members["diff"]),
             _CHANGES.get(step.command, "changed"),
         )
         for step in visible_steps
     ]
-    affected += [
+    affected_records += [
         AffectedRecord(model, record_id, names.get((model, record_id)), change)
         for model, record_id, _field, _target, _target_id, change in links
     ]
-    assessment = risk.assess(views, plan_steps, shown["why"], len(affected))
-    single = visible_steps[0] if len(plan_steps) == 1 and visible_steps else None
+    assessment = risk.assess(views, plan_steps, plan_members["why"], len(affected_records))
+    only_step = visible_steps[0] if len(plan_steps) == 1 and visible_steps else None
     return PlanSummary(
         assessment.level,
         assessment.reasons,
-        _title(views, plan_steps, single, affected),
-        affected[0].name if single is not None else None,
-        _url(single, names),
+        _title(views, plan_steps, only_step, affected_records),
+        affected_records[0].name if only_step is not None else None,
+        _url(only_step, names),
         all(presentation.is_reversible(views[step.model], step.command) for step in visible_steps),
-        affected[:MAX_AFFECTED],
-        _group_key(plan_steps, shown),
+        affected_records[:MAX_AFFECTED],
+        _group_key(plan_steps, plan_members),
     )
 
 
 async def _names(run: Run, visible_steps: Sequence[Step], links: Sequence[Link]) -> dict[tuple[str, str], object]:
     """Map the records that exist for the viewer to their names. One statement reads the names of each model."""
-    wanted: dict[str, list[str]] = {}
+    ids_by_model: dict[str, list[str]] = {}
     keys = [(step.model, step.record_id) for step in visible_steps] + [link[:2] for link in links]
     for model, record_id in keys:
         if record_id is not None:
-            wanted.setdefault(model, []).append(record_id)
+            ids_by_model.setdefault(model, []).append(record_id)
     return {
         (model, record_id): name
-        for model, ids in wanted.items()
+        for model, ids in ids_by_model.items()
         for record_id, name in (await record_names.names(run, model, ids)).items()
     }
 
@@ -104,30 +104,33 @@ def _record_name(
 ) -> object:
     """Return the current name of the step's record. If the viewer cannot read it, return the name in the plan's diff,
     as the viewer sees it."""
-    known = names.get((step.model, step.record_id or ""))
-    if known is not None:
-        return known
+    known_name = names.get((step.model, step.record_id or ""))
+    if known_name is not None:
+        return known_name
     side = "after" if step.record_id is None else "before"
     title = presentation.title_field(view)
-    found = (each for each in diff if each["model"] == step.model and each["id"] == step.record_id)
-    return next((each[side] for each in found if each["field"] == title), None)
+    matching_entries = (each for each in diff if each["model"] == step.model and each["id"] == step.record_id)
+    return next((each[side] for each in matching_entries if each["field"] == title), None)
 
 
-def _url(single: Step | None, names: Mapping[tuple[str, str], object]) -> str | None:
-    if single is None or single.record_id is None or (single.model, single.record_id) not in names:
+def _url(step: Step | None, names: Mapping[tuple[str, str], object]) -> str | None:
+    if step is None or step.record_id is None or (step.model, step.record_id) not in names:
         return None
-    return f"/models/{single.model}/records/{single.record_id}"
+    return f"/models/{step.model}/records/{step.record_id}"
 
 
 def _title(
-    views: Mapping[str, ModelView], plan_steps: Sequence[Step], single: Step | None, affected: Sequence[AffectedRecord]
+    views: Mapping[str, ModelView],
+    plan_steps: Sequence[Step],
+    only_step: Step | None,
+    affected_records: Sequence[AffectedRecord],
 ) -> str:
     """Return a short sentence that describes the plan, such as: Delete lead “Trial at Harbour Tools”."""
-    if single is not None:
-        view = views[single.model]
-        name = affected[0].name
+    if only_step is not None:
+        view = views[only_step.model]
+        name = affected_records[0].name
         thing = view.model.label.lower() + (f" “{name}”" if isinstance(name, str) and name else "")
-        return _with_object(_verb(view, single), thing)
+        return _with_object(_verb(view, only_step), thing)
     commands = {step.id for step in plan_steps}
     view = views.get(plan_steps[0].model) if plan_steps else None
     if len(commands) == 1 and view is not None and len(plan_steps) > 1:
@@ -155,14 +158,14 @@ def _with_object(verb: str, thing: str) -> str:
     begins with Change, at its end."""
     if verb.startswith("Change "):
         return f"{verb} {thing}"
-    first, _, rest = verb.partition(" ")
-    return f"{first} {thing} {rest}".rstrip()
+    first_word, _, rest_of_verb = verb.partition(" ")
+    return f"{first_word} {thing} {rest_of_verb}".rstrip()
 
 
-def _group_key(plan_steps: Sequence[Step], shown: Mapping[str, Any]) -> str:
+def _group_key(plan_steps: Sequence[Step], plan_members: Mapping[str, Any]) -> str:
     """Return a key that is equal for plans that run the same commands with the same input on different records."""
-    given: dict[str, Any] = shown["input"] or {}
-    step_inputs: list[dict[str, Any]] = given["steps"] if len(plan_steps) > 1 else [{"input": given}]
+    inputs_by_name: dict[str, Any] = plan_members["input"] or {}
+    step_inputs: list[dict[str, Any]] = inputs_by_name["steps"] if len(plan_steps) > 1 else [{"input": inputs_by_name}]
     inputs = [{name: value for name, value in step["input"].items() if name != "id"} for step in step_inputs]
-    parts = [[step.id for step in plan_steps], inputs, shown["agent"]]
-    return hashlib.blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=12).hexdigest()
+    key_parts = [[step.id for step in plan_steps], inputs, plan_members["agent"]]
+    return hashlib.blake2b(msgspec.json.encode(key_parts, order="sorted"), digest_size=12).hexdigest()

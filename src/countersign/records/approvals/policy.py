@@ -55,42 +55,44 @@ class Policy:
     not_owner: bool = False
 
 
-async def needs_approval(run: Run, prepared: PreparedCommand) -> bool:
+async def needs_approval(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether the command becomes a plan when this caller runs it. People run their permitted commands directly,
     with one exception: a deletion that cascades to records that the caller may not delete or change. A person who may
     delete or change them must approve the deletion."""
     if not run.caller.is_agent:
-        return await rights.missing_cascade_right(run, prepared) is not None and not await _is_refused(run, prepared)
-    if is_declared(run.engine.registry, prepared.model, prepared.command):
+        return await rights.missing_cascade_right(run, prepared_command) is not None and not await _is_refused(
+            run, prepared_command
+        )
+    if is_declared(run.engine.registry, prepared_command.model, prepared_command.command):
         return True
     return (
-        await _requires_by_default(run, prepared)
-        or await _requires_by_setting(run, prepared)
-        or _would_reveal_hidden(run, prepared)
-        or await rights.widens_readers(run, prepared)
+        await _requires_by_default(run, prepared_command)
+        or await _requires_by_setting(run, prepared_command)
+        or _would_reveal_hidden(run, prepared_command)
+        or await rights.widens_readers(run, prepared_command)
     )
 
 
-async def _requires_by_default(run: Run, prepared: PreparedCommand) -> bool:
+async def _requires_by_default(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether the declaration requires approval by default and no setting removes this approval."""
-    model = run.engine.registry.models[prepared.model]
-    names = settings_of(run.engine.registry, prepared)
-    required = {each for each in names if is_default(model, each.partition(".")[2])}
-    if prepared.command != "create" and await _changes_marked(run, prepared):
-        required.add(f"{model.name}.update")
-    settings = [await _setting(run, each) for each in required]
+    model = run.engine.registry.models[prepared_command.model]
+    names = settings_of(run.engine.registry, prepared_command)
+    default_names = {each for each in names if is_default(model, each.partition(".")[2])}
+    if prepared_command.command != "create" and await _changes_marked(run, prepared_command):
+        default_names.add(f"{model.name}.update")
+    settings = [await _setting(run, each) for each in default_names]
     return any(each is None or each.n > 0 for each in settings)
 
 
-async def _changes_marked(run: Run, prepared: PreparedCommand) -> bool:
+async def _changes_marked(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether the input changes a field for which `needs_approval` applies (see `_is_marked`)."""
-    model = run.engine.registry.models[prepared.model]
-    given = {name: each for name, each in prepared.given.items() if model.fields[name].needs_approval}
-    if not given:
+    model = run.engine.registry.models[prepared_command.model]
+    field_inputs = {name: each for name, each in prepared_command.given.items() if model.fields[name].needs_approval}
+    if not field_inputs:
         return False
-    record = await record_writer.find(run, model, None, prepared.record_id)
-    view = run.view_of(prepared.model)
-    marked = {name: each for name, each in given.items() if _is_marked(view, record.values, model.fields[name])}
+    record = await record_writer.find(run, model, None, prepared_command.record_id)
+    view = run.view_of(prepared_command.model)
+    marked = {name: each for name, each in field_inputs.items() if _is_marked(view, record.values, model.fields[name])}
     return any([await record_writer.is_change(run, model, record, name, each) for name, each in marked.items()])
 
 
@@ -118,10 +120,12 @@ def is_liftable(model: Declared, command: str) -> bool:
     )
 
 
-async def _is_refused(run: Run, prepared: PreparedCommand) -> bool:
+async def _is_refused(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether the deletion is refused for every caller."""
-    found = await dependents.find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade)
-    return bool(found.blocking) or not found.complete
+    dependent_records = await dependents.find(
+        run, prepared_command.model, prepared_command.record_id or "", cascade=prepared_command.cascade
+    )
+    return bool(dependent_records.blocking) or not dependent_records.complete
 
 
 def is_declared(registry: Registry, model: str, command: str) -> bool:
@@ -133,85 +137,100 @@ def is_declared(registry: Registry, model: str, command: str) -> bool:
     return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval is True
 
 
-def _would_reveal_hidden(run: Run, prepared: PreparedCommand) -> bool:
+def _would_reveal_hidden(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether the success or the refusal of the command would reveal a value that the agent may not read. If so,
     the command becomes a plan, so that a person decides first."""
-    view = run.view_of(prepared.model)
+    view = run.view_of(prepared_command.model)
     model = view.model
-    move = None if model.workflow is None else model.workflow.moves.get(prepared.command)
-    is_changing = prepared.command in ("update", "delete")
-    is_changing = is_changing or (move is not None and workflow.sets_more(move, prepared.given))
+    move = None if model.workflow is None else model.workflow.moves.get(prepared_command.command)
+    is_changing = prepared_command.command in ("update", "delete")
+    is_changing = is_changing or (move is not None and workflow.sets_more(move, prepared_command.given))
     if (is_changing or model.locked_with) and not preconditions.are_locks_readable(run, model):
         return True
     if move is not None and not workflow.is_action_readable(run, view, move):
         return True
-    return not _reads_rules(run, view, prepared) or _may_conflict_with_hidden(view, prepared)
+    return not _reads_rules(run, view, prepared_command) or _may_conflict_with_hidden(view, prepared_command)
 
 
-def _reads_rules(run: Run, view: ModelView, prepared: PreparedCommand) -> bool:
+def _reads_rules(run: Run, view: ModelView, prepared_command: PreparedCommand) -> bool:
     """Return whether the agent sees all fields of the rules that apply to the input."""
-    given = list(view.model.fields) if prepared.command == "create" else list(prepared.given)
+    written_fields = list(view.model.fields) if prepared_command.command == "create" else list(prepared_command.given)
     return all(
-        preconditions.is_rule_readable(run, view, each, given) for each in preconditions.rules_naming(view.model, given)
+        preconditions.is_rule_readable(run, view, each, written_fields)
+        for each in preconditions.rules_naming(view.model, written_fields)
     )
 
 
-def _may_conflict_with_hidden(view: ModelView, prepared: PreparedCommand) -> bool:
+def _may_conflict_with_hidden(view: ModelView, prepared_command: PreparedCommand) -> bool:
     """Return whether another record may have the same unique value, but the agent does not see that record or does not
     read the value in clear."""
-    unique = _unique_written(view.model, prepared)
+    unique = _unique_written(view.model, prepared_command)
     is_looked_up = view.reads_any_by("list", "search", "export")
     return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
 
 
-def _unique_written(model: Declared, prepared: PreparedCommand) -> list[str]:
+def _unique_written(model: Declared, prepared_command: PreparedCommand) -> list[str]:
     """Return the unique fields whose new values may already belong to another record."""
-    given = {name for name, each in prepared.given.items() if each.stored is not None}
+    unique_fields = {name for name, each in prepared_command.given.items() if each.stored is not None}
     # A new record has only the given values. An existing record may get another parent, and a record of that parent may
     # already have the same value.
-    moved_by = given if prepared.command != "create" else frozenset[str]()
+    moved_by = unique_fields if prepared_command.command != "create" else frozenset[str]()
     fields = model.fields.items()
-    unique = [name for name, each in fields if name in given and (each.unique or each.unique_with)]
+    unique = [name for name, each in fields if name in unique_fields and (each.unique or each.unique_with)]
     return unique + [name for name, each in fields if each.unique_with in moved_by]
 
 
-def settings_of(registry: Registry, planned: PlannedCommand) -> tuple[str, ...]:
+def settings_of(registry: Registry, planned_command: PlannedCommand) -> tuple[str, ...]:
     """Return the commands whose settings apply: the command itself and, for an action that sets fields other than its
     inputs, `update`. Only an update can run an action with other fields."""
-    model = registry.models[planned.model]
-    move = None if model.workflow is None else model.workflow.moves.get(planned.command)
-    own = f"{planned.model}.{planned.command}"
-    return (own, f"{planned.model}.update") if move is not None and workflow.sets_more(move, planned.given) else (own,)
+    model = registry.models[planned_command.model]
+    move = None if model.workflow is None else model.workflow.moves.get(planned_command.command)
+    own_name = f"{planned_command.model}.{planned_command.command}"
+    return (
+        (own_name, f"{planned_command.model}.update")
+        if move is not None and workflow.sets_more(move, planned_command.given)
+        else (own_name,)
+    )
 
 
-async def _requires_by_setting(run: Run, prepared: PreparedCommand) -> bool:
-    settings = [await _setting(run, each) for each in settings_of(run.engine.registry, prepared)]
-    required = [each for each in settings if each is not None and each.n > 0]
-    if not required or any(each.when is None for each in required):
-        return bool(required)
-    return any([await _is_met(run, prepared, condition_of(each.when)) for each in required if each.when is not None])
+async def _requires_by_setting(run: Run, prepared_command: PreparedCommand) -> bool:
+    settings = [await _setting(run, each) for each in settings_of(run.engine.registry, prepared_command)]
+    active_settings = [each for each in settings if each is not None and each.n > 0]
+    if not active_settings or any(each.when is None for each in active_settings):
+        return bool(active_settings)
+    return any(
+        [
+            await _is_met(run, prepared_command, condition_of(each.when))
+            for each in active_settings
+            if each.when is not None
+        ]
+    )
 
 
-async def _is_met(run: Run, prepared: PreparedCommand, condition: Where) -> bool:
+async def _is_met(run: Run, prepared_command: PreparedCommand, condition: Where) -> bool:
     """Return whether the record meets the condition before or after the command. The result is also True if the agent
     cannot read the fields of the condition. Otherwise the response would reveal that the record does not meet the
     condition."""
-    model = run.engine.registry.models[prepared.model]
-    if not preconditions.are_guards_readable(run.view_of(prepared.model), [condition]):
+    model = run.engine.registry.models[prepared_command.model]
+    if not preconditions.are_guards_readable(run.view_of(prepared_command.model), [condition]):
         return True
-    before: dict[str, Stored] = {}
-    if prepared.record_id is not None:
-        statement = select.lock_existing(model, None, prepared.record_id, run.engine.dialect)
+    values_before: dict[str, Stored] = {}
+    if prepared_command.record_id is not None:
+        statement = select.lock_existing(model, None, prepared_command.record_id, run.engine.dialect)
         row = await run.transaction.fetch_one(statement.text, *statement.values)
         if row is None:
             return True
-        before = dict(record_of(model, row).values)
-    after = before | {name: given.stored for name, given in prepared.given.items()} | moved(model, prepared.command)
-    after |= dict.fromkeys(cleared(model, prepared.command))
-    known = {name: after.get(name, 0 if field.sum_of else None) for name, field in model.fields.items()}
-    after = known | computed(model, known)
-    return preconditions.is_met(model, after, condition) or (
-        bool(before) and preconditions.is_met(model, before, condition)
+        values_before = dict(record_of(model, row).values)
+    values_after = (
+        values_before
+        | {name: given.stored for name, given in prepared_command.given.items()}
+        | moved(model, prepared_command.command)
+    )
+    values_after |= dict.fromkeys(cleared(model, prepared_command.command))
+    known_values = {name: values_after.get(name, 0 if field.sum_of else None) for name, field in model.fields.items()}
+    values_after = known_values | computed(model, known_values)
+    return preconditions.is_met(model, values_after, condition) or (
+        bool(values_before) and preconditions.is_met(model, values_before, condition)
     )
 
 
@@ -219,9 +238,9 @@ def moved(model: Declared, command: str) -> dict[str, Stored]:
     """Return the state field with its value after the action, or an empty mapping if the action does not change the
     state."""
     workflow = model.workflow
-    if workflow is None or command not in workflow.moves or not (to := workflow.moves[command].to):
+    if workflow is None or command not in workflow.moves or not (target_state := workflow.moves[command].to):
         return {}
-    return {workflow.field: to}
+    return {workflow.field: target_state}
 
 
 def cleared(model: Declared, command: str) -> tuple[str, ...]:
@@ -230,16 +249,16 @@ def cleared(model: Declared, command: str) -> tuple[str, ...]:
     return () if workflow is None or command not in workflow.moves else workflow.moves[command].clears
 
 
-def condition_of(when: _When) -> Where:
+def condition_of(condition: _When) -> Where:
     """Return the condition of a setting.
 
     Raises:
         LookupError: the operator does not exist.
     """
-    operator: Operator | None = next((each for each in OPERATORS if each == when.op), None)
+    operator: Operator | None = next((each for each in OPERATORS if each == condition.op), None)
     if operator is None:
-        raise LookupError(f"the setting's op {when.op!r} is not one of {', '.join(OPERATORS)}")
-    return Where(when.field, operator, when.value)
+        raise LookupError(f"the setting's op {condition.op!r} is not one of {', '.join(OPERATORS)}")
+    return Where(condition.field, operator, condition.value)
 
 
 async def policy_of(run: Run, commands: Sequence[PlannedCommand]) -> Policy:
@@ -270,8 +289,8 @@ def _check_approval(registry: Registry, commands: Commands, title: str, value: s
     model_name, _, command = title.removeprefix(PREFIX).partition(".")
     model = registry.models.get(model_name)
     if not title.startswith(PREFIX) or model is None or command not in commands.get(model_name, ()):
-        known = ", ".join(sorted(registry.settings)) or "a setting of a module"
-        raise BadInput(f"setting.title must be {PREFIX}<model>.<command>, of a command there is, or {known}")
+        known_settings = ", ".join(sorted(registry.settings)) or "a setting of a module"
+        raise BadInput(f"setting.title must be {PREFIX}<model>.<command>, of a command there is, or {known_settings}")
     try:
         policy = msgspec.json.decode(value, type=_Policy)
     except msgspec.DecodeError as error:
@@ -296,28 +315,28 @@ def _check_declared(setting: Setting, value: str) -> None:
     except msgspec.DecodeError:
         option = None
     if option not in setting.options:
-        known = ", ".join(f'"{each}"' for each in setting.options)
-        raise BadInput(f"setting.value of {setting.name} must be one of {known}")
+        known_options = ", ".join(f'"{each}"' for each in setting.options)
+        raise BadInput(f"setting.value of {setting.name} must be one of {known_options}")
 
 
-def _check_when(model: Declared, when: _When) -> None:
-    field = model.fields.get(when.field)
-    if field is None or when.op not in field.operators:
+def _check_when(model: Declared, condition: _When) -> None:
+    field = model.fields.get(condition.field)
+    if field is None or condition.op not in field.operators:
         raise BadInput(f"setting.value: when must name a field of {model.name} and an operator that fits it")
     try:
-        _ = [field.operand(each) for each in _operands(when)]
+        _ = [field.operand(each) for each in _operands(condition)]
     except BadValue as error:
-        raise BadInput(f"setting.value: when on {model.name}.{when.field}: value {error}") from error
+        raise BadInput(f"setting.value: when on {model.name}.{condition.field}: value {error}") from error
 
 
-def _operands(when: _When) -> list[object]:
-    if when.op == "is_null":
-        if not isinstance(when.value, bool):
+def _operands(condition: _When) -> list[object]:
+    if condition.op == "is_null":
+        if not isinstance(condition.value, bool):
             raise BadInput("setting.value: when with is_null needs true or false")
         return []
-    if when.op == "in":
-        return cast("list[object]", when.value) if isinstance(when.value, list) else [None]
-    return [when.value]
+    if condition.op == "in":
+        return cast("list[object]", condition.value) if isinstance(condition.value, list) else [None]
+    return [condition.value]
 
 
 def lifts(value: str) -> bool:

@@ -42,7 +42,7 @@ class Proposal(msgspec.Struct):
     expires_at: str
 
 
-async def propose(run: Run, prepared: Sequence[PreparedCommand], *, why: str | None) -> Proposal:
+async def propose(run: Run, prepared_commands: Sequence[PreparedCommand], *, reason: str | None) -> Proposal:
     """Store the commands as a plan. If an equal plan is already pending, return that plan instead. Call this function
     last in the transaction.
 
@@ -50,63 +50,66 @@ async def propose(run: Run, prepared: Sequence[PreparedCommand], *, why: str | N
         TryAgain: the agent has too many pending plans.
     """
     now = clock.now()
-    same = steps.proposal_key(run, prepared, await _visible_revisions(run, prepared))
+    new_key = steps.proposal_key(run, prepared_commands, await _visible_revisions(run, prepared_commands))
     plan_id = ids.new_record_id()
-    row = await run.transaction.fetch_one(_TAKE_KEY, same, plan_id)
+    row = await run.transaction.fetch_one(_TAKE_KEY, new_key, plan_id)
     if row is not None and row[0] != plan_id:
         pending = await run.transaction.fetch_one(_PENDING, row[0], now)
         if pending is not None:
             return Proposal(True, row[0], clock.rfc3339(pending[0]))
-        await run.transaction.run(_SET_KEY, same, plan_id)
-    counted = await run.transaction.fetch_one(_COUNT_PENDING, run.caller.user_id, run.caller.agent or "", now)
-    if counted is not None and counted[0] >= MAX_PENDING:
+        await run.transaction.run(_SET_KEY, new_key, plan_id)
+    count_row = await run.transaction.fetch_one(_COUNT_PENDING, run.caller.user_id, run.caller.agent or "", now)
+    if count_row is not None and count_row[0] >= MAX_PENDING:
         raise TryAgain(f"{MAX_PENDING} of your plans are pending: wait for decisions, or withdraw some")
     expires_at = clock.later(now, seconds=run.engine.records.settings.plan_ttl_s)
-    await _store(run, plan_id, prepared, why, now, expires_at)
+    await _store(run, plan_id, prepared_commands, reason, now, expires_at)
     await changes.record_change(run.transaction, plan_id)
     return Proposal(True, plan_id, clock.rfc3339(expires_at))
 
 
 async def _store(
-    run: Run, plan_id: str, prepared: Sequence[PreparedCommand], why: str | None, now: int, expires_at: int
+    run: Run, plan_id: str, prepared_commands: Sequence[PreparedCommand], reason: str | None, now: int, expires_at: int
 ) -> None:
-    plan_steps = await steps.store_steps(run, plan_id, prepared)
+    plan_steps = await steps.store_steps(run, plan_id, prepared_commands)
     diff = [change async for step in CooperativeIterator(plan_steps) for change in await _diff(run, step)]
-    effects = [effect async for each in CooperativeIterator(prepared) for effect in await _effects(run, each)]
-    required = await policy.policy_of(run, prepared)
-    single = prepared[0] if len(prepared) == 1 else None
+    effects = [effect async for each in CooperativeIterator(prepared_commands) for effect in await _effects(run, each)]
+    policies = await policy.policy_of(run, prepared_commands)
+    only_command = prepared_commands[0] if len(prepared_commands) == 1 else None
     values: dict[str, Stored] = {
         "state": "pending",
-        "command": "plan.propose" if single is None else single.id,
-        "target": _json(None if single is None else {"model": single.model, "id": single.record_id}),
+        "command": "plan.propose" if only_command is None else only_command.id,
+        "target": _json(None if only_command is None else {"model": only_command.model, "id": only_command.record_id}),
         "input": _json(plan_steps),
         "diff": _json(diff),
         "effects": _json(effects),
         "digest": steps.digest(run.engine.vault, plan_id, plan_steps, diff, effects),
-        "why": why,
+        "why": reason,
         "person": run.caller.user_id,
         "agent": run.caller.agent,
         "agent_token": run.caller.credential_id if run.caller.is_agent else None,
         "proposed_by": _json({"agent": run.caller.agent, "person": run.caller.username}),
         "proposed_at": now,
         "expires_at": expires_at,
-        "needs": required.needs,
+        "needs": policies.needs,
         "approvals": "[]",
     }
     await run.transaction.run(insert_statement(PLAN), *insert_values(PLAN, plan_id, values, {}))
-    await _add_steps(run, plan_id, prepared)
+    await _add_steps(run, plan_id, prepared_commands)
     # The audit entry only records that the plan was proposed. The plan contains the values.
     await record_writer.record_audit(run.about_plan(plan_id), "plan.propose", PLAN, plan_id, {})
     await changes.emit(run.transaction, plan_id, "pending")
     await emails.add_notice(run.transaction, plan_id, now)
 
 
-async def _add_steps(run: Run, plan_id: str, prepared: Sequence[PreparedCommand]) -> None:
+async def _add_steps(run: Run, plan_id: str, prepared_commands: Sequence[PreparedCommand]) -> None:
     """Store the commands that an approver must be allowed to run. These are the steps of the plan, and one command for
     each record that a cascading deletion deletes or changes."""
-    steps_of = [(each.id, each.model, each.record_id) for each in prepared]
-    async for each in CooperativeIterator(prepared):
-        for need, record_ids in (await rights.cascade_needs(run, each)).items():
+    steps_of = [
+        (prepared_command.id, prepared_command.model, prepared_command.record_id)
+        for prepared_command in prepared_commands
+    ]
+    async for prepared_command in CooperativeIterator(prepared_commands):
+        for need, record_ids in (await rights.cascade_needs(run, prepared_command)).items():
             steps_of += [(f"{need.model}.{need.command}", need.model, record_id) for record_id in record_ids]
     async for position, (command, model, record_id) in CooperativeIterator(enumerate(steps_of)):
         await run.transaction.run(_ADD_STEP, plan_id, position, command, model, record_id)
@@ -116,25 +119,29 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-async def _visible_revisions(run: Run, prepared: Sequence[PreparedCommand]) -> list[object]:
+async def _visible_revisions(run: Run, prepared_commands: Sequence[PreparedCommand]) -> list[object]:
     """Return the revisions of the records as the agent sees them. They are a part of the key that identifies equal
     proposals, so a hidden change does not lead to a new plan."""
-    seen: list[object] = []
-    dependencies = Dependencies(run, prepared)
+    visible_revisions: list[object] = []
+    dependencies = Dependencies(run, prepared_commands)
     revisions: dict[Key, int | None] = {}
-    async for each in CooperativeIterator(prepared):
-        if each.record_id is not None:
-            seen.append(await _visible_revision(run, each.model, each.record_id))
-        for model, record_id, _ in await dependencies.reads(each, by=run.view_of(each.model).fields):
+    async for prepared_command in CooperativeIterator(prepared_commands):
+        if prepared_command.record_id is not None:
+            visible_revisions.append(await _visible_revision(run, prepared_command.model, prepared_command.record_id))
+        for model, record_id, _ in await dependencies.reads(
+            prepared_command, read_fields=run.view_of(prepared_command.model).fields
+        ):
             if (model, record_id) not in revisions:
                 is_seen = await unmask_input.exists(run, model, record_id)
                 revisions[model, record_id] = await _visible_revision(run, model, record_id) if is_seen else None
             if revisions[model, record_id] is not None:
-                seen.append([model, record_id, revisions[model, record_id]])
-        if each.cascade and each.record_id is not None:
-            found = await dependents.find(run, each.model, each.record_id, cascade=True, seen_by=run.caller.view)
-            seen.append([[*link.source, link.field] for link in found.links])
-    return seen
+                visible_revisions.append([model, record_id, revisions[model, record_id]])
+        if prepared_command.cascade and prepared_command.record_id is not None:
+            dependent_records = await dependents.find(
+                run, prepared_command.model, prepared_command.record_id, cascade=True, seen_by=run.caller.view
+            )
+            visible_revisions.append([[*link.source, link.field] for link in dependent_records.links])
+    return visible_revisions
 
 
 async def _visible_revision(run: Run, model: str, record_id: str) -> int | None:
@@ -157,11 +164,11 @@ async def _diff(run: Run, step: Step) -> list[dict[str, Any]]:
     """Return the value of every field that the step sets, before and after the step. The values have the form in which
     audit entries and plans store them."""
     record = await _record(run, step)
-    after = _after(run.engine.registry.models[step.model], step, record)
-    before = {} if record is None else await record_writer.audit_copies(run, step.model, record, after)
+    values_after = _after(run.engine.registry.models[step.model], step, record)
+    values_before = {} if record is None else await record_writer.audit_copies(run, step.model, record, values_after)
     return [
-        {"model": step.model, "id": step.record_id, "field": name, "before": before.get(name), "after": value}
-        for name, value in after.items()
+        {"model": step.model, "id": step.record_id, "field": name, "before": values_before.get(name), "after": value}
+        for name, value in values_after.items()
     ]
 
 
@@ -169,23 +176,25 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
     """Return the value of each changed field after the step. After a deletion, all fields are empty."""
     if step.command == "delete":
         return {} if record is None else {name: None for name, value in record.values.items() if value is not None}
-    after: dict[str, Any] = {
+    values_after: dict[str, Any] = {
         name: steps.stored_copy(each) for name, each in step.given.items()
     }
-    cleared = {name: None for name in policy.cleared(model, step.command) if record is None or record.values[name]}
-    return after | cleared | policy.moved(model, step.command)
+    cleared_values = {
+        name: None for name in policy.cleared(model, step.command) if record is None or record.values[name]
+    }
+    return values_after | cleared_values | policy.moved(model, step.command)
 
 
-async def _effects(run: Run, prepared: PreparedCommand) -> list[dict[str, Any]]:
+async def _effects(run: Run, prepared_command: PreparedCommand) -> list[dict[str, Any]]:
     """Return the references that a cascading deletion clears, or deletes with the referring record. The module
     `staleness` selects the references that a viewer sees."""
-    if prepared.command != "delete" or prepared.record_id is None or not prepared.cascade:
+    if prepared_command.command != "delete" or prepared_command.record_id is None or not prepared_command.cascade:
         return []
-    found = await dependents.find(run, prepared.model, prepared.record_id, cascade=True)
-    cleared = frozenset(found.cleared)
+    dependent_records = await dependents.find(run, prepared_command.model, prepared_command.record_id, cascade=True)
+    cleared_links = frozenset(dependent_records.cleared)
     links = [
-        [*link.source, link.field, *link.target, "cleared" if link in cleared else "deleted"]
-        for link in found.links
-        if link in cleared or link.source in found.deleted
+        [*link.source, link.field, *link.target, "cleared" if link in cleared_links else "deleted"]
+        for link in dependent_records.links
+        if link in cleared_links or link.source in dependent_records.deleted
     ]
-    return [{"model": prepared.model, "id": prepared.record_id, "links": links}] if links else []
+    return [{"model": prepared_command.model, "id": prepared_command.record_id, "links": links}] if links else []

@@ -35,42 +35,44 @@ class Decidable:
     view: View
     dialect: Dialect
 
-    def sql(self, alias: str, put: Callable[[Value], str]) -> str:
+    def sql(self, alias: str, add_parameter: Callable[[Value], str]) -> str:
         """Return the condition that the plan has no step that the person may not run."""
-        runnable = " OR ".join(self._runnable(put)) or "1 = 0"
+        runnable = " OR ".join(self._runnable(add_parameter)) or "1 = 0"
         return (
             f"NOT EXISTS (SELECT 1 FROM plan_step AS step WHERE step.plan_id = {alias}.id AND NOT ({runnable}))"
         )
 
-    def _runnable(self, put: Callable[[Value], str]) -> list[str]:
+    def _runnable(self, add_parameter: Callable[[Value], str]) -> list[str]:
         unconditional: list[str] = []
-        found: list[str] = []
+        conditions: list[str] = []
         for name, view in self.view.stored.items():
             for rows, commands in _by_rows(view):
-                listed = ", ".join(put(f"{name}.{command}") for command in commands)
+                command_list = ", ".join(add_parameter(f"{name}.{command}") for command in commands)
                 if rows is None:
-                    unconditional.append(listed)
+                    unconditional.append(command_list)
                     continue
-                reached = any_of(Scope(self.dialect, DelegatedParameters(put), "target"), view.model, rows)
-                found.append(
-                    f"(step.command IN ({listed}) AND (step.record_id IS NULL OR EXISTS "
-                    f'(SELECT 1 FROM "{name}" AS target WHERE target.id = step.record_id AND {reached})))'
+                reach_condition = any_of(
+                    Scope(self.dialect, DelegatedParameters(add_parameter), "target"), view.model, rows
                 )
-        return [f"step.command IN ({', '.join(unconditional)})", *found] if unconditional else found
+                conditions.append(
+                    f"(step.command IN ({command_list}) AND (step.record_id IS NULL OR EXISTS "
+                    f'(SELECT 1 FROM "{name}" AS target WHERE target.id = step.record_id AND {reach_condition})))'
+                )
+        return [f"step.command IN ({', '.join(unconditional)})", *conditions] if unconditional else conditions
 
 
 def _by_rows(view: ModelView) -> list[tuple[Rows, list[str]]]:
     """Group the commands by the filter of the records that they may use. Most commands share one filter, and each
     filter in the statement costs time."""
-    found: list[tuple[Rows, list[str]]] = []
+    commands_by_rows: list[tuple[Rows, list[str]]] = []
     for command in sorted(view.commands):
         rows = view.reach(command)
-        commands = next((commands for known, commands in found if known == rows), None)
+        commands = next((commands for known_rows, commands in commands_by_rows if known_rows == rows), None)
         if commands is None:
-            found.append((rows, [command]))
+            commands_by_rows.append((rows, [command]))
         else:
             commands.append(command)
-    return found
+    return commands_by_rows
 
 
 def with_plans(caller: Caller, dialect: Dialect) -> Caller:
@@ -78,18 +80,18 @@ def with_plans(caller: Caller, dialect: Dialect) -> Caller:
     view = caller.view.models.get("plan")
     if view is None:
         return caller
-    own = where("person", eq=caller.user_id)
+    own_condition = where("person", eq=caller.user_id)
     rows: Rows
     if caller.is_agent:
-        rows = ((own, where("agent", eq=caller.agent)),)
+        rows = ((own_condition, where("agent", eq=caller.agent)),)
     else:
-        rows = ((own,), (where("decided_by", eq=caller.user_id),), (Decidable(caller.view, dialect),))
-    narrowed = replace(view, rows={command: rows for command in view.commands}, rewritten=REWRITTEN)
-    models, own = {**caller.view.models, "plan": narrowed}, dict(caller.view.own)
+        rows = ((own_condition,), (where("decided_by", eq=caller.user_id),), (Decidable(caller.view, dialect),))
+    narrowed_view = replace(view, rows={command: rows for command in view.commands}, rewritten=REWRITTEN)
+    models, own_values = {**caller.view.models, "plan": narrowed_view}, dict(caller.view.own)
     tokens = caller.view.models.get("agent_token")
     if caller.is_agent and (tokens is None or not tokens.is_readable):
-        own[view.model.fields["agent_token"]] = caller.credential_id
-    return replace(caller, view=replace(caller.view, models=models, own=own))
+        own_values[view.model.fields["agent_token"]] = caller.credential_id
+    return replace(caller, view=replace(caller.view, models=models, own=own_values))
 
 
 _READERS = """
@@ -104,7 +106,7 @@ _LABELS = "SELECT id, label FROM pii_value WHERE id IN ({places})"
 _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1"
 
 
-async def widens_readers(run: Run, prepared: PreparedCommand) -> bool:
+async def widens_readers(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether writing the input would let a role read a tokenized value in clear that it cannot read in clear
     now.
 
@@ -113,12 +115,12 @@ async def widens_readers(run: Run, prepared: PreparedCommand) -> bool:
     source record, from which the value was copied. Such a role is a reader of the value only if both are the same
     record.
     """
-    for name, given in prepared.given.items():
-        if not given.origins:
+    for name, field_input in prepared_command.given.items():
+        if not field_input.origins:
             continue
-        readers = (await _readers(run, prepared.model, name)).some
-        for value_id in set(given.origins):
-            if not readers <= await _readers_of_value(run, value_id, prepared):
+        readers = (await _readers(run, prepared_command.model, name)).some
+        for value_id in set(field_input.origins):
+            if not readers <= await _readers_of_value(run, value_id, prepared_command):
                 return True
     return False
 
@@ -132,17 +134,19 @@ class _Readers(NamedTuple):
 
 
 async def _readers(run: Run, model: str, field: str) -> _Readers:
-    restricted = run.engine.registry.models[model].fields[field].restricted
-    some: set[str] = set()
+    restricted_roles = run.engine.registry.models[model].fields[field].restricted
+    reader_ids: set[str] = set()
     by_command: dict[str, dict[str, bool]] = {}
     for role, clear, commands, rows in await run.reader.fetch(_READERS, model):
-        if _includes(clear, field) and (not restricted or role in restricted):
-            some.add(role)
+        if _includes(clear, field) and (not restricted_roles or role in restricted_roles):
+            reader_ids.add(role)
         for command in _READING:
             if _includes(commands, command):
                 sees_all = by_command.setdefault(role, {})
                 sees_all[command] = sees_all.get(command, False) or not rows
-    return _Readers(frozenset(some), frozenset(role for role in some if _sees_every_row(by_command.get(role, {}))))
+    return _Readers(
+        frozenset(reader_ids), frozenset(role for role in reader_ids if _sees_every_row(by_command.get(role, {})))
+    )
 
 
 def _includes(names: object, name: str) -> bool:
@@ -155,24 +159,24 @@ def _sees_every_row(by_command: Mapping[str, bool]) -> bool:
     return by_command.get("get", any(by_command.values()))
 
 
-async def _readers_of_value(run: Run, value_id: int, prepared: PreparedCommand) -> frozenset[str]:
+async def _readers_of_value(run: Run, value_id: int, prepared_command: PreparedCommand) -> frozenset[str]:
     """Return the readers of the value in the records that the caller sees. Hidden records must not influence the
     response."""
     row = await run.reader.fetch_one(_LABEL, value_id)
     if row is None:
         return frozenset()
-    found: frozenset[str] = frozenset()
+    readers: frozenset[str] = frozenset()
     for model, name in unmask_input.fields_labelled(run, row[0]):
         if await unmask_input.text_in(run, model, name, f"{name}__value", value_id) is not None:
-            is_same = model == prepared.model and await unmask_input.contains_value(
-                run, model, name, prepared.record_id, value_id
+            is_same = model == prepared_command.model and await unmask_input.contains_value(
+                run, model, name, prepared_command.record_id, value_id
             )
-            found |= (await _readers(run, model, name))[0 if is_same else 1]
+            readers |= (await _readers(run, model, name))[0 if is_same else 1]
     for model, record_id, name in await run.reader.fetch(_ALIASED, value_id):
         if await unmask_input.text_in(run, model, name, "id", record_id) is not None:
-            is_same = (model, record_id) == (prepared.model, prepared.record_id)
-            found |= (await _readers(run, model, name))[0 if is_same else 1]
-    return found
+            is_same = (model, record_id) == (prepared_command.model, prepared_command.record_id)
+            readers |= (await _readers(run, model, name))[0 if is_same else 1]
+    return readers
 
 
 async def hidden_fields(run: Run, model: str, origins: Mapping[str, Sequence[int]]) -> frozenset[str]:
@@ -181,12 +185,12 @@ async def hidden_fields(run: Run, model: str, origins: Mapping[str, Sequence[int
     all these values in clear. A text of a masked field is hidden unless the caller may see all these values, in clear
     or masked."""
     view = run.caller.view.models.get(model)
-    found: set[str] = set()
+    hidden_names: set[str] = set()
     for name, value_ids in origins.items():
         visibility = None if view is None else view.fields.get(name)
         if value_ids and (visibility is None or not await _sees_all(run, visibility, sorted(set(value_ids)))):
-            found.add(name)
-    return frozenset(found)
+            hidden_names.add(name)
+    return frozenset(hidden_names)
 
 
 async def _sees_all(run: Run, visibility: Visibility, value_ids: Sequence[int]) -> bool:
@@ -198,9 +202,9 @@ async def _sees_all(run: Run, visibility: Visibility, value_ids: Sequence[int]) 
         return False
     for label in set(labels.values()):
         if not _sees_everywhere(run, visibility, label):
-            same = [each for each in value_ids if labels.get(each) == label]
-            readable = await unmask_input.readable_value_ids(run, label, same, in_clear=visibility == "clear")
-            if readable < frozenset(same):
+            same_label = [each for each in value_ids if labels.get(each) == label]
+            readable = await unmask_input.readable_value_ids(run, label, same_label, in_clear=visibility == "clear")
+            if readable < frozenset(same_label):
                 return False
     return True
 
@@ -275,16 +279,16 @@ async def cascade_needs(run: Run, step: PlannedCommand) -> dict[RequiredRight, l
     records. The result is empty if there are too many records, because the deletion is then refused."""
     if not step.cascade or step.record_id is None:
         return {}
-    found = await dependents.find(run, step.model, step.record_id, cascade=True)
-    return _required_rights(run.engine.registry, found) if found.complete else {}
+    dependent_records = await dependents.find(run, step.model, step.record_id, cascade=True)
+    return _required_rights(run.engine.registry, dependent_records) if dependent_records.complete else {}
 
 
-def _required_rights(registry: Registry, found: Dependents) -> dict[RequiredRight, list[str]]:
+def _required_rights(registry: Registry, dependents: Dependents) -> dict[RequiredRight, list[str]]:
     needs: dict[RequiredRight, list[str]] = {}
-    for name, record_id in found.deleted[1:]:
+    for name, record_id in dependents.deleted[1:]:
         if "delete" in registry.models[name].commands:
             needs.setdefault(RequiredRight(name, "delete", ""), []).append(record_id)
-    for link in found.cleared:
+    for link in dependents.cleared:
         name, record_id = link.source
         model = registry.models[name]
         if "update" in model.commands and not model.fields[link.field].readonly:
@@ -340,9 +344,9 @@ async def _reaches(run: Run, view: ModelView, command: str, record_ids: Sequence
         parameters = Parameters()
         places = ", ".join(parameters.put(each) for each in record_ids[start : start + _IDS_AT_ONCE])
         scope = queries.Scope(run.engine.dialect, parameters, "t")
-        reached = queries.any_of(scope, view.model, rows)
+        reach_condition = queries.any_of(scope, view.model, rows)
         text = (
-            f'SELECT count(*), count(CASE WHEN {reached} THEN 1 END) FROM "{view.model.name}" AS t '
+            f'SELECT count(*), count(CASE WHEN {reach_condition} THEN 1 END) FROM "{view.model.name}" AS t '
             f"WHERE t.id IN ({places})"
         )
         row = await run.transaction.fetch_one(text, *parameters.values)

@@ -39,39 +39,40 @@ class Assessment:
 
 
 def assess(
-    views: Mapping[str, ModelView], plan_steps: Sequence[Step], why: str | None, affected: int = 0
+    views: Mapping[str, ModelView], plan_steps: Sequence[Step], stated_reason: str | None, affected_count: int = 0
 ) -> Assessment:
-    """Return the risk of a plan for a viewer. `affected` is the number of affected records that the viewer sees."""
-    found: list[_Found] = []
+    """Return the risk of a plan for a viewer. `affected_count` is the number of affected records that the viewer
+    sees."""
+    reasons_found: list[_Found] = []
     for step in plan_steps:
         view = views.get(step.model)
         if view is not None:
-            found += _of_step(view, step)
-    if max(affected, len(plan_steps)) > BULK:
-        found.append(("high", "bulk"))
-    if why and _QUOTE.search(why):
-        found.append(("high", "outside_text"))
-    ordered = sorted(found, key=lambda each: -RISK_LEVELS.index(each[0]))
-    reasons = tuple(dict.fromkeys(reason for level, reason in ordered if level != "low"))
-    return Assessment(ordered[0][0] if ordered else "low", reasons)
+            reasons_found += _of_step(view, step)
+    if max(affected_count, len(plan_steps)) > BULK:
+        reasons_found.append(("high", "bulk"))
+    if stated_reason and _QUOTE.search(stated_reason):
+        reasons_found.append(("high", "outside_text"))
+    ordered_reasons = sorted(reasons_found, key=lambda each: -RISK_LEVELS.index(each[0]))
+    reasons = tuple(dict.fromkeys(reason for level, reason in ordered_reasons if level != "low"))
+    return Assessment(ordered_reasons[0][0] if ordered_reasons else "low", reasons)
 
 
 def _of_step(view: ModelView, step: Step) -> Iterator[_Found]:
-    given = {name: each for name, each in step.given.items() if name in view.fields}
+    field_inputs = {name: each for name, each in step.given.items() if name in view.fields}
     yield from _of_command(view, step)
-    yield from _of_input(view, given)
-    values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
+    yield from _of_input(view, field_inputs)
+    values: dict[str, Stored] = {name: each.stored for name, each in field_inputs.items()}
     values |= policy.moved(view.model, step.command)
     for rule in view.model.risks:
         if _applies(view, step, rule, values):
             yield rule.level, rule.reason
 
 
-def _of_input(view: ModelView, given: Mapping[str, FieldInput]) -> Iterator[_Found]:
-    if any(each.origins for each in given.values()):
+def _of_input(view: ModelView, field_inputs: Mapping[str, FieldInput]) -> Iterator[_Found]:
+    if any(each.origins for each in field_inputs.values()):
         yield "high", "personal_data"
     fields = view.model.fields
-    if any(isinstance(fields[name], Money) for name, each in given.items() if not each.is_default):
+    if any(isinstance(fields[name], Money) for name, each in field_inputs.items() if not each.is_default):
         yield "medium", "money_field"
 
 
@@ -93,7 +94,11 @@ def _applies(view: ModelView, step: Step, rule: Risk, values: Mapping[str, Store
         return False
     if rule.fields and not any(name in values for name in rule.fields):
         return False
-    when = rule.when
-    if when is None:
+    condition = rule.when
+    if condition is None:
         return True
-    return when.field in values and view.sees_in_clear(when.field) and preconditions.is_met(view.model, values, when)
+    return (
+        condition.field in values
+        and view.sees_in_clear(condition.field)
+        and preconditions.is_met(view.model, values, condition)
+    )

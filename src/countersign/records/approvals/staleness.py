@@ -21,24 +21,24 @@ async def is_stale(run: Run, plan_steps: Sequence[Step]) -> bool:
     when a person approves the plan.
     """
     for view, steps_of_model in _by_model(run, plan_steps):
-        found = await unmask_input.revisions(run, view, [step.record_id or "" for step in steps_of_model])
+        current_revisions = await unmask_input.revisions(run, view, [step.record_id or "" for step in steps_of_model])
         for step in steps_of_model:
-            revision = found.get(step.record_id or "")
+            revision = current_revisions.get(step.record_id or "")
             if revision is None or (revision != step.revision and not view.denied):
                 return True
     return await _has_changed_reads(run, plan_steps)
 
 
 async def _has_changed_reads(run: Run, plan_steps: Sequence[Step]) -> bool:
-    read: dict[str, dict[str, int]] = {}
+    revisions_by_model: dict[str, dict[str, int]] = {}
     for model, record_id, revision in (each for step in plan_steps for each in step.read_revisions):
-        read.setdefault(model, {})[record_id] = revision
-    for name, revisions in read.items():
+        revisions_by_model.setdefault(model, {})[record_id] = revision
+    for name, revisions in revisions_by_model.items():
         view = run.caller.view.models.get(name)
         if view is None or view.denied:
             continue
-        found = await unmask_input.revisions(run, view, list(revisions))
-        if any(revision != revisions[record_id] for record_id, revision in found.items()):
+        current_revisions = await unmask_input.revisions(run, view, list(revisions))
+        if any(revision != revisions[record_id] for record_id, revision in current_revisions.items()):
             return True
     return False
 
@@ -72,13 +72,13 @@ async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
     linked to the deleted record only through hidden records is left out too."""
     if raw is None:
         return []
-    found: list[str] = []
+    sentences: list[str] = []
     for effect in msgspec.json.decode(bytes(raw), type=list[_Effect]):
         if effect.count:
-            found += _sentences_of_counts(run, effect)
+            sentences += _sentences_of_counts(run, effect)
         elif effect.model in run.caller.view.models:
-            found += _sentences(run, await _visible_links(run, effect))
-    return found
+            sentences += _sentences(run, await _visible_links(run, effect))
+    return sentences
 
 
 def _sentences_of_counts(run: Run, effect: _Effect) -> list[str]:
@@ -95,24 +95,24 @@ async def visible_links(run: Run, raw: msgspec.Raw | None) -> list[Link]:
     if raw is None:
         return []
     effects = msgspec.json.decode(bytes(raw), type=list[_Effect])
-    seen = [each for each in effects if each.links and each.model in run.caller.view.models]
-    return [link for effect in seen for link in await _visible_links(run, effect)]
+    visible_effects = [each for each in effects if each.links and each.model in run.caller.view.models]
+    return [link for effect in visible_effects for link in await _visible_links(run, effect)]
 
 
 async def _visible_links(run: Run, effect: _Effect) -> Sequence[Link]:
     """Return the links that lead to the deleted record only through records and fields that the viewer sees."""
     exists = await _existing(run, effect)
-    visible = [link for link in effect.links if link[:2] in exists and _sees_field(run, link[0], link[2])]
+    visible_of_effect = [link for link in effect.links if link[:2] in exists and _sees_field(run, link[0], link[2])]
     by_target: dict[Key, list[Link]] = {}
-    for link in visible:
+    for link in visible_of_effect:
         by_target.setdefault(link[3:5], []).append(link)
-    found: list[Link] = []
-    reached: list[Key] = [(effect.model, effect.id)]
-    while reached:
-        linked = by_target.pop(reached.pop(), [])
-        found += linked
-        reached += [link[:2] for link in linked if link[5] == "deleted"]
-    return found
+    visible_found: list[Link] = []
+    reached_keys: list[Key] = [(effect.model, effect.id)]
+    while reached_keys:
+        links_to_key = by_target.pop(reached_keys.pop(), [])
+        visible_found += links_to_key
+        reached_keys += [link[:2] for link in links_to_key if link[5] == "deleted"]
+    return visible_found
 
 
 async def _existing(run: Run, effect: _Effect) -> set[Key]:
@@ -120,10 +120,10 @@ async def _existing(run: Run, effect: _Effect) -> set[Key]:
     ids: dict[str, set[str]] = {}
     for model, record_id, *_ in effect.links:
         ids.setdefault(model, set()).add(record_id)
-    found: set[Key] = set()
+    existing_keys: set[Key] = set()
     for model, steps_of_model in ids.items():
-        found |= {(model, each) for each in await unmask_input.visible_ids(run, model, sorted(steps_of_model))}
-    return found
+        existing_keys |= {(model, each) for each in await unmask_input.visible_ids(run, model, sorted(steps_of_model))}
+    return existing_keys
 
 
 def _sees_field(run: Run, model: str, field: str) -> bool:
@@ -132,19 +132,19 @@ def _sees_field(run: Run, model: str, field: str) -> bool:
 
 
 def _sentences(run: Run, links: Sequence[Link]) -> list[str]:
-    deleted: dict[str, set[str]] = {}
-    cleared: dict[tuple[str, str], set[str]] = {}
-    for model, record_id, field, _, _, what in links:
-        if what == "deleted":
-            deleted.setdefault(model, set()).add(record_id)
+    deleted_ids: dict[str, set[str]] = {}
+    cleared_ids: dict[tuple[str, str], set[str]] = {}
+    for model, record_id, field, _, _, link_action in links:
+        if link_action == "deleted":
+            deleted_ids.setdefault(model, set()).add(record_id)
         else:
-            cleared.setdefault((model, field), set()).add(record_id)
+            cleared_ids.setdefault((model, field), set()).add(record_id)
     views: Mapping[str, ModelView] = run.caller.view.models
-    found = [f"{len(ids)} {_label(views[model], len(ids))} deleted" for model, ids in deleted.items()]
-    for (model, field), ids in cleared.items():
+    sentences = [f"{len(ids)} {_label(views[model], len(ids))} deleted" for model, ids in deleted_ids.items()]
+    for (model, field), ids in cleared_ids.items():
         label = views[model].model.fields[field].label.lower()
-        found.append(f"{label} of {len(ids)} {_label(views[model], len(ids))} emptied")
-    return found
+        sentences.append(f"{label} of {len(ids)} {_label(views[model], len(ids))} emptied")
+    return sentences
 
 
 def _label(view: ModelView, count: int) -> str:

@@ -39,13 +39,13 @@ def planned_refs(
 ) -> dict[tuple[str, str], dict[str, set[str]]]:
     """Return the ids that the commands of a plan set in refs. A later command reads the refs that earlier commands
     set."""
-    found: dict[tuple[str, str], dict[str, set[str]]] = {}
-    for planned in plan_commands:
-        for name, each in planned.given.items() if planned.record_id is not None else ():
-            if isinstance(registry.models[planned.model].fields[name], Ref) and each.stored is not None:
-                refs = found.setdefault((planned.model, planned.record_id or ""), {})
-                refs.setdefault(name, set()).add(str(each.stored))
-    return found
+    refs_by_record: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for planned_command in plan_commands:
+        for name, field_input in planned_command.given.items() if planned_command.record_id is not None else ():
+            if isinstance(registry.models[planned_command.model].fields[name], Ref) and field_input.stored is not None:
+                refs = refs_by_record.setdefault((planned_command.model, planned_command.record_id or ""), {})
+                refs.setdefault(name, set()).add(str(field_input.stored))
+    return refs_by_record
 
 
 class Dependencies:
@@ -64,65 +64,73 @@ class Dependencies:
         self._rows: dict[_Lookup, list[ReadRow]] = {}
         self._fingerprints: dict[tuple[_Lookup, ...], str] = {}
 
-    async def fingerprint(self, planned: PlannedCommand) -> str:
+    async def fingerprint(self, planned_command: PlannedCommand) -> str:
         """Return a fingerprint of the records on which the command depends indirectly. It changes when such a record is
         added, changed or deleted. It is empty if there are no such records."""
-        lookups = (*self._lookups_of_locked(planned), *await self._lookups_of_reads(planned))
-        if planned.command == "delete" and planned.record_id is not None:
-            links = await self._dependents(planned.model, planned.record_id, cascade=planned.cascade)
+        lookups = (*self._lookups_of_locked(planned_command), *await self._lookups_of_reads(planned_command))
+        if planned_command.command == "delete" and planned_command.record_id is not None:
+            links = await self._dependents(
+                planned_command.model, planned_command.record_id, cascade=planned_command.cascade
+            )
             related_rows = await self._all(lookups)
             return self._keyed([links, related_rows] if related_rows else links)
         if lookups not in self._fingerprints:
             self._fingerprints[lookups] = self._keyed(await self._all(lookups))
         return self._fingerprints[lookups]
 
-    async def reads(self, planned: PlannedCommand, *, by: Container[str] | None = None) -> list[ReadRow]:
+    async def reads(
+        self, planned_command: PlannedCommand, *, read_fields: Container[str] | None = None
+    ) -> list[ReadRow]:
         """Return the records that the command reads in addition to its own record: the old and new targets of its refs,
-        whose state, values or totals decide whether the command is allowed. With `by`, return only the targets of these
-        refs."""
-        found: list[ReadRow] = []
-        refs = refs_read(self._registry, planned.model, planned.command)
-        for ref in refs if by is None else [each for each in refs if each.name in by]:
-            for target in await self._targets(planned, ref.name):
-                found += await self._rows_of((ref.target, "id", target))
-        return found
+        whose state, values or totals decide whether the command is allowed. With `read_fields`, return only the targets
+        of these refs."""
+        read_rows: list[ReadRow] = []
+        refs = refs_read(self._registry, planned_command.model, planned_command.command)
+        for ref in refs if read_fields is None else [each for each in refs if each.name in read_fields]:
+            for target in await self._targets(planned_command, ref.name):
+                read_rows += await self._rows_of((ref.target, "id", target))
+        return read_rows
 
-    def _lookups_of_locked(self, planned: PlannedCommand) -> list[_Lookup]:
+    def _lookups_of_locked(self, planned_command: PlannedCommand) -> list[_Lookup]:
         """Return the lookups of the records whose `locked_with` refers to the record of an action."""
-        if planned.record_id is None or planned.command not in commands.moves(self._registry.models[planned.model]):
+        if planned_command.record_id is None or planned_command.command not in commands.moves(
+            self._registry.models[planned_command.model]
+        ):
             return []
-        referrers = self._registry.referrers[planned.model]
+        referrers = self._registry.referrers[planned_command.model]
         related_rows = [each for each in referrers if each.model.locked_with == each.ref.name]
-        return [(each.model.name, each.ref.name, planned.record_id) for each in related_rows]
+        return [(each.model.name, each.ref.name, planned_command.record_id) for each in related_rows]
 
-    async def _lookups_of_reads(self, planned: PlannedCommand) -> list[_Lookup]:
+    async def _lookups_of_reads(self, planned_command: PlannedCommand) -> list[_Lookup]:
         """Return the lookups of the records that refer to a record that the command reads. Only records of the models
         that the declaration lists in `reads` are included."""
-        named = _declared_reads(self._registry.models[planned.model], planned.command)
-        found: list[_Lookup] = []
-        for ref in refs_read(self._registry, planned.model, planned.command) if named else ():
-            for each in (each for each in self._registry.referrers[ref.target] if each.model.name in named):
-                targets = await self._targets(planned, ref.name)
-                found += [(each.model.name, each.ref.name, target) for target in targets]
-        return found
+        read_names = _declared_reads(self._registry.models[planned_command.model], planned_command.command)
+        lookups: list[_Lookup] = []
+        for ref in refs_read(self._registry, planned_command.model, planned_command.command) if read_names else ():
+            for referrer in (
+                referrer for referrer in self._registry.referrers[ref.target] if referrer.model.name in read_names
+            ):
+                targets = await self._targets(planned_command, ref.name)
+                lookups += [(referrer.model.name, referrer.ref.name, target) for target in targets]
+        return lookups
 
-    async def _targets(self, planned: PlannedCommand, ref: str) -> list[str]:
+    async def _targets(self, planned_command: PlannedCommand, ref: str) -> list[str]:
         """Return the id in the stored ref, and the ids that the commands of the plan set in the ref."""
-        found: set[Stored] = set()
-        if planned.record_id is not None:
-            text = f'SELECT "{ref}" FROM "{planned.model}" WHERE id = $1'
-            row = await self._run.transaction.fetch_one(text, planned.record_id)
-            set_by_plan = self._planned_refs.get((planned.model, planned.record_id), {}).get(ref, ())
-            found |= {None if row is None else row[0], *set_by_plan}
-        elif ref in planned.given:
-            found.add(planned.given[ref].stored)
-        return sorted(str(each) for each in found if each is not None)
+        target_ids: set[Stored] = set()
+        if planned_command.record_id is not None:
+            text = f'SELECT "{ref}" FROM "{planned_command.model}" WHERE id = $1'
+            row = await self._run.transaction.fetch_one(text, planned_command.record_id)
+            set_by_plan = self._planned_refs.get((planned_command.model, planned_command.record_id), {}).get(ref, ())
+            target_ids |= {None if row is None else row[0], *set_by_plan}
+        elif ref in planned_command.given:
+            target_ids.add(planned_command.given[ref].stored)
+        return sorted(str(each) for each in target_ids if each is not None)
 
     async def _dependents(self, model: str, record_id: str, *, cascade: bool) -> object:
-        found = await dependents.find(self._run, model, record_id, cascade=cascade, locks=self._locks)
-        if not found.complete:
+        dependent_records = await dependents.find(self._run, model, record_id, cascade=cascade, locks=self._locks)
+        if not dependent_records.complete:
             return _TOO_MANY_LINKS
-        return [[*link.source, link.field, link.revision] for link in found.links]
+        return [[*link.source, link.field, link.revision] for link in dependent_records.links]
 
     async def _all(self, lookups: Iterable[_Lookup]) -> list[ReadRow]:
         return [row for each in lookups for row in await self._rows_of(each)]
@@ -143,29 +151,31 @@ class Dependencies:
 
     async def _digest(self, model: str, column: str, value: str) -> str:
         text = f'SELECT id, revision FROM "{model}" WHERE "{column}" = $1 AND id > $2 ORDER BY id LIMIT $3'
-        digest, last = hashlib.sha256(), ""
+        digest, last_id = hashlib.sha256(), ""
         while True:
-            rows = await self._run.transaction.fetch(text, value, last, dependents.MAX_RECORDS)
+            rows = await self._run.transaction.fetch(text, value, last_id, dependents.MAX_RECORDS)
             digest.update(msgspec.json.encode([tuple(each) for each in rows]))
             if len(rows) < dependents.MAX_RECORDS:
                 return digest.hexdigest()
-            last = str(rows[-1][0])
+            last_id = str(rows[-1][0])
             # Let other requests run.
             await asyncio.sleep(0)
 
-    def _keyed(self, found: object) -> str:
-        return self._run.engine.vault.keyed(msgspec.json.encode(found)).hex() if found else ""
+    def _keyed(self, content: object) -> str:
+        return self._run.engine.vault.keyed(msgspec.json.encode(content)).hex() if content else ""
 
 
 def refs_read(registry: Registry, model: str, command: str) -> list[Ref]:
     """Return the refs to the records that a command reads: the record that locks its own record, the records that rules
     name, the records with totals, and the records that the declaration names."""
-    declared = registry.models[model]
-    named = _declared_reads(declared, command)
-    needed = {declared.locked_with, *(total.by for total in registry.totals[model])}
-    needed |= {name for rule in (*declared.rules, *_move_rules(declared, command)) for name in refs_of(rule)}
-    refs = (field for field in declared.fields.values() if isinstance(field, Ref))
-    return [ref for ref in refs if ref.name in needed or ref.target in named]
+    model_declaration = registry.models[model]
+    read_names = _declared_reads(model_declaration, command)
+    needed_refs = {model_declaration.locked_with, *(total.by for total in registry.totals[model])}
+    needed_refs |= {
+        name for rule in (*model_declaration.rules, *_move_rules(model_declaration, command)) for name in refs_of(rule)
+    }
+    refs = (field for field in model_declaration.fields.values() if isinstance(field, Ref))
+    return [ref for ref in refs if ref.name in needed_refs or ref.target in read_names]
 
 
 def _declared_reads(model: Declared, command: str) -> tuple[str, ...]:
@@ -206,37 +216,44 @@ def decode_steps(text: str) -> list[Step]:
     return msgspec.json.decode(text, type=list[Step])
 
 
-async def store_steps(run: Run, plan_id: str, prepared: Sequence[PreparedCommand]) -> list[Step]:
+async def store_steps(run: Run, plan_id: str, prepared_commands: Sequence[PreparedCommand]) -> list[Step]:
     """Return the steps to store, and store their personal values, encrypted with keys of the vault, until the plan is
     decided."""
-    dependencies = Dependencies(run, prepared)
+    dependencies = Dependencies(run, prepared_commands)
     return [
         Step(
             each.model,
             each.command,
             each.record_id,
             each.revision,
-            {name: await _store_value(run, plan_id, each.model, name, given) for name, given in each.given.items()},
+            {
+                name: await _store_value(run, plan_id, each.model, name, field_input)
+                for name, field_input in each.given.items()
+            },
             each.cascade,
             await dependencies.fingerprint(each),
             await dependencies.reads(each),
         )
-        async for each in CooperativeIterator(prepared)
+        async for each in CooperativeIterator(prepared_commands)
     ]
 
 
-async def _store_value(run: Run, plan_id: str, model: str, name: str, given: FieldInput) -> FieldInput:
+async def _store_value(run: Run, plan_id: str, model: str, name: str, field_input: FieldInput) -> FieldInput:
     field = run.engine.registry.models[model].fields[name]
-    if field.personal is None or given.stored is None:
-        return FieldInput(given.stored, is_default=given.is_default)
+    if field.personal is None or field_input.stored is None:
+        return FieldInput(field_input.stored, is_default=field_input.is_default)
     vault, domain = run.engine.vault, run.caller.domain
-    value_key = None if given.value_id is None else await vault.hold_existing(run.transaction, given.value_id)
+    value_key = (
+        None if field_input.value_id is None else await vault.hold_existing(run.transaction, field_input.value_id)
+    )
     if value_key is None:
         value_key = await vault.create_alias_id(run.transaction, field.personal, "" if domain is None else domain.id)
-    sealed = vault.seal(value_key.key, str(given.stored))
-    if not await run.transaction.run(_ADD_VALUE, plan_id, value_key.id, sealed):
+    sealed_text = vault.seal(value_key.key, str(field_input.stored))
+    if not await run.transaction.run(_ADD_VALUE, plan_id, value_key.id, sealed_text):
         await vault.release(run.transaction, [value_key.id])
-    return FieldInput(None, given.value_id, given.is_plain_text, given.origins, sealed_id=value_key.id)
+    return FieldInput(
+        None, field_input.value_id, field_input.is_plain_text, field_input.origins, sealed_id=value_key.id
+    )
 
 
 def stored_copy(value: FieldInput) -> object:
@@ -275,14 +292,14 @@ def _with_text(value: FieldInput, texts: Mapping[int, str]) -> FieldInput:
 
 async def stored_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:
     """Map the value ids of a pending plan to their texts in clear."""
-    sealed: dict[int, str] = dict(await reader.fetch(_VALUES, plan_id))
-    keys = await run.engine.vault.keys(reader, list(sealed))
-    opened = {
+    sealed_texts: dict[int, str] = dict(await reader.fetch(_VALUES, plan_id))
+    keys = await run.engine.vault.keys(reader, list(sealed_texts))
+    text_by_id = {
         each: run.engine.vault.unseal(keys[each], text)
-        async for each, text in CooperativeIterator(sealed.items(), VALUES_PER_TURN)
+        async for each, text in CooperativeIterator(sealed_texts.items(), VALUES_PER_TURN)
         if each in keys
     }
-    return {each: text for each, text in opened.items() if text is not None}
+    return {each: text for each, text in text_by_id.items() if text is not None}
 
 
 async def release_values(vault: Vault, transaction: Transaction, plan_id: str) -> None:
@@ -292,19 +309,20 @@ async def release_values(vault: Vault, transaction: Transaction, plan_id: str) -
     await vault.release(transaction, [row[0] for row in rows])
 
 
-def proposal_key(run: Run, prepared: Sequence[PreparedCommand], seen: Sequence[object]) -> bytes:
+def proposal_key(run: Run, prepared_commands: Sequence[PreparedCommand], visible_revisions: Sequence[object]) -> bytes:
     """Return the key that equal proposals of one agent share. It covers the input as sent, and the records as the agent
     sees them. A token and the same value in clear have different keys. Otherwise, the agent would learn that they are
     equal."""
     domain, proposer = run.caller.domain, [run.caller.user_id, run.caller.agent]
-    steps = [[each.model, each.command, each.record_id, each.cascade, _sent_values(each)] for each in prepared]
-    text = msgspec.json.encode([None if domain is None else domain.id, proposer, steps, list(seen)])
+    steps = [[each.model, each.command, each.record_id, each.cascade, _sent_values(each)] for each in prepared_commands]
+    text = msgspec.json.encode([None if domain is None else domain.id, proposer, steps, list(visible_revisions)])
     return run.engine.vault.keyed(text)
 
 
-def _sent_values(prepared: PreparedCommand) -> list[tuple[str, Stored, int | None, bool, tuple[int, ...]]]:
+def _sent_values(prepared_command: PreparedCommand) -> list[tuple[str, Stored, int | None, bool, tuple[int, ...]]]:
     return sorted(
-        (name, each.stored, each.value_id, each.is_plain_text, each.origins) for name, each in prepared.given.items()
+        (name, each.stored, each.value_id, each.is_plain_text, each.origins)
+        for name, each in prepared_command.given.items()
     )
 
 

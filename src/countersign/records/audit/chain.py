@@ -63,33 +63,35 @@ class HeadSigner:
         valid."""
         return self._signer.sign(_HEAD_STRUCT.pack(head.lane, head.number, head.hash)) if head.is_sound else b""
 
-    def checked(self, lane: int, number: int, last: bytes, mac: bytes) -> Head:
+    def checked(self, lane: int, number: int, last_hash: bytes, mac: bytes) -> Head:
         """Return the stored head. It is sound only if its MAC is valid."""
         # Check the length, because `pack` pads or truncates a hash of another length.
-        is_sound = len(last) == len(NO_HASH) and self._signer.verify(_HEAD_STRUCT.pack(lane, number, last), mac)
-        return Head(lane, number, last, is_sound)
+        is_sound = len(last_hash) == len(NO_HASH) and self._signer.verify(
+            _HEAD_STRUCT.pack(lane, number, last_hash), mac
+        )
+        return Head(lane, number, last_hash, is_sound)
 
 
-def entry_hash(previous: bytes, columns: Sequence[None | int | str | bytes]) -> bytes:
+def entry_hash(previous_hash: bytes, columns: Sequence[None | int | str | bytes]) -> bytes:
     """Return the SHA-256 hash over the 32 bytes of the previous hash, followed by each of `COLUMNS`: `-` for NULL,
     otherwise the length, `:` and the value.
 
     Numbers are decimal, text is UTF-8 (passed as str or bytes), lengths are decimal and in bytes.
     """
     if any(isinstance(value, bytes) for value in columns):
-        return _hash_of_bytes(previous, columns)
+        return _hash_of_bytes(previous_hash, columns)
     texts = ["-" if value is None else f"{len(text := str(value))}:{text}" for value in columns]
-    joined = "".join(texts)
+    joined_text = "".join(texts)
     # Most text is ASCII, so its lengths in characters and in bytes are equal.
-    if not joined.isascii():
-        return _hash_of_bytes(previous, columns)
-    return hashlib.sha256(previous + joined.encode()).digest()
+    if not joined_text.isascii():
+        return _hash_of_bytes(previous_hash, columns)
+    return hashlib.sha256(previous_hash + joined_text.encode()).digest()
 
 
-def _hash_of_bytes(previous: bytes, columns: Sequence[None | int | str | bytes]) -> bytes:
+def _hash_of_bytes(previous_hash: bytes, columns: Sequence[None | int | str | bytes]) -> bytes:
     raws = [value if value is None or isinstance(value, bytes) else str(value).encode() for value in columns]
     pieces = [b"-" if raw is None else b"%d:%b" % (len(raw), raw) for raw in raws]
-    return hashlib.sha256(previous + b"".join(pieces)).digest()
+    return hashlib.sha256(previous_hash + b"".join(pieces)).digest()
 
 
 _ADD_HEAD = "INSERT INTO audit_lane (lane, count, hash, mac) VALUES ($1, $2, $3, $4)"

@@ -26,23 +26,31 @@ class AuditVisibility:
     view: View
     dialect: Dialect
 
-    def sql(self, alias: str, put: Callable[[Value], str]) -> str:
+    def sql(self, alias: str, add_parameter: Callable[[Value], str]) -> str:
         """Return the condition. A caller sees entries about deleted records of a model only if it sees every record of
         the model."""
-        visible = [self._visible_entries(alias, name, view, put) for name, view in self.view.stored.items()]
-        return f"({' OR '.join(visible)})"
+        visible_entries = [
+            self._visible_entries(alias, name, view, add_parameter) for name, view in self.view.stored.items()
+        ]
+        return f"({' OR '.join(visible_entries)})"
 
-    def _visible_entries(self, alias: str, name: str, view: ModelView, put: Callable[[Value], str]) -> str:
-        tests = [f"{alias}.model = {put(name)}"]
+    def _visible_entries(self, alias: str, name: str, view: ModelView, add_parameter: Callable[[Value], str]) -> str:
+        tests = [f"{alias}.model = {add_parameter(name)}"]
         if view.visible is not None:
-            reached = any_of(Scope(self.dialect, DelegatedParameters(put), "record"), view.model, view.visible)
-            tests.append(f'EXISTS (SELECT 1 FROM "{name}" AS record WHERE record.id = {alias}.record_id AND {reached})')
+            reach_condition = any_of(
+                Scope(self.dialect, DelegatedParameters(add_parameter), "record"), view.model, view.visible
+            )
+            tests.append(
+                f'EXISTS (SELECT 1 FROM "{name}" AS record WHERE record.id = {alias}.record_id AND {reach_condition})'
+            )
         if view.denied:
             # The underscore is the only LIKE wildcard that a field name can contain, and it also matches itself.
-            former = (name for each in view.fields if (name := view.model.fields[each].former_name))
-            named = (*view.fields, *former)
-            seen = [f"',' || {alias}.fields || ',' LIKE {put(f'%,{each},%')}" for each in named]
-            tests.append(f"({' OR '.join([f'{alias}.fields = {put(str())}', *seen])})")
+            former_names = (name for each in view.fields if (name := view.model.fields[each].former_name))
+            field_names = (*view.fields, *former_names)
+            field_conditions = [
+                f"',' || {alias}.fields || ',' LIKE {add_parameter(f'%,{each},%')}" for each in field_names
+            ]
+            tests.append(f"({' OR '.join([f'{alias}.fields = {add_parameter(str())}', *field_conditions])})")
         return f"({' AND '.join(tests)})"
 
 
@@ -53,8 +61,8 @@ def _without_positions(view: ModelView) -> ModelView:
     administrators, who see every entry, neither is changed.
     """
     fields = {name: sight for name, sight in view.fields.items() if name not in _POSITION}
-    denied = tuple(sorted({*view.denied, *(f"{view.model.name}.{name}" for name in _POSITION)}))
-    return replace(view, fields=fields, denied=denied, rewritten=frozenset({"fields"}))
+    denied_names = tuple(sorted({*view.denied, *(f"{view.model.name}.{name}" for name in _POSITION)}))
+    return replace(view, fields=fields, denied=denied_names, rewritten=frozenset({"fields"}))
 
 
 def with_audit(caller: Caller, dialect: Dialect) -> Caller:
@@ -119,13 +127,17 @@ async def history(run: Run, model: str, body: Body, render: ChangeRenderer) -> l
     view = run.view_of(model)
     rows = await run.reader.fetch(_ENTRIES, str(body["id"]), model)
     names = await _names(run, rows)
-    found: list[HistoryEntry] = []
-    for at, command, username, agent, changes, user_id in rows:
-        seen = await render(run, view, msgspec.json.decode(changes))
+    entries: list[HistoryEntry] = []
+    for changed_at, command, username, agent, changes, user_id in rows:
+        visible_changes = await render(run, view, msgspec.json.decode(changes))
         # Apply the limit after filtering: otherwise hidden changes would displace visible ones.
-        if seen and len(found) < MAX_ENTRIES:
-            found.append(HistoryEntry(clock.rfc3339(at), command, names(user_id, username), names(None, agent), seen))
-    return found
+        if visible_changes and len(entries) < MAX_ENTRIES:
+            entries.append(
+                HistoryEntry(
+                    clock.rfc3339(changed_at), command, names(user_id, username), names(None, agent), visible_changes
+                )
+            )
+    return entries
 
 
 async def _names(run: Run, rows: Sequence[Row]) -> Callable[[str | None, str | None], str | None]:
@@ -147,10 +159,10 @@ async def _names(run: Run, rows: Sequence[Row]) -> Callable[[str | None, str | N
 async def _seen_people(run: Run, user_ids: Collection[str]) -> Collection[str]:
     """Return the ids of the people whose names the caller may know: its own user and the users visible to it."""
     view = run.caller.view.models.get("user")
-    own = {run.caller.user_id}
+    visible_people = {run.caller.user_id}
     if view is None or not view.sees_in_clear("username") or not user_ids:
-        return own
-    return own | await unmask_input.visible_ids(run, "user", sorted(user_ids))
+        return visible_people
+    return visible_people | await unmask_input.visible_ids(run, "user", sorted(user_ids))
 
 
 class RecordChange(msgspec.Struct):
@@ -164,12 +176,12 @@ class RecordChange(msgspec.Struct):
     record_id: str
 
 
-async def newest_changes(run: Run, models: Collection[str], since: Instant, limit: int) -> list[RecordChange]:
+async def newest_changes(run: Run, models: Collection[str], since_instant: Instant, limit: int) -> list[RecordChange]:
     """Return the newest changes, since an instant, of records of these models that the caller sees."""
-    parameters = Parameters(since)
-    visible = AuditVisibility(run.caller.view, run.engine.dialect).sql("e", parameters.put)
-    named = ", ".join(parameters.put(each) for each in models)
-    statement = _CHANGES.format(visible=visible, named=named, limit=parameters.put(limit))
+    parameters = Parameters(since_instant)
+    visible_condition = AuditVisibility(run.caller.view, run.engine.dialect).sql("e", parameters.put)
+    model_list = ", ".join(parameters.put(each) for each in models)
+    statement = _CHANGES.format(visible=visible_condition, named=model_list, limit=parameters.put(limit))
     rows = await run.engine.records.database.scan(statement, *parameters.values)
     names = await _names(run, rows)
     return [

@@ -91,15 +91,15 @@ class CallLog:
     def note(self, caller: Caller, tool: str, record_id: object, result: str, started_s: float) -> None:
         """Add a call that has ended to the queue."""
         now = clock.now()
-        known = record_id if isinstance(record_id, str) and is_record_id(record_id) else None
+        known_id = record_id if isinstance(record_id, str) and is_record_id(record_id) else None
         identity = (caller.is_agent, caller.credential_id if caller.is_agent else caller.user_id)
         if now - self._written.get(identity, 0) >= SEEN_EVERY_US:
             self._seen[identity] = now
         if caller.is_agent:
             elapsed_us = round((clock.monotonic_s() - started_s) * 1_000_000)
-            self._calls.append(AgentCall(caller.credential_id, now, tool, known, result, elapsed_us))
-        elif known is not None and result == "ok" and tool.endswith(".get") and len(self._opened) < MAX_QUEUE:
-            self._opened[caller.user_id, tool.removesuffix(".get"), known] = now
+            self._calls.append(AgentCall(caller.credential_id, now, tool, known_id, result, elapsed_us))
+        elif known_id is not None and result == "ok" and tool.endswith(".get") and len(self._opened) < MAX_QUEUE:
+            self._opened[caller.user_id, tool.removesuffix(".get"), known_id] = now
 
     async def write(self) -> None:
         """Write the queue in one transaction, at most `MAX_BATCH` calls of agents.
@@ -108,29 +108,29 @@ class CallLog:
             Unavailable: the database cannot be reached. The calls that were taken from the queue are lost.
         """
         calls = [self._calls.popleft() for _ in range(min(len(self._calls), MAX_BATCH))]
-        opened, self._opened = self._opened, {}
-        seen, self._seen = self._seen, {}
-        if not (calls or opened or seen):
+        opened_records, self._opened = self._opened, {}
+        seen_callers, self._seen = self._seen, {}
+        if not (calls or opened_records or seen_callers):
             return
         async with self._database.transaction() as transaction:
-            await _write_seen(transaction, seen)
-            await write_opened(transaction, opened)
+            await _write_seen(transaction, seen_callers)
+            await write_opened(transaction, opened_records)
             await _write_calls(transaction, calls)
         if len(self._written) > MAX_QUEUE:
             self._written.clear()
-        self._written |= seen
+        self._written |= seen_callers
 
 
-async def _write_seen(transaction: Transaction, seen: Mapping[tuple[bool, str], Instant]) -> None:
-    for (is_agent, identity), at in sorted(seen.items()):
-        await transaction.run(_SET_LAST_USED if is_agent else _SET_LAST_SEEN, identity, at)
+async def _write_seen(transaction: Transaction, seen_at: Mapping[tuple[bool, str], Instant]) -> None:
+    for (is_agent, identity), instant in sorted(seen_at.items()):
+        await transaction.run(_SET_LAST_USED if is_agent else _SET_LAST_SEEN, identity, instant)
 
 
-async def write_opened(transaction: Transaction, opened: Mapping[tuple[str, str, str], Instant]) -> None:
+async def write_opened(transaction: Transaction, opened_at: Mapping[tuple[str, str, str], Instant]) -> None:
     """Write which records people opened and when. The keys are the person, the model and the record."""
-    for (user_id, model, record_id), at in sorted(opened.items()):
-        await transaction.run(_ADD_OPENED, user_id, model, record_id, at)
-    for user_id in sorted({each[0] for each in opened}):
+    for (user_id, model, record_id), instant in sorted(opened_at.items()):
+        await transaction.run(_ADD_OPENED, user_id, model, record_id, instant)
+    for user_id in sorted({each[0] for each in opened_at}):
         await transaction.run(_TRIM, user_id)
 
 
@@ -150,9 +150,9 @@ async def forget_old(transaction: Transaction) -> None:
     await transaction.run(_DELETE_OLD, clock.later(clock.now(), seconds=-RETENTION_DAYS * 86_400))
 
 
-async def calls_after(reader: Reader, token_id: str, after: int, limit: int) -> list[LoggedCall]:
-    """Return the newest calls of a token with a number above `after`, the newest first."""
-    return [LoggedCall(*row) for row in await reader.fetch(_CALLS, token_id, after, limit)]
+async def calls_after(reader: Reader, token_id: str, after_id: int, limit: int) -> list[LoggedCall]:
+    """Return the newest calls of a token with a number above `after_id`, the newest first."""
+    return [LoggedCall(*row) for row in await reader.fetch(_CALLS, token_id, after_id, limit)]
 
 
 async def recent_records(reader: Reader, user_id: str) -> list[tuple[str, str, Instant]]:
@@ -177,14 +177,14 @@ GROUP BY agent_token
 async def counts(reader: Reader, token_ids: Sequence[str]) -> dict[str, tuple[int, int, int]]:
     """Map each token to the number of its calls and of its refused calls in the last 24 hours, and to the number of its
     pending plans."""
-    places = ", ".join(f"${place}" for place in range(2, len(token_ids) + 2))
+    places = ", ".join(f"${number}" for number in range(2, len(token_ids) + 2))
     now = clock.now()
     day_ago = clock.later(now, seconds=-86_400)
     rows = await reader.fetch(_COUNTS.format(places=places), day_ago, *token_ids)
-    called = {row[0]: (int(row[1]), int(row[2])) for row in rows}
+    calls_by_token = {row[0]: (int(row[1]), int(row[2])) for row in rows}
     pending = dict(await reader.fetch(_PENDING_PLANS.format(places=places), now, *token_ids))
-    found: dict[str, tuple[int, int, int]] = {}
-    for each in token_ids:
-        calls, refused = called.get(each, (0, 0))
-        found[each] = (calls, refused, int(pending.get(each, 0)))
-    return found
+    counts_by_token: dict[str, tuple[int, int, int]] = {}
+    for token_id in token_ids:
+        calls, refused_calls = calls_by_token.get(token_id, (0, 0))
+        counts_by_token[token_id] = (calls, refused_calls, int(pending.get(token_id, 0)))
+    return counts_by_token

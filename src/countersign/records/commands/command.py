@@ -33,10 +33,16 @@ APPROVAL_OF_FIELDS = (
 
 
 def describe(
-    view: ModelView, name: str, own: Mapping[str, str], *, needs_approval: bool, proposed: Sequence[str] = ()
+    view: ModelView,
+    name: str,
+    own_descriptions: Mapping[str, str],
+    *,
+    needs_approval: bool,
+    proposed_fields: Sequence[str] = (),
 ) -> str:
-    """Return the description of one command of the model for a caller with this view. `own` maps the built-in commands
-    of the model to their descriptions. `proposed` names the fields that an agent can only propose to change.
+    """Return the description of one command of the model for a caller with this view. `own_descriptions` maps the
+    built-in commands of the model to their descriptions. `proposed_fields` names the fields that an agent can only
+    propose to change.
 
     The description does not name hidden fields.
 
@@ -44,8 +50,8 @@ def describe(
         LookupError: the model has no such command.
     """
     model = view.model
-    if name in own:
-        text = own[name]
+    if name in own_descriptions:
+        text = own_descriptions[name]
     elif name in GENERATED:
         text = GENERATED[name].format(label=model.label.lower(), plural=model.plural.lower())
     else:
@@ -53,8 +59,8 @@ def describe(
         if move is None:
             raise LookupError(f"{model.name} has no command {name}")
         text = _describe_action(view, move)
-    if name == "update" and proposed and not needs_approval:
-        fields = joined([_with_condition(view, each) for each in proposed], "and")
+    if name == "update" and proposed_fields and not needs_approval:
+        fields = joined([_with_condition(view, each) for each in proposed_fields], "and")
         return f"{text} {APPROVAL_OF_FIELDS.format(fields=fields)}"
     return f"{text} {APPROVAL}" if needs_approval else text
 
@@ -69,8 +75,8 @@ def _with_condition(view: ModelView, name: str) -> str:
 def _describe_action(view: ModelView, move: Move) -> str:
     effect = move.help or f"{move.label}: changes one {view.model.label.lower()}"
     sentences = [effect if effect.endswith(".") else f"{effect}.", *_states(view, move)]
-    if required := _required(view, move):
-        sentences.append(f"Requires that {clauses(required)}.")
+    if required_state := _required(view, move):
+        sentences.append(f"Requires that {clauses(required_state)}.")
     if inputs := [each for each in move.inputs if each in view.fields]:
         sentences.append(f"Requires {joined(inputs, 'and')}, given as input or set before.")
     if optional := [_with_default(move, each) for each in move.optional if each in view.fields]:
@@ -81,8 +87,8 @@ def _describe_action(view: ModelView, move: Move) -> str:
 def _required(view: ModelView, move: Move) -> list[Where]:
     """Return the guards and rules that the description lists. Rules that compare fields are left out, because they may
     name hidden fields of another record."""
-    own = [each for each in move.rules if not isinstance(each.value, FieldOf)]
-    return [each for each in (*move.guards, *own) if each.field in view.fields]
+    literal_rules = [each for each in move.rules if not isinstance(each.value, FieldOf)]
+    return [each for each in (*move.guards, *literal_rules) if each.field in view.fields]
 
 
 def _with_default(move: Move, name: str) -> str:
@@ -127,11 +133,11 @@ def is_tool(model: str, name: str) -> bool:
     return name not in PAGE_COMMANDS and model not in PAGE_MODELS
 
 
-def names_of(registry: Registry, own: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str]]:
+def names_of(registry: Registry, own_commands: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str]]:
     """Map each model to the names of all its commands: generated commands, workflow actions, and built-in commands
-    (`own`)."""
+    (`own_commands`)."""
     return {
-        name: frozenset((*model.commands, *moves(model), *own.get(name, {})))
+        name: frozenset((*model.commands, *moves(model), *own_commands.get(name, {})))
         for name, model in registry.models.items()
     }
 
@@ -166,30 +172,30 @@ async def check(run: Run, view: ModelView, name: str, body: Body) -> PreparedCom
     return await workflow.check_action(run, view, name, body)
 
 
-async def apply(run: Run, prepared: PreparedCommand) -> str:
+async def apply(run: Run, prepared_command: PreparedCommand) -> str:
     """Run the prepared command and return the id of its record.
 
     Raises:
         BadInput: the command cannot be run.
     """
-    if prepared.command == "create":
-        return await crud.apply_create(run, prepared)
-    if prepared.command == "update":
-        return await workflow.apply_update(run, prepared)
-    if prepared.command == "delete":
-        return await crud.apply_delete(run, prepared)
-    return await workflow.apply_action(run, prepared)
+    if prepared_command.command == "create":
+        return await crud.apply_create(run, prepared_command)
+    if prepared_command.command == "update":
+        return await workflow.apply_update(run, prepared_command)
+    if prepared_command.command == "delete":
+        return await crud.apply_delete(run, prepared_command)
+    return await workflow.apply_action(run, prepared_command)
 
 
-async def result(run: Run, prepared: PreparedCommand, record_id: str) -> object:
+async def result(run: Run, prepared_command: PreparedCommand, record_id: str) -> object:
     """Return the response of a writing command: the record as the caller sees it after the change, or only its id if
     the record is deleted or the caller no longer sees it."""
-    if prepared.command == "delete":
+    if prepared_command.command == "delete":
         return {"id": record_id}
-    if prepared.model not in run.caller.view.models:
+    if prepared_command.model not in run.caller.view.models:
         return {"id": record_id}
     try:
-        return await crud.read_record(run, prepared.model, record_id)
+        return await crud.read_record(run, prepared_command.model, record_id)
     except BadInput:
         # The caller no longer sees the record after the change.
         return {"id": record_id}

@@ -45,12 +45,12 @@ async def read_record(run: Run, model: str, record_id: object) -> Record:
     if not isinstance(record_id, str):
         raise BadInput("id must be a string")
     view = run.view_of(model)
-    reading = run.engine.reading(run.caller, view)
-    statement = select.one(reading, view.visible, record_id)
-    row = await run.read_one(reading, statement)
+    record_reader = run.engine.reading(run.caller, view)
+    statement = select.one(record_reader, view.visible, record_id)
+    row = await run.read_one(record_reader, statement)
     if row is None:
         raise no_such_record()
-    return (await mask_output.masked_records(run, reading, [row]))[0]
+    return (await mask_output.masked_records(run, record_reader, [row]))[0]
 
 
 class WrongInitialState(BadInput):
@@ -64,35 +64,35 @@ async def check_create(run: Run, view: ModelView, body: Body) -> PreparedCommand
         BadInput: a field is unknown, missing or invalid; the workflow field has a value other than its first option;
             or the caller may not create such a record.
     """
-    given = await unmask_input.read_fields(run, view, body)
+    field_inputs = await unmask_input.read_fields(run, view, body)
     workflow = view.model.workflow
     if workflow is not None:
         field = view.model.fields[workflow.field]
-        first = FieldInput(first_option(field), is_default=True)
-        if workflow.field in given and given[workflow.field].stored not in (None, first.stored):
+        first_input = FieldInput(first_option(field), is_default=True)
+        if workflow.field in field_inputs and field_inputs[workflow.field].stored not in (None, first_input.stored):
             raise WrongInitialState(
-                f"{view.model.name}.{workflow.field} starts at {first.stored}: leave it out on create"
+                f"{view.model.name}.{workflow.field} starts at {first_input.stored}: leave it out on create"
             )
-        given[workflow.field] = first
-    given |= await _values_from_refs(run, view, given)
+        field_inputs[workflow.field] = first_input
+    field_inputs |= await _values_from_refs(run, view, field_inputs)
     for name, field in view.model.fields.items():
-        if name not in given and field.default is not None:
-            given[name] = FieldInput(default(run, field), is_default=True)
-        if field.required and (name not in given or given[name].stored is None):
+        if name not in field_inputs and field.default is not None:
+            field_inputs[name] = FieldInput(default(run, field), is_default=True)
+        if field.required and (name not in field_inputs or field_inputs[name].stored is None):
             raise _required_error(view, name)
-    _require_within_rows(view, given)
-    await proposal_checks.require_creatable(run, view, given, f"{view.model.name}.create")
-    return PreparedCommand(view.model.name, "create", given=given)
+    _require_within_rows(view, field_inputs)
+    await proposal_checks.require_creatable(run, view, field_inputs, f"{view.model.name}.create")
+    return PreparedCommand(view.model.name, "create", given=field_inputs)
 
 
-async def _values_from_refs(run: Run, view: ModelView, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
+async def _values_from_refs(run: Run, view: ModelView, field_inputs: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
     """Copy values for omitted fields from referenced records, if the caller can read the source fields in clear."""
-    found: dict[str, FieldInput] = {}
-    for ref in (each for each in view.model.fields.values() if isinstance(each, Ref) and each.name in given):
-        missing = {name: source for name, source in ref.fills.items() if name not in given}
+    copied_inputs: dict[str, FieldInput] = {}
+    for ref in (each for each in view.model.fields.values() if isinstance(each, Ref) and each.name in field_inputs):
+        missing = {name: source for name, source in ref.fills.items() if name not in field_inputs}
         if missing:
-            found |= await _copies(run, view, ref, given[ref.name].stored, missing)
-    return found
+            copied_inputs |= await _copies(run, view, ref, field_inputs[ref.name].stored, missing)
+    return copied_inputs
 
 
 async def _copies(
@@ -102,12 +102,12 @@ async def _copies(
     if target_view is None or record_id is None or step_index(record_id) is not None:
         return {}
     record = await record_writer.find(run, target_view.model, None, record_id, locks=False)
-    shown = {
-        name: target_view.model.fields[source].show(stored)
+    shown_values = {
+        name: target_view.model.fields[source].show(stored_value)
         for name, source in missing.items()
-        if target_view.sees_in_clear(source) and (stored := record.values[source]) is not None
+        if target_view.sees_in_clear(source) and (stored_value := record.values[source]) is not None
     }
-    return {name: FieldInput(_copied(view, ref, name, value), is_default=True) for name, value in shown.items()}
+    return {name: FieldInput(_copied(view, ref, name, value), is_default=True) for name, value in shown_values.items()}
 
 
 def _copied(view: ModelView, ref: Ref, name: str, value: object) -> Stored:
@@ -118,13 +118,13 @@ def _copied(view: ModelView, ref: Ref, name: str, value: object) -> Stored:
         raise BadInput(f"{view.model.name}.{name}: {reason}") from error
 
 
-def _require_within_rows(view: ModelView | None, given: Mapping[str, FieldInput]) -> None:
+def _require_within_rows(view: ModelView | None, field_inputs: Mapping[str, FieldInput]) -> None:
     """Require that the caller's row conditions for `create` allow the record.
 
     For a caller that may only import, the row conditions for `import` apply.
     """
     command = "create" if view is None or "create" in view.commands else "import"
-    preconditions.require_within_rows(view, command, {name: each.stored for name, each in given.items()})
+    preconditions.require_within_rows(view, command, {name: each.stored for name, each in field_inputs.items()})
 
 
 def first_option(field: Field) -> Stored:
@@ -151,18 +151,18 @@ def _required_error(view: ModelView, name: str) -> BadInput:
     return BadInput(f"{view.model.name}.create needs rights that you may not give; ask a person with wider rights")
 
 
-async def apply_create(run: Run, prepared: PreparedCommand) -> str:
+async def apply_create(run: Run, prepared_command: PreparedCommand) -> str:
     """Create the record and return its id.
 
     Raises:
         BadInput: another record has a unique value of this record, or the parent record is locked.
     """
-    model = run.engine.registry.models[prepared.model]
-    values = {name: each.stored for name, each in prepared.given.items()}
-    await preconditions.require_unlocked(run, model, values, prepared.id)
-    _require_within_rows(run.caller.view.models.get(prepared.model), prepared.given)
-    await no_escalation.require_no_escalation(run, model, "", {}, values, prepared.id)
-    record_id = await record_writer.insert(run, model, prepared.given, prepared.id)
+    model = run.engine.registry.models[prepared_command.model]
+    values = {name: each.stored for name, each in prepared_command.given.items()}
+    await preconditions.require_unlocked(run, model, values, prepared_command.id)
+    _require_within_rows(run.caller.view.models.get(prepared_command.model), prepared_command.given)
+    await no_escalation.require_no_escalation(run, model, "", {}, values, prepared_command.id)
+    record_id = await record_writer.insert(run, model, prepared_command.given, prepared_command.id)
     await no_escalation.end_unsafe_links(run, model, record_id, values)
     return record_id
 
@@ -182,56 +182,60 @@ async def check_delete(run: Run, view: ModelView, body: Body) -> PreparedCommand
         raise BadInput("cascade must be true or false")
     record = await record_writer.find(run, view.model, view.reach("delete"), body.get("id"))
     await require_revision(run, view, record, body)
-    prepared = PreparedCommand(name, "delete", record.id, record.revision, cascade=cascade)
-    if run.caller.is_agent and await dependents.is_blocked_as_seen(run, prepared):
+    prepared_command = PreparedCommand(name, "delete", record.id, record.revision, cascade=cascade)
+    if run.caller.is_agent and await dependents.is_blocked_as_seen(run, prepared_command):
         raise BadInput(dependents.REFUSAL)
-    await proposal_checks.require_deletable(run, view, record, prepared)
-    return prepared
+    await proposal_checks.require_deletable(run, view, record, prepared_command)
+    return prepared_command
 
 
-async def apply_delete(run: Run, prepared: PreparedCommand) -> str:
+async def apply_delete(run: Run, prepared_command: PreparedCommand) -> str:
     """Delete the record and return its id. With `cascade`, also apply `on_delete` of the references to it.
 
     Raises:
         BadInput: the record does not exist or is locked; a remaining record refers to a record to delete; another
             record to delete or change is locked; or the deletion would delete or change too many records.
     """
-    model = run.engine.registry.models[prepared.model]
-    record = await record_writer.find(run, model, None, prepared.record_id)
-    await preconditions.require_unlocked(run, model, record.values, prepared.id)
-    limit = dependents.MAX_RECORDS if prepared.cascade else 0
-    found = await dependents.find(run, model.name, record.id, cascade=prepared.cascade, locks=True, limit=limit)
-    if found.blocking:
+    model = run.engine.registry.models[prepared_command.model]
+    record = await record_writer.find(run, model, None, prepared_command.record_id)
+    await preconditions.require_unlocked(run, model, record.values, prepared_command.id)
+    limit = dependents.MAX_RECORDS if prepared_command.cascade else 0
+    dependent_records = await dependents.find(
+        run, model.name, record.id, cascade=prepared_command.cascade, locks=True, limit=limit
+    )
+    if dependent_records.blocking:
         raise BadInput(dependents.REFUSAL)
-    if not found.complete:
-        more = f"more than {limit} other records"
-        raise BadInput(f"{prepared.id} is refused: it would delete or change {more}; delete some of them first")
-    await _clear(run, found, prepared.id)
-    await _remove(run, found, record, prepared.id)
+    if not dependent_records.complete:
+        excess_text = f"more than {limit} other records"
+        raise BadInput(
+            f"{prepared_command.id} is refused: it would delete or change {excess_text}; delete some of them first"
+        )
+    await _clear(run, dependent_records, prepared_command.id)
+    await _remove(run, dependent_records, record, prepared_command.id)
     return record.id
 
 
-async def _clear(run: Run, found: Dependents, command: str) -> None:
+async def _clear(run: Run, dependents: Dependents, command: str) -> None:
     """Set the refs of remaining records to deleted records to null, with one update for each record."""
     fields: dict[Key, dict[str, FieldInput]] = {}
-    for link in found.cleared:
+    for link in dependents.cleared:
         fields.setdefault(link.source, {})[link.field] = FieldInput(None, is_default=True)
-    for key, given in fields.items():
+    for key, cleared_fields in fields.items():
         model, record = await _lock(run, key, command)
-        await record_writer.update(run, model, record, given, command)
+        await record_writer.update(run, model, record, cleared_fields, command)
 
 
-async def _remove(run: Run, found: Dependents, root: StoredRecord, command: str) -> None:
+async def _remove(run: Run, dependents: Dependents, root: StoredRecord, command: str) -> None:
     """Delete the records, each one after the records that refer to it."""
-    order, has_order = found.leaves_first()
-    cleared_refs = {} if has_order else await _clear_between(run, found)
-    deleted = frozenset(found.deleted)
+    order, has_order = dependents.leaves_first()
+    cleared_refs = {} if has_order else await _clear_between(run, dependents)
+    deleted_keys = frozenset(dependents.deleted)
     for key in order:
         model, record = run.engine.registry.models[key[0]], root
-        if key != found.deleted[0]:
+        if key != dependents.deleted[0]:
             model, record = await _lock(run, key, command)
             record = replace(record, values={**record.values, **cleared_refs.get(key, {})})
-        await record_writer.delete(run, model, record, command, deleted)
+        await record_writer.delete(run, model, record, command, deleted_keys)
 
 
 async def _lock(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecord]:
@@ -246,16 +250,16 @@ async def _lock(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecor
     return model, record
 
 
-async def _clear_between(run: Run, found: Dependents) -> dict[Key, dict[str, Stored]]:
+async def _clear_between(run: Run, dependents: Dependents) -> dict[Key, dict[str, Stored]]:
     """Set the refs between records to delete to null and return the previous values.
 
     This is needed for circular references, because the database checks the references at each deletion.
     """
-    deleted = frozenset(found.deleted)
-    previous: dict[Key, dict[str, Stored]] = {}
-    for link in found.links:
-        if link.source in deleted and link.target in deleted:
+    deleted_keys = frozenset(dependents.deleted)
+    previous_values: dict[Key, dict[str, Stored]] = {}
+    for link in dependents.links:
+        if link.source in deleted_keys and link.target in deleted_keys:
             name, record_id = link.source
-            previous.setdefault(link.source, {})[link.field] = link.target[1]
+            previous_values.setdefault(link.source, {})[link.field] = link.target[1]
             await run.transaction.run(f'UPDATE "{name}" SET "{link.field}" = NULL WHERE id = $1', record_id)
-    return previous
+    return previous_values

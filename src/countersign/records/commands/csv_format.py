@@ -50,12 +50,12 @@ def read_notation(body: Mapping[str, object]) -> Notation:
     return Notation(separator, _one_of(body, "decimal", DECIMAL_MARKS), _one_of(body, "date_order", DATE_ORDERS))
 
 
-def _one_of(body: Mapping[str, object], name: str, known: Sequence[_T]) -> _T:
-    value = body.get(name, known[0])
-    found = next((each for each in known if each == value), None)
-    if found is None:
-        raise BadInput(f"{name} must be {' or '.join('a tab' if each == chr(9) else each for each in known)}")
-    return found
+def _one_of(body: Mapping[str, object], name: str, known_values: Sequence[_T]) -> _T:
+    value = body.get(name, known_values[0])
+    match = next((each for each in known_values if each == value), None)
+    if match is None:
+        raise BadInput(f"{name} must be {' or '.join('a tab' if each == chr(9) else each for each in known_values)}")
+    return match
 
 
 def escape_formula(text: str) -> str:
@@ -107,10 +107,10 @@ def parse_rows(text: str, separator: Separator | None, *, max_rows: int, max_lin
 def _reader(text: str, separator: Separator | None) -> Iterator[list[str]]:
     """Return a CSV reader for the text. It uses the given separator, the separator that a first line such as `sep=;`
     names, or the separator that the first row seems to use."""
-    named = _SEPARATOR_LINE.match(text)
-    if named is not None:
-        text = text[named.end() :]
-        separator = separator or next(each for each in SEPARATORS if each == named[1])
+    separator_line = _SEPARATOR_LINE.match(text)
+    if separator_line is not None:
+        text = text[separator_line.end() :]
+        separator = separator or next(each for each in SEPARATORS if each == separator_line[1])
     return csv.reader(io.StringIO(text), delimiter=separator or _guess_separator(text), strict=True)
 
 
@@ -119,8 +119,8 @@ def _guess_separator(text: str) -> Separator:
     start = len(text) - len(text.lstrip("\n"))
     end = text.find("\n", start)
     line = text[start : end if end >= 0 else len(text)]
-    bare = "".join(line.split('"')[::2])
-    return max(SEPARATORS, key=bare.count)
+    unquoted_line = "".join(line.split('"')[::2])
+    return max(SEPARATORS, key=unquoted_line.count)
 
 
 AMOUNT_SUFFIX = ":amount"
@@ -187,8 +187,8 @@ class ColumnFinder:
         """Return the column of a field, with the field's label as header. If the label does not identify the field, the
         header is the field's name."""
         field = self._fields.get(name)
-        found = None if field is None else self.column(field.label)
-        return found if found is not None and found.name == name else Column(name, name, field)
+        column_index = None if field is None else self.column(field.label)
+        return column_index if column_index is not None and column_index.name == name else Column(name, name, field)
 
     def named_column(self, name: str) -> Column:
         """Return the column of a field, with the field's name as header.
@@ -244,13 +244,13 @@ def read_cell(column: Column, cell: str, notation: Notation, ids_by_name: Mappin
 def _amount(text: str, notation: Notation) -> int:
     """Return a decimal amount in minor units. The amount may have digit grouping."""
     decimal, group = ("\\.", ",") if notation.decimal == "." else (",", "\\.")
-    bare = re.sub("[\\s\u00a0\u202f'\u2019]", "", text[: _MAX_AMOUNT_LENGTH + 1]).replace("\u2212", "-")
+    compact_text = re.sub("[\\s\u00a0\u202f'\u2019]", "", text[: _MAX_AMOUNT_LENGTH + 1]).replace("\u2212", "-")
     pattern = f"(-?)([0-9]{{1,16}}|[0-9]{{1,3}}(?:{group}[0-9]{{3}}){{1,5}})(?:{decimal}([0-9]{{0,2}}))?"
-    found = re.fullmatch(pattern, bare, re.ASCII)
-    if found is None or len(text) > _MAX_AMOUNT_LENGTH:
+    match = re.fullmatch(pattern, compact_text, re.ASCII)
+    if match is None or len(text) > _MAX_AMOUNT_LENGTH:
         raise BadInput(f"must be an amount such as 1234{notation.decimal}50")
-    digits = re.sub("[.,]", "", found[2]) + (found[3] or "").ljust(2, "0")
-    return int(found[1] + digits)
+    digits = re.sub("[.,]", "", match[2]) + (match[3] or "").ljust(2, "0")
+    return int(match[1] + digits)
 
 
 def format_for_people(column: Column, value: object, notation: Notation) -> str | None:
@@ -344,8 +344,8 @@ async def _matches_by_name(run: Run, view: ModelView, names: Collection[str]) ->
         for name, key, record_id, count in await _records_with_names(run, view, batch):
             exact[name] = (record_id, count)
             loose[key] = (record_id, count + loose.get(key, ("", 0))[1])
-    found = {each: exact.get(each) or loose.get(folded(each)) for each in names}
-    return {name: match for name, match in found.items() if match is not None}
+    column_by_name = {each: exact.get(each) or loose.get(folded(each)) for each in names}
+    return {name: match for name, match in column_by_name.items() if match is not None}
 
 
 async def _records_with_names(run: Run, view: ModelView, names: Sequence[str]) -> Sequence[tuple[str, str, str, int]]:

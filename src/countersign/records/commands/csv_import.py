@@ -56,27 +56,27 @@ async def check_restored(run: Run, view: ModelView, body: Body) -> PreparedComma
     model = view.model
     record_id = _id(body.get("id"))
     values = {name: value for name, value in body.items() if name != "id"}
-    given = await unmask_input.read_fields(run, view, values, inputs=frozenset(values))
-    if await _exists(run, model, record_id, given):
+    field_inputs = await unmask_input.read_fields(run, view, values, inputs=frozenset(values))
+    if await _exists(run, model, record_id, field_inputs):
         return None
     for name, field in model.fields.items():
-        if _needs_default(model, name, given):
-            given |= _default(run, model, field)
-        if field.required and _is_empty(name, given):
+        if _needs_default(model, name, field_inputs):
+            field_inputs |= _default(run, model, field)
+        if field.required and _is_empty(name, field_inputs):
             raise BadInput(f"{model.name}.{name} is required")
-    return PreparedCommand(model.name, "import", record_id, given=given)
+    return PreparedCommand(model.name, "import", record_id, given=field_inputs)
 
 
-def _is_empty(name: str, given: Mapping[str, FieldInput]) -> bool:
-    return name not in given or given[name].stored is None
+def _is_empty(name: str, field_inputs: Mapping[str, FieldInput]) -> bool:
+    return name not in field_inputs or field_inputs[name].stored is None
 
 
-def _needs_default(model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
+def _needs_default(model: Declared, name: str, field_inputs: Mapping[str, FieldInput]) -> bool:
     """Return whether the field gets its default: it has no column, or it is the state field of the workflow and is
     empty."""
     if model.workflow is not None and model.workflow.field == name:
-        return _is_empty(name, given)
-    return name not in given
+        return _is_empty(name, field_inputs)
+    return name not in field_inputs
 
 
 def _default(run: Run, model: Declared, field: Field) -> dict[str, FieldInput]:
@@ -94,7 +94,7 @@ def _id(value: object) -> str | None:
     return text
 
 
-async def _exists(run: Run, model: Declared, record_id: str | None, given: Mapping[str, FieldInput]) -> bool:
+async def _exists(run: Run, model: Declared, record_id: str | None, field_inputs: Mapping[str, FieldInput]) -> bool:
     """Return whether the record exists already. It does if a record with this id or with one of the row's unique values
     has the same values, or if an equal grant or user role exists.
 
@@ -102,32 +102,34 @@ async def _exists(run: Run, model: Declared, record_id: str | None, given: Mappi
         BadInput: a record with this id has other values.
     """
     if record_id is not None:
-        found = await _record(run, model, record_id)
-        if found is not None and not _is_equal(found, given):
+        record = await _record(run, model, record_id)
+        if record is not None and not _is_equal(record, field_inputs):
             raise BadInput(f"the {model.name} record with this id has other values")
-        if found is not None:
+        if record is not None:
             return True
-    for name in given:
-        if model.fields[name].unique and await _exists_with_unique(run, model, name, given):
+    for name in field_inputs:
+        if model.fields[name].unique and await _exists_with_unique(run, model, name, field_inputs):
             return True
-    return model.name in RULING and await _is_granted(run, model, given)
+    return model.name in RULING and await _is_granted(run, model, field_inputs)
 
 
-async def _exists_with_unique(run: Run, model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
+async def _exists_with_unique(run: Run, model: Declared, name: str, field_inputs: Mapping[str, FieldInput]) -> bool:
     """Return whether the record that has the unique value also has all other given values."""
-    row = await run.transaction.fetch_one(f'SELECT id FROM "{model.name}" WHERE "{name}" = $1', given[name].stored)
-    found = None if row is None else await _record(run, model, str(row[0]))
-    return found is not None and _is_equal(found, given)
+    row = await run.transaction.fetch_one(
+        f'SELECT id FROM "{model.name}" WHERE "{name}" = $1', field_inputs[name].stored
+    )
+    record = None if row is None else await _record(run, model, str(row[0]))
+    return record is not None and _is_equal(record, field_inputs)
 
 
-async def _is_granted(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> bool:
+async def _is_granted(run: Run, model: Declared, field_inputs: Mapping[str, FieldInput]) -> bool:
     """Return whether an equal record exists. This is checked for models that define rights, where a duplicate would
     have no effect."""
-    names = sorted(name for name, field in model.fields.items() if name in given and field.personal is None)
+    names = sorted(name for name, field in model.fields.items() if name in field_inputs and field.personal is None)
     tests: list[str] = []
     values: list[Stored] = []
     for name in names:
-        value = given[name].stored
+        value = field_inputs[name].stored
         if value is not None:
             values.append(value)
         tests.append(f'"{name}" IS NULL' if value is None else f'"{name}" = ${len(values)}')
@@ -141,44 +143,44 @@ async def _record(run: Run, model: Declared, record_id: str) -> StoredRecord | N
     return None if row is None else record_of(model, row)
 
 
-def _is_equal(found: StoredRecord, given: Mapping[str, FieldInput]) -> bool:
-    return all(found.values[name] == each.stored for name, each in given.items())
+def _is_equal(record: StoredRecord, field_inputs: Mapping[str, FieldInput]) -> bool:
+    return all(record.values[name] == each.stored for name, each in field_inputs.items())
 
 
-async def apply_restored(run: Run, prepared: PreparedCommand) -> str:
+async def apply_restored(run: Run, prepared_command: PreparedCommand) -> str:
     """Create the record and return its id.
 
     Raises:
         BadInput: a unique value is taken, or the record would give more rights than the caller has.
     """
-    model = run.engine.registry.models[prepared.model]
-    values = {name: each.stored for name, each in prepared.given.items()}
-    await no_escalation.require_no_escalation(run, model, "", {}, values, prepared.id)
+    model = run.engine.registry.models[prepared_command.model]
+    values = {name: each.stored for name, each in prepared_command.given.items()}
+    await no_escalation.require_no_escalation(run, model, "", {}, values, prepared_command.id)
     record_id = await record_writer.insert(
-        run, model, prepared.given, prepared.id, record_id=prepared.record_id, is_restored=True
+        run, model, prepared_command.given, prepared_command.id, record_id=prepared_command.record_id, is_restored=True
     )
     await no_escalation.end_unsafe_links(run, model, record_id, values)
     return record_id
 
 
-async def continue_numbers(run: Run, model: Declared, inserted: Iterable[PreparedCommand]) -> None:
+async def continue_numbers(run: Run, model: Declared, inserted_commands: Iterable[PreparedCommand]) -> None:
     """Advance the number sequences that the effects of a module use. New numbers then follow the restored numbers. For
     example, the number 2026-000012 in a unique read-only text of `invoice` advances the sequence invoice-2026 (see
     `Work.next_number`)."""
-    last: dict[str, int] = {}
-    for text in (text for each in inserted for text in _numbers(model, each)):
-        found = _NUMBER.fullmatch(text)
-        if found is not None:
-            series = f"{model.name}-{found[1]}"
-            last[series] = max(last.get(series, 0), int(found[2]))
-    for series, number in sorted(last.items()):
+    last_by_series: dict[str, int] = {}
+    for text in (text for each in inserted_commands for text in _numbers(model, each)):
+        match = _NUMBER.fullmatch(text)
+        if match is not None:
+            series = f"{model.name}-{match[1]}"
+            last_by_series[series] = max(last_by_series.get(series, 0), int(match[2]))
+    for series, number in sorted(last_by_series.items()):
         await run.transaction.run(_ADVANCE_SEQUENCE, series, number + 1)
 
 
-def _numbers(model: Declared, prepared: PreparedCommand) -> Iterator[str]:
-    for name, each in prepared.given.items():
-        if model.fields[name].unique and model.fields[name].readonly and isinstance(each.stored, str):
-            yield each.stored
+def _numbers(model: Declared, prepared_command: PreparedCommand) -> Iterator[str]:
+    for name, field_input in prepared_command.given.items():
+        if model.fields[name].unique and model.fields[name].readonly and isinstance(field_input.stored, str):
+            yield field_input.stored
 
 
 MAX_ROWS = 5_000
@@ -248,22 +250,22 @@ async def import_csv(run: Run, model: str, body: Body) -> ImportResult:
         BadInput: a key is unknown, the text is not CSV with known fields in its first row, or there are too many rows.
     """
     view = run.view_of(model)
-    found = await read_table(run, view, body)
-    done = _empty_result(found)
+    table = await read_table(run, view, body)
+    result = _empty_result(table)
     try:
-        async with run.writing() as inside:
-            done, _ = await check_rows(inside, view, found, creates=True)
-            if done.dry_run or done.errors:
+        async with run.writing() as write_run:
+            result, _ = await check_rows(write_run, view, table, creates=True)
+            if result.dry_run or result.errors:
                 raise _RolledBack
     except _RolledBack:
-        done.created, done.ids = 0, []
-    return done
+        result.created, result.ids = 0, []
+    return result
 
 
-def _empty_result(found: ImportTable) -> ImportResult:
-    columns = [ColumnUse(each.header, _field_name(each)) for each in found.columns] if found.is_trial else []
-    errors = [RowError(0, f"no field is called {each}") for each in found.unknown]
-    return ImportResult(len(found.rows), 0, 0, found.is_trial, errors, [], columns)
+def _empty_result(table: ImportTable) -> ImportResult:
+    columns = [ColumnUse(each.header, _field_name(each)) for each in table.columns] if table.is_trial else []
+    errors = [RowError(0, f"no field is called {each}") for each in table.unknown]
+    return ImportResult(len(table.rows), 0, 0, table.is_trial, errors, [], columns)
 
 
 def _field_name(column: Column) -> str | None:
@@ -271,7 +273,7 @@ def _field_name(column: Column) -> str | None:
 
 
 async def check_rows(
-    run: Run, view: ModelView, found: ImportTable, *, creates: bool = False
+    run: Run, view: ModelView, table: ImportTable, *, creates: bool = False
 ) -> tuple[ImportResult, list[PreparedCommand]]:
     """Check every row as an input of `create` or, for a restore, as an exported record. With `creates`, also create the
     records. Return the result with the errors by row, and the prepared commands.
@@ -279,36 +281,42 @@ async def check_rows(
     Raises:
         TryAgain: a row conflicts with a concurrent change.
     """
-    done, prepared, inserted = _empty_result(found), list[PreparedCommand](), list[PreparedCommand]()
-    async for number, row in CooperativeIterator(enumerate(found.rows, 1)):
+    result, prepared_commands, inserted_commands = (
+        _empty_result(table),
+        list[PreparedCommand](),
+        list[PreparedCommand](),
+    )
+    async for number, row in CooperativeIterator(enumerate(table.rows, 1)):
         try:
-            body = _body(view, found, row)
-            if found.is_restoring:
+            body = _body(view, table, row)
+            if table.is_restoring:
                 command = await check_restored(run, view, body)
                 if command is None:
-                    done.unchanged += 1
+                    result.unchanged += 1
                     continue
             else:
                 command = await crud.check_create(run, view, body)
-            prepared.append(command)
+            prepared_commands.append(command)
             if creates:
-                done.ids.append(await _create(run, command, is_restoring=found.is_restoring))
-                inserted.append(command)
-                done.created += 1
+                result.ids.append(await _create(run, command, is_restoring=table.is_restoring))
+                inserted_commands.append(command)
+                result.created += 1
         except crud.WrongInitialState as refused:
-            done.errors.append(RowError(number, f"{refused.detail}; {_RESTORE_HINT}"))
+            result.errors.append(RowError(number, f"{refused.detail}; {_RESTORE_HINT}"))
         except BadInput as refused:
-            done.errors.append(RowError(number, refused.detail))
+            result.errors.append(RowError(number, refused.detail))
         except ConstraintViolation as error:
             raise TryAgain(f"row {number} conflicts with a concurrent change; try again") from error
-    if found.is_restoring:
-        await continue_numbers(run, view.model, inserted)
-    return done, prepared
+    if table.is_restoring:
+        await continue_numbers(run, view.model, inserted_commands)
+    return result, prepared_commands
 
 
-async def _create(run: Run, prepared: PreparedCommand, *, is_restoring: bool) -> str:
+async def _create(run: Run, prepared_command: PreparedCommand, *, is_restoring: bool) -> str:
     async with run.transaction.savepoint():
-        return await (apply_restored(run, prepared) if is_restoring else crud.apply_create(run, prepared))
+        return await (
+            apply_restored(run, prepared_command) if is_restoring else crud.apply_create(run, prepared_command)
+        )
 
 
 async def read_table(run: Run, view: ModelView, body: Body) -> ImportTable:
@@ -373,40 +381,40 @@ async def _records_named_in_cells(
 ) -> tuple[dict[str, Mapping[str, str]], dict[str, Mapping[str, int]]]:
     """Return `ids` and `ambiguous` of the table (see `ImportTable`)."""
     ids, ambiguous = dict[str, Mapping[str, str]](), dict[str, Mapping[str, int]]()
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         if isinstance(column.field, Ref):
-            cells = {_stripped(row[place]) for row in rows if place < len(row)}
+            cells = {_stripped(row[index]) for row in rows if index < len(row)}
             name = column.field.name
             ids[name], ambiguous[name] = await csv_format.match_names(run, column.field, cells)
     return ids, ambiguous
 
 
-def _body(view: ModelView, found: ImportTable, row: Sequence[str]) -> dict[str, object]:
+def _body(view: ModelView, table: ImportTable, row: Sequence[str]) -> dict[str, object]:
     """Return the input of a row. An empty cell means no value, so a new record gets the default.
 
     Raises:
         BadInput: a cell cannot be read or belongs to no column.
     """
-    if any(row[len(found.columns) :]):
+    if any(row[len(table.columns) :]):
         raise BadInput("the row has more cells than the first row has names")
     body: dict[str, object] = {}
-    for column, cell in zip(found.columns, row, strict=False):
+    for column, cell in zip(table.columns, row, strict=False):
         if column.name is None:
             if cell and not column.header:
                 raise BadInput("the row has a cell in a column without a name")
             continue
-        value = _value(view, found, column, cell)
-        if value is not None or found.is_restoring:
+        value = _value(view, table, column, cell)
+        if value is not None or table.is_restoring:
             body[column.name] = value
     return body
 
 
-def _value(view: ModelView, found: ImportTable, column: Column, cell: str) -> object:
+def _value(view: ModelView, table: ImportTable, column: Column, cell: str) -> object:
     name = str(column.name)
     try:
         if isinstance(column.field, Ref):
-            csv_format.refuse_ambiguous(column.field, _stripped(cell), found.ambiguous[name])
-        return read_cell(column, cell, found.notation, found.ids.get(name, {}))
+            csv_format.refuse_ambiguous(column.field, _stripped(cell), table.ambiguous[name])
+        return read_cell(column, cell, table.notation, table.ids.get(name, {}))
     except BadInput as refused:
         raise BadInput(f"{view.model.name}.{name} {refused.detail}") from refused
 

@@ -53,10 +53,10 @@ class Dependents:
     def leaves_first(self) -> tuple[list[Key], bool]:
         """Return the deleted records, and whether each record follows the records that refer to it. With circular
         references, no such order exists."""
-        deleted = set(self.deleted)
+        deleted_keys = set(self.deleted)
         graph: dict[Key, set[Key]] = {each: set() for each in self.deleted}
         for link in self.links:
-            if link.source in deleted and link.target in deleted:
+            if link.source in deleted_keys and link.target in deleted_keys:
                 graph[link.target].add(link.source)
         try:
             return list(TopologicalSorter(graph).static_order()), True
@@ -139,13 +139,13 @@ class _Search:
 
     def _found(self, *, complete: bool) -> Dependents:
         registry = self._run.engine.registry
-        cleared: list[Reference] = []
+        cleared_links: list[Reference] = []
         blocking: list[Reference] = []
         for link in self._links:
             if link.source not in self._deleted:
                 is_cleared = self._cascade and _on_delete(registry, link) == "clear"
-                (cleared if is_cleared else blocking).append(link)
-        return Dependents(tuple(self._deleted), tuple(cleared), tuple(blocking), tuple(self._links), complete)
+                (cleared_links if is_cleared else blocking).append(link)
+        return Dependents(tuple(self._deleted), tuple(cleared_links), tuple(blocking), tuple(self._links), complete)
 
 
 def _on_delete(registry: Registry, link: Reference) -> str:
@@ -155,22 +155,28 @@ def _on_delete(registry: Registry, link: Reference) -> str:
     raise LookupError(f"{link.source[0]}.{link.field} is not a ref to {link.target[0]}")
 
 
-async def is_blocked_as_seen(run: Run, prepared: PreparedCommand) -> bool:
+async def is_blocked_as_seen(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether a record that the caller sees prevents the deletion. A record that an earlier step of the plan
     deletes, or whose ref an earlier step changes, does not prevent it."""
-    seen = run.caller.view
-    found = await find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade, seen_by=seen)
-    blocking = list(found.blocking)
+    caller_view = run.caller.view
+    dependent_records = await find(
+        run,
+        prepared_command.model,
+        prepared_command.record_id or "",
+        cascade=prepared_command.cascade,
+        seen_by=caller_view,
+    )
+    blocking = list(dependent_records.blocking)
     for step in run.earlier if blocking else ():
-        deleted: set[Key] = set()
+        deleted_keys: set[Key] = set()
         if step.command == "delete" and step.record_id is not None:
-            dependents = await find(run, step.model, step.record_id, cascade=step.cascade, seen_by=seen)
-            deleted = set(dependents.deleted)
-        blocking = [link for link in blocking if link.source not in deleted and not _changes_ref(step, link)]
+            dependents = await find(run, step.model, step.record_id, cascade=step.cascade, seen_by=caller_view)
+            deleted_keys = set(dependents.deleted)
+        blocking = [link for link in blocking if link.source not in deleted_keys and not _changes_ref(step, link)]
     return bool(blocking)
 
 
 def _changes_ref(step: PreparedCommand, link: Reference) -> bool:
     """Return whether the step empties the ref or changes it to another record."""
-    given = step.given.get(link.field) if (step.model, step.record_id) == link.source else None
-    return given is not None and given.stored != link.target[1]
+    field_input = step.given.get(link.field) if (step.model, step.record_id) == link.source else None
+    return field_input is not None and field_input.stored != link.target[1]

@@ -13,16 +13,16 @@ class BadInput(Refused):
     title = "Input refused"
 
 
-def refuse_unknown_keys(given: Iterable[str], known: Collection[str], where: str) -> None:
+def refuse_unknown_keys(given_names: Iterable[str], known_names: Collection[str], place: str) -> None:
     """Require that each key is one of the known keys. The known keys are the same for every caller, so the error may
     list them.
 
     Raises:
         BadInput: a key is unknown. The text names this key and the known keys.
     """
-    for name in given:
-        if name not in known:
-            raise BadInput(f"unknown key {name} in {where} (known: {', '.join(known) or 'none'})")
+    for name in given_names:
+        if name not in known_names:
+            raise BadInput(f"unknown key {name} in {place} (known: {', '.join(known_names) or 'none'})")
 
 
 class TryAgain(BadInput):

@@ -65,20 +65,20 @@ def read(run: Run, model: str, body: Body) -> ExportRequest:
     Raises:
         BadInput: the query is refused, or the format, the form or a field is unknown.
     """
-    wanted, form = body.get("content_type", "text/csv"), body.get("form", "raw")
-    found: Format | None = next((each for each in FORMATS if each == wanted), None)
-    if found is None:
+    wanted_type, form = body.get("content_type", "text/csv"), body.get("form", "raw")
+    matching_format: Format | None = next((each for each in FORMATS if each == wanted_type), None)
+    if matching_format is None:
         raise BadInput(f"content_type must be {' or '.join(FORMATS)}")
     if form not in FORMS:
         raise BadInput(f"form must be {' or '.join(FORMS)}")
-    if form == "shown" and found != "text/csv":
+    if form == "shown" and matching_format != "text/csv":
         raise BadInput("form shown is for text/csv alone: leave it out")
     own_members = ("content_type", "form", "fields", *NOTATION_KEYS)
     query = list_search.read_query(
         run, model, "export", {name: value for name, value in body.items() if name not in own_members}
     )
     columns = _columns(run, model, body.get("fields"), is_shown=form == "shown")
-    return ExportRequest(query, found, columns, form == "shown", read_notation(body))
+    return ExportRequest(query, matching_format, columns, form == "shown", read_notation(body))
 
 
 def _columns(run: Run, model: str, fields: object, *, is_shown: bool) -> tuple[Column, ...]:
@@ -112,8 +112,8 @@ async def export(run: Run, model: str, body: Body) -> ExportResult:
     request = read(run, model, body)
     pieces: list[str] = []
     rows = size = 0
-    async with aclosing(pieces_of(run, model, request)) as found:
-        async for piece, count in found:
+    async with aclosing(pieces_of(run, model, request)) as piece_stream:
+        async for piece, count in piece_stream:
             rows += count
             if rows > MAX_RECORDS_IN_RESPONSE:
                 raise BadInput(
@@ -133,13 +133,13 @@ async def export(run: Run, model: str, body: Body) -> ExportResult:
 async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenerator[tuple[str, int]]:
     """Yield the text in parts, each with its number of records. For CSV, the first part contains the column names and
     no records."""
-    reading = run.engine.reading(run.caller, run.view_of(model))
+    record_reader = run.engine.reading(run.caller, run.view_of(model))
     is_csv = request.content_type == "text/csv"
     if is_csv:
         headers = [escape_formula(each.header) for each in request.columns]
         yield format_rows([headers], request.notation.separator or ","), 0
-    async with aclosing(_records(run, model, reading, request)) as found:
-        async for records in found:
+    async with aclosing(_records(run, model, record_reader, request)) as record_stream:
+        async for records in record_stream:
             yield (_csv(request, records) if is_csv else _lines(request, records)), len(records)
 
 
@@ -157,15 +157,20 @@ def _lines(request: ExportRequest, records: _Records) -> str:
     return "".join(_encoder.encode(dict(zip(names, each, strict=True))).decode() + "\n" for each, _ in records)
 
 
-async def _records(run: Run, model: str, reading: RecordReader, request: ExportRequest) -> AsyncGenerator[_Records]:
-    statement, count = _statement(run, model, request), len(reading.names)
-    positions = [reading.names.index(cast(str, each.name)) for each in request.columns]
-    async with aclosing(run.stream(reading, statement)) as found:
-        async for rows in found:
-            records: list[Record] = await mask_output.masked_records(run, reading, [row[:count] for row in rows])
+async def _records(
+    run: Run, model: str, record_reader: RecordReader, request: ExportRequest
+) -> AsyncGenerator[_Records]:
+    statement, count = _statement(run, model, request), len(record_reader.names)
+    positions = [record_reader.names.index(cast(str, each.name)) for each in request.columns]
+    async with aclosing(run.stream(record_reader, statement)) as row_batches:
+        async for rows in row_batches:
+            records: list[Record] = await mask_output.masked_records(run, record_reader, [row[:count] for row in rows])
             names = await _names(run, request.named, [row[count:] for row in rows])
             values = [msgspec.structs.astuple(each) for each in records]
-            yield [([each[at] for at in positions], named) for each, named in zip(values, names, strict=True)]
+            yield [
+                ([each[position] for position in positions], row_names)
+                for each, row_names in zip(values, names, strict=True)
+            ]
 
 
 def _statement(run: Run, model: str, request: ExportRequest) -> select.SelectStatement:
@@ -178,13 +183,14 @@ def _statement(run: Run, model: str, request: ExportRequest) -> select.SelectSta
 
 
 async def _names(run: Run, refs: Sequence[Ref], rows: Sequence[Sequence[Any]]) -> list[dict[str, str]]:
-    found = [{ref.name: str(name) for ref, name in zip(refs, row, strict=True) if name} for row in rows]
-    tokens = await mask_output.literals(run, [name for each in found for name in each.values()])
+    names_by_row = [{ref.name: str(name) for ref, name in zip(refs, row, strict=True) if name} for row in rows]
+    tokens = await mask_output.literals(run, [name for each in names_by_row for name in each.values()])
     if not tokens:
-        return found
+        return names_by_row
     grammar = run.engine.grammar
     return [
-        {ref: placeholder_tokens.replace_tokens(grammar, name, tokens) for ref, name in each.items()} for each in found
+        {ref: placeholder_tokens.replace_tokens(grammar, name, tokens) for ref, name in each.items()}
+        for each in names_by_row
     ]
 
 

@@ -31,9 +31,9 @@ async def find(run: Run, model: str, body: Body) -> list[RecordLine]:
     text, limit = _read(body)
     unmask_input.refuse_tokens(run, text, "q")
     views = [view for view in run.caller.view.models.values() if _is_searched(run, view)]
-    found = await asyncio.gather(*(_hits(run, view, text, min(limit, PER_MODEL)) for view in views))
+    hits_by_view = await asyncio.gather(*(_hits(run, view, text, min(limit, PER_MODEL)) for view in views))
     needle = folded(text)
-    lines = [line for each in found for line in each]
+    lines = [line for each in hits_by_view for line in each]
     # Titles that begin with the text come first. The sort is stable, so the order within a model does not change
     # otherwise.
     lines.sort(key=lambda line: not folded(str(line.title or "")).startswith(needle))
@@ -67,10 +67,10 @@ async def _hits(run: Run, view: ModelView, text: str, limit: int) -> list[Record
     parameters = Parameters()
     scope = run.engine.reading(run.caller, view).scope(parameters)
     contained = [queries.compared(scope, view.model.name, each, "contains", text) for each in _searched_fields(view)]
-    seen = queries.any_of(scope, view.model, view.reach("search" if "search" in view.commands else "list"))
-    where = all_of([f"({' OR '.join(contained)})", seen])
+    reach_condition = queries.any_of(scope, view.model, view.reach("search" if "search" in view.commands else "list"))
+    condition = all_of([f"({' OR '.join(contained)})", reach_condition])
     statement = (
-        f'SELECT t.id FROM "{view.model.name}" AS t WHERE {where} '
+        f'SELECT t.id FROM "{view.model.name}" AS t WHERE {condition} '
         f"LIMIT {parameters.put(limit)}"
     )
     rows: list[Row] = await run.engine.records.database.scan(statement, *parameters.values)

@@ -53,23 +53,23 @@ class DataChanged(Exception):
     """The data have changed since the cached positions were read."""
 
 
-async def seek_page(run: Run, listed: ListQuery, offset: int, limit: int) -> list[Row] | None:
+async def seek_page(run: Run, list_query: ListQuery, offset: int, limit: int) -> list[Row] | None:
     """Return the rows of a page. Return None if the data change meanwhile: the page must then be read in one statement.
 
     Raises:
         Unavailable: a read took too long. The positions found so far stay cached for the next try.
     """
     lists = run.engine.positions
-    key = hashlib.blake2b(listed.identity().encode(), digest_size=16).digest()
-    known = lists.pop(key, None) or KnownPositions()
+    key = hashlib.blake2b(list_query.identity().encode(), digest_size=16).digest()
+    known_positions = lists.pop(key, None) or KnownPositions()
     # Evict the least recently used list.
     if len(lists) >= MAX_LISTS:
         del lists[next(iter(lists))]
-    lists[key] = known
+    lists[key] = known_positions
     try:
-        return await PageSeeker(run, listed, known).page(offset, limit)
+        return await PageSeeker(run, list_query, known_positions).page(offset, limit)
     except DataChanged:
-        if lists.get(key) is known:
+        if lists.get(key) is known_positions:
             del lists[key]
         return None
 
@@ -77,52 +77,52 @@ async def seek_page(run: Run, listed: ListQuery, offset: int, limit: int) -> lis
 class PageSeeker:
     """Finds pages of one list, starting at cached positions. Each method may raise `DataChanged`."""
 
-    def __init__(self, run: Run, listed: ListQuery, known: KnownPositions) -> None:
+    def __init__(self, run: Run, list_query: ListQuery, known_positions: KnownPositions) -> None:
         self._database = run.engine.records.database
         self._until_s = clock.monotonic_s() + run.engine.records.settings.read_deadline_s / 2
-        self._listed = listed
-        self._known = known
+        self._listed = list_query
+        self._known = known_positions
 
     async def page(self, offset: int, limit: int) -> list[Row]:
         """Return at most `limit` rows, starting at the offset."""
-        place = self._known.before(offset)
-        while place.offset < offset:
-            left = offset - place.offset
+        position = self._known.before(offset)
+        while position.offset < offset:
+            rows_left = offset - position.offset
             # When time is short, skip all remaining rows in one read: half of the deadline is left for it.
             # If that is too little, the positions found so far stay cached.
             is_late = clock.monotonic_s() >= self._until_s
-            following = await self._after(place, left if is_late else min(self._known.step, left))
-            if following is None:
+            next_position = await self._after(position, rows_left if is_late else min(self._known.step, rows_left))
+            if next_position is None:
                 return []
-            if following.offset - place.offset == self._known.step:
-                self._known.add(following)
-            place = following
+            if next_position.offset - position.offset == self._known.step:
+                self._known.add(next_position)
+            position = next_position
             # A quick read on SQLite never waits, so let other requests run between two reads.
             await asyncio.sleep(0)
-        return await self._rows(place, limit)
+        return await self._rows(position, limit)
 
-    async def _after(self, place: SeekPosition, skip: int) -> SeekPosition | None:
+    async def _after(self, seek_position: SeekPosition, skip: int) -> SeekPosition | None:
         """Return the position that is `skip` rows further, or None if the list ends before it."""
-        left = skip
-        for piece in ranges(place):
-            ((*keys,),) = await self._read(self._listed.keys(place, piece, left))
+        rows_left = skip
+        for piece in ranges(seek_position):
+            ((*keys,),) = await self._read(self._listed.keys(seek_position, piece, rows_left))
             if keys[-1] is not None:
-                return SeekPosition(place.offset + skip, tuple(keys))
-            ((count,),) = await self._read(self._listed.size(place, piece, left))
-            left -= count
+                return SeekPosition(seek_position.offset + skip, tuple(keys))
+            ((count,),) = await self._read(self._listed.size(seek_position, piece, rows_left))
+            rows_left -= count
         return None
 
-    async def _rows(self, place: SeekPosition, limit: int) -> list[Row]:
-        found: list[Row] = []
-        for piece in ranges(place):
-            rows = await self._read(self._listed.page(place, piece, limit - len(found)))
-            found += [row for row in rows if row[0] is not None]
-            if len(found) >= limit:
+    async def _rows(self, seek_position: SeekPosition, limit: int) -> list[Row]:
+        found_rows: list[Row] = []
+        for piece in ranges(seek_position):
+            rows = await self._read(self._listed.page(seek_position, piece, limit - len(found_rows)))
+            found_rows += [row for row in rows if row[0] is not None]
+            if len(found_rows) >= limit:
                 break
-        return found
+        return found_rows
 
-    async def _read(self, made: SelectStatement) -> list[Row]:
-        rows = await self._database.scan(made.text, *made.values)
+    async def _read(self, select_statement: SelectStatement) -> list[Row]:
+        rows = await self._database.scan(select_statement.text, *select_statement.values)
         if not self._known.holds(int(rows[0][0])):
             raise DataChanged
         return [row[1:] for row in rows]
@@ -201,38 +201,38 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
     """
     view = run.view_of(model)
     query = await sqlite_index_hints.with_index_hints(run, view, read_query(run, model, command, body))
-    reading = run.engine.reading(run.caller, view)
+    record_reader = run.engine.reading(run.caller, view)
     rows = None
     if query.limit is not None and is_deep(run, model, query):
-        listed = ListQuery(reading, view.reach(command), query)
-        rows = await seek_page(run, listed, query.offset, query.limit)
+        list_query = ListQuery(record_reader, view.reach(command), query)
+        rows = await seek_page(run, list_query, query.offset, query.limit)
     if rows is None:
-        rows = await _rows(run, reading, query, statement(run, model, query, command))
-    return await mask_output.masked_records(run, reading, rows)
+        rows = await _rows(run, record_reader, query, statement(run, model, query, command))
+    return await mask_output.masked_records(run, record_reader, rows)
 
 
 async def _rows(
-    run: Run, reading: RecordReader, query: Query, made: select.SelectStatement, start: int = 0
+    run: Run, record_reader: RecordReader, query: Query, select_statement: select.SelectStatement, start: int = 0
 ) -> list[Row]:
     """Return the rows of a page, all in memory. In each row the record's columns begin at `start`.
 
     Raises:
         BadInput: the rows contain too much text.
     """
-    if not reading.has_long_texts:
-        return await run.scan(reading, made, start)
+    if not record_reader.has_long_texts:
+        return await run.scan(record_reader, select_statement, start)
     if query.limit is not None and query.limit <= SHORT_PAGE:
-        rows = await run.scan(reading, made, start)
-        _require_short(reading.length(rows, start))
+        rows = await run.scan(record_reader, select_statement, start)
+        _require_short(record_reader.length(rows, start))
         return rows
-    found: list[Row] = []
+    found_rows: list[Row] = []
     size = 0
-    async with aclosing(run.stream(reading, made, start)) as pieces:
+    async with aclosing(run.stream(record_reader, select_statement, start)) as pieces:
         async for rows in pieces:
-            found += rows
-            size += reading.length(rows, start)
+            found_rows += rows
+            size += record_reader.length(rows, start)
             _require_short(size)
-    return found
+    return found_rows
 
 
 def _require_short(size: int) -> None:
@@ -243,11 +243,11 @@ def _require_short(size: int) -> None:
 async def stream(run: Run, model: str, query: Query, command: str = "list") -> AsyncGenerator[list[Record]]:
     """Yield all records of a query in batches, in constant memory. A caller that may stop early must use
     `contextlib.aclosing`."""
-    made = statement(run, model, query, command)
-    reading = run.engine.reading(run.caller, run.view_of(model))
-    async with aclosing(run.stream(reading, made)) as found:
-        async for rows in found:
-            yield await mask_output.masked_records(run, reading, rows)
+    select_statement = statement(run, model, query, command)
+    record_reader = run.engine.reading(run.caller, run.view_of(model))
+    async with aclosing(run.stream(record_reader, select_statement)) as row_batches:
+        async for rows in row_batches:
+            yield await mask_output.masked_records(run, record_reader, rows)
 
 
 async def search(run: Run, model: str, body: Body, command: str = "search") -> SearchResult:
@@ -261,23 +261,27 @@ async def search(run: Run, model: str, body: Body, command: str = "search") -> S
     refuse_unknown_keys(body, (*queries.MEMBERS, "sums", "expand"), f"{model}.search")
     summed = tuple(_summed_field(view, name) for name in record_names.read_fields(body, "sums", MAX_SUMS))
     refs = record_names.read_refs(view, body)
-    asked = read_query(run, model, "search", {name: body[name] for name in queries.MEMBERS if name in body})
-    query = await sqlite_index_hints.with_index_hints(run, view, asked)
-    reading = run.engine.reading(run.caller, view)
-    made = select.page_with_total(reading, view.reach(command), query, summed)
-    place = 1 + 3 * len(summed)
-    rows = await _rows(run, reading, query, made, place)
-    found = await mask_output.masked_records(run, reading, [row[place:] for row in rows if row[place] is not None])
-    result = SearchResult(found, int(rows[0][0]))
+    search_query = read_query(run, model, "search", {name: body[name] for name in queries.MEMBERS if name in body})
+    query = await sqlite_index_hints.with_index_hints(run, view, search_query)
+    record_reader = run.engine.reading(run.caller, view)
+    select_statement = select.page_with_total(record_reader, view.reach(command), query, summed)
+    first_column = 1 + 3 * len(summed)
+    rows = await _rows(run, record_reader, query, select_statement, first_column)
+    records = await mask_output.masked_records(
+        run, record_reader, [row[first_column:] for row in rows if row[first_column] is not None]
+    )
+    result = SearchResult(records, int(rows[0][0]))
     if "sums" in body:
         result.sums = {each.name: _sum(*rows[0][1 + 3 * n : 4 + 3 * n]) for n, each in enumerate(summed)}
     if "expand" in body:
-        result.names = await record_names.names_of_refs(run, refs, reading.members(found, [each.name for each in refs]))
+        result.names = await record_names.names_of_refs(
+            run, refs, record_reader.members(records, [each.name for each in refs])
+        )
     return result
 
 
-def _sum(high: int, low: int, count: int) -> Sum:
-    total = total_of(high, low)
+def _sum(high_half: int, low_half: int, count: int) -> Sum:
+    total = total_of(high_half, low_half)
     return Sum(total if abs(total) <= LARGEST else None, count)
 
 
@@ -306,18 +310,18 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
             filter is refused.
     """
     view = run.view_of(model)
-    rest: Mapping[str, object] = {name: value for name, value in body.items() if name != "field"}
+    query_members: Mapping[str, object] = {name: value for name, value in body.items() if name != "field"}
     refuse_unknown_keys(body, ("field", "filter"), f"{model}.count_by")
     name = body.get("field")
     if not isinstance(name, str):
         raise BadInput(f"{model}.count_by needs field, a string")
     field = queries.clear_field(view, name)
     if not field.is_countable:
-        known = ", ".join(name for name, kind in run.engine.registry.kinds.items() if kind.is_countable)
-        raise BadInput(f"{model}.{name} cannot be grouped by: its kind must be one of {known}")
-    query = read_query(run, model, "count_by", rest)
-    reading = run.engine.reading(run.caller, view)
-    statement = _count_statement(reading, view.reach("count_by"), name, query)
+        known_kinds = ", ".join(name for name, kind in run.engine.registry.kinds.items() if kind.is_countable)
+        raise BadInput(f"{model}.{name} cannot be grouped by: its kind must be one of {known_kinds}")
+    query = read_query(run, model, "count_by", query_members)
+    record_reader = run.engine.reading(run.caller, view)
+    statement = _count_statement(record_reader, view.reach("count_by"), name, query)
     store = run.engine.adopted.get(model)
     if store is not None:
         rows = await store.groups(statement)
@@ -325,19 +329,22 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
         rows = await run.engine.records.database.scan(statement.text, *statement.values)
     if len(rows) > MAX_GROUPS:
         raise BadInput(f"{model}.{name} has more than {MAX_GROUPS} different values")
-    return [Group(value, count) for value, count in reading.groups(field, rows)]
+    return [Group(value, count) for value, count in record_reader.groups(field, rows)]
 
 
-def _count_statement(reading: RecordReader, rows: Rows, name: str, query: queries.Query) -> select.SelectStatement:
+def _count_statement(
+    record_reader: RecordReader, rows: Rows, name: str, query: queries.Query
+) -> select.SelectStatement:
     parameters = Parameters()
-    scope = reading.scope(parameters)
-    field = reading.view.model.fields[name]
+    scope = record_reader.scope(parameters)
+    field = record_reader.view.model.fields[name]
     value = scope.group_of(field)
-    found = [*queries.filter_clauses(scope, reading.view, query.filter)]
-    found.append(queries.any_of(scope, reading.view.model, rows))
+    clauses = [*queries.filter_clauses(scope, record_reader.view, query.filter)]
+    clauses.append(queries.any_of(scope, record_reader.view.model, rows))
     text = (
-        f"SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count FROM {reading.relation} "
-        f"AS t WHERE {all_of(found)} GROUP BY 1) AS g ORDER BY {field.ordered('g.value')} NULLS LAST "
+        f"SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count "
+        f"FROM {record_reader.relation} AS t "
+        f"WHERE {all_of(clauses)} GROUP BY 1) AS g ORDER BY {field.ordered('g.value')} NULLS LAST "
         f"LIMIT {MAX_GROUPS + 1}"
     )
     return select.SelectStatement(text, parameters.values)

@@ -15,49 +15,49 @@ _LITERALS = "SELECT text, value_id FROM literal WHERE text IN ({places})"
 _LITERALS_AT_ONCE = 1_000
 
 
-async def masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -> list[Record]:
+async def masked_records(run: Run, record_reader: RecordReader, rows: Sequence[Row]) -> list[Record]:
     """Return the rows as the caller sees them. A masked field becomes a placeholder token. Ordinary text that looks
     like a token becomes a LITERAL token, so everything in a response that looks like a token is one. Other requests can
     run between batches of long texts."""
-    if not reading.has_long_texts:
-        return await _masked_records(run, reading, rows)
-    found: list[Record] = []
-    for batch in _batches(reading, rows):
-        if found:
+    if not record_reader.has_long_texts or len(rows) == 1:
+        return await _masked_records(run, record_reader, rows)
+    records: list[Record] = []
+    for batch in _batches(record_reader, rows):
+        if records:
             await asyncio.sleep(0)
-        found += await _masked_records(run, reading, batch)
-    return found
+        records += await _masked_records(run, record_reader, batch)
+    return records
 
 
-def _batches(reading: RecordReader, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+def _batches(record_reader: RecordReader, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Yield all rows in batches. A batch whose texts are too long together is split row by row."""
     for start in range(0, len(rows), port.MAX_ROWS):
         batch = rows[start : start + port.MAX_ROWS]
-        if reading.length(batch) <= port.MAX_BYTES:
+        if record_reader.length(batch) <= port.MAX_BYTES:
             yield batch
         else:
             yield from port.split(batch)
 
 
-async def _masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -> list[Record]:
-    if not run.caller.view.is_masked and not reading.structures:
-        return reading.records(rows)
-    values = reading.values(rows, run.masks)
+async def _masked_records(run: Run, record_reader: RecordReader, rows: Sequence[Row]) -> list[Record]:
+    if not run.caller.view.is_masked and not record_reader.structures:
+        return record_reader.records(rows)
+    values = record_reader.values(rows, run.masks)
     if run.caller.view.is_masked:
-        await _literals(run, reading, values)
-    if reading.structures:
-        await run.engine.render(run, reading, values)
-    return [reading.shape(*each) for each in values]
+        await _literals(run, record_reader, values)
+    if record_reader.structures:
+        await run.engine.render(run, record_reader, values)
+    return [record_reader.shape(*each) for each in values]
 
 
-async def _literals(run: Run, reading: RecordReader, values: list[list[Any]]) -> None:
-    texts = [text for place in reading.texts for each in values if (text := each[place]) is not None]
+async def _literals(run: Run, record_reader: RecordReader, values: list[list[Any]]) -> None:
+    texts = [text for text_index in record_reader.texts for row in values if (text := row[text_index]) is not None]
     tokens = await literals(run, texts)
     if tokens:
-        for each in values:
-            for place in reading.texts:
-                if each[place] is not None:
-                    each[place] = placeholder_tokens.replace_tokens(run.engine.grammar, each[place], tokens)
+        for row in values:
+            for text_index in record_reader.texts:
+                if row[text_index] is not None:
+                    row[text_index] = placeholder_tokens.replace_tokens(run.engine.grammar, row[text_index], tokens)
 
 
 async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:
@@ -66,20 +66,22 @@ async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:
     grammar = run.engine.grammar
     if not run.caller.view.is_masked or not grammar.might_hold_token("\n".join(texts)):
         return {}
-    found = {token.text for text in texts for token in grammar.tokens(text)}
-    return await literal_tokens(run, sorted(found)) if found else {}
+    token_texts = {token.text for text in texts for token in grammar.tokens(text)}
+    return await literal_tokens(run, sorted(token_texts)) if token_texts else {}
 
 
 async def literal_tokens(run: Run, texts: Sequence[str]) -> dict[str, str]:
     """Map texts that look like tokens to the LITERAL tokens that the caller sees instead."""
-    known: dict[str, int] = {}
+    alias_by_text: dict[str, int] = {}
     for start in range(0, len(texts), _LITERALS_AT_ONCE):
-        wanted = texts[start : start + _LITERALS_AT_ONCE]
-        places = ", ".join(f"${number}" for number in range(1, len(wanted) + 1))
-        known |= dict(await run.reader.fetch(_LITERALS.format(places=places), *wanted))
+        text_batch = texts[start : start + _LITERALS_AT_ONCE]
+        places = ", ".join(f"${number}" for number in range(1, len(text_batch) + 1))
+        alias_by_text |= dict(await run.reader.fetch(_LITERALS.format(places=places), *text_batch))
     masks = run.masks
-    numbers = masks.tokens([known[text] for text in texts if text in known]) if masks is not None else []
-    tokens = dict(zip([text for text in texts if text in known], numbers, strict=True))
+    numbers = (
+        masks.tokens([alias_by_text[text] for text in texts if text in alias_by_text]) if masks is not None else []
+    )
+    tokens = dict(zip([text for text in texts if text in alias_by_text], numbers, strict=True))
     # A text that was stored before its label was registered has no id. It gets an invisible character, so that it does
     # not look like a token.
     return {

@@ -33,16 +33,16 @@ async def known_titles(reader: Reader, registry: Registry) -> frozenset[str]:
     """Return the titles of roles that modules, restricted fields and approval settings name. A role with such a title
     gives more rights than its grants."""
     fields = (each for model in registry.models.values() for each in model.fields.values())
-    restricted = {role for each in fields for role in each.restricted}
+    restricted_roles = {role for each in fields for role in each.restricted}
     groups: set[str] = set()
     for (text,) in await reader.fetch(_APPROVALS):
         try:
-            found = msgspec.json.decode(text, type=_Approval)
+            approval = msgspec.json.decode(text, type=_Approval)
         except msgspec.DecodeError:
             # An unreadable setting requires approval but names no role.
             continue
-        groups |= {found.group} if found.group else set()
-    return frozenset({ADMINISTRATOR, *registry.roles, *restricted, *groups})
+        groups |= {approval.group} if approval.group else set()
+    return frozenset({ADMINISTRATOR, *registry.roles, *restricted_roles, *groups})
 
 
 def has_grant(caller: Caller, commands: Commands, grant: Grant) -> bool:
@@ -55,16 +55,16 @@ def has_grant(caller: Caller, commands: Commands, grant: Grant) -> bool:
     if view is None or not all(each.field == "id" or view.sees_in_clear(each.field) for each in grant.rows):
         return False
     rows = [bind_caller(each, caller.user_id) for each in grant.rows]
-    given = commands[grant.model] if grant.commands == "*" else grant.commands
-    return all(_has_command(view, each, rows) for each in given) and _has_fields(view, grant)
+    command_names = commands[grant.model] if grant.commands == "*" else grant.commands
+    return all(_has_command(view, each, rows) for each in command_names) and _has_fields(view, grant)
 
 
 def _has_command(view: ModelView, command: str, rows: Sequence[Where]) -> bool:
     """Return whether the view allows the command on every record that these conditions match."""
     if command not in view.commands:
         return False
-    own = view.rows.get(command, ())
-    return own is None or any(all(each in rows for each in alternative) for alternative in own)
+    command_rows = view.rows.get(command, ())
+    return command_rows is None or any(all(each in rows for each in alternative) for alternative in command_rows)
 
 
 def _has_fields(view: ModelView, grant: Grant) -> bool:
@@ -110,50 +110,51 @@ Values = Mapping[str, Stored]
 
 
 async def require_no_escalation(
-    run: Run, model: Declared, record_id: str, before: Values, after: Values, command: str
+    run: Run, model: Declared, record_id: str, before_values: Values, after_values: Values, command: str
 ) -> None:
     """Require that the caller has all rights that the written record gives, and that user names are distinguishable.
-    For a new record, `before` and `record_id` are empty.
+    For a new record, `before_values` and `record_id` are empty.
 
     Raises:
         BadInput: the record gives more rights than the caller has; modules or settings name the title of a role; or a
             user name can be confused with another.
     """
     if model.name == "role":
-        await _require_title(run, before.get("title"), str(after["title"]), command)
-        more = frozenset(_rights(after)) - frozenset(_rights(before))
-        is_own = run.caller.is_administrator or more <= run.caller.view.rights
+        await _require_title(run, before_values.get("title"), str(after_values["title"]), command)
+        added_rights = frozenset(_rights(after_values)) - frozenset(_rights(before_values))
+        is_own = run.caller.is_administrator or added_rights <= run.caller.view.rights
     elif model.name == "grant":
-        grant = grants.read_grant(run.engine.registry, tuple(after.get(each) for each in grants.COLUMNS))
+        grant = grants.read_grant(run.engine.registry, tuple(after_values.get(each) for each in grants.COLUMNS))
         # The check of the model `grant` refuses an unreadable grant.
         is_own = grant is None or has_grant(run.caller, run.engine.commands, grant)
     elif model.name == "user_role":
-        engine, role = run.engine, str(after["role"])
+        engine, role = run.engine, str(after_values["role"])
         is_own = await has_role(run.transaction, engine.registry, engine.commands, run.caller, role)
     else:
         if model.name == "user":
-            await require_username(run, record_id, before, after)
+            await require_username(run, record_id, before_values, after_values)
         return
     if not is_own:
         raise BadInput(f"{command} is refused: it would give more than you have yourself; ask an administrator")
 
 
-async def end_unsafe_links(run: Run, model: Declared, record_id: str, after: Values) -> None:
+async def end_unsafe_links(run: Run, model: Declared, record_id: str, after_values: Values) -> None:
     """End the invitation links of people whose rights the written record may have extended. The creator of a link may
     now have fewer rights than the invited person."""
-    role = {"role": record_id, "grant": after.get("role"), "user_role": after.get("role")}.get(model.name)
+    role = {"role": record_id, "grant": after_values.get("role"), "user_role": after_values.get("role")}.get(model.name)
     if role is not None:
         await invitations.end_links_of_members(run.transaction, str(role))
 
 
-async def require_username(run: Run, user_id: str, before: Values, after: Values) -> None:
-    """Require that a new user name cannot be confused with another. For a new person, `user_id` and `before` are empty.
+async def require_username(run: Run, user_id: str, before_values: Values, after_values: Values) -> None:
+    """Require that a new user name cannot be confused with another. For a new person, `user_id` and `before_values` are
+    empty.
 
     Raises:
         BadInput: the name can be confused with another, or another person has it, ignoring case.
     """
-    username = str(after["username"])
-    if username == before.get("username"):
+    username = str(after_values["username"])
+    if username == before_values.get("username"):
         return
     if not people.is_plain(username):
         raise BadInput(f"user.username {people.RULE}")
@@ -166,15 +167,15 @@ def _rights(role: Values) -> tuple[str, ...]:
     return grants.split_list(None if rights is None else str(rights))
 
 
-async def _require_title(run: Run, before: Stored, after: str, command: str) -> None:
+async def _require_title(run: Run, before_stored: Stored, stored_after: str, command: str) -> None:
     """Refuse to change the title of a role, or to give it a title, if modules, restricted fields or settings name the
     title. Only an administrator may create a role with such a title."""
-    if before == after:
+    if before_stored == stored_after:
         return
-    known = await known_titles(run.transaction, run.engine.registry)
-    if before is None and run.caller.is_administrator:
+    titles = await known_titles(run.transaction, run.engine.registry)
+    if before_stored is None and run.caller.is_administrator:
         return
-    if {before, after} & known:
+    if {before_stored, stored_after} & titles:
         raise BadInput(
             f"{command} is refused: modules or settings know a role by this title; make another role beside it"
         )

@@ -119,17 +119,17 @@ def _may_be_id(view: ModelView, record_id: str) -> bool:
     return view.model.table is not None or is_record_id(record_id)
 
 
-def _require_name(values: Mapping[str, Stored], place: str) -> None:
-    if not is_name(str(values.get(place.partition(".")[2]))):
-        raise BadInput(f"{place} must be the name of a model")
+def _require_name(values: Mapping[str, Stored], key: str) -> None:
+    if not is_name(str(values.get(key.partition(".")[2]))):
+        raise BadInput(f"{key} must be the name of a model")
 
 
-def _decoded(decoder: msgspec.json.Decoder[T], values: Mapping[str, Stored], place: str, default: str) -> T:
-    text = values.get(place.partition(".")[2])
+def _decoded(decoder: msgspec.json.Decoder[T], values: Mapping[str, Stored], key: str, default: str) -> T:
+    text = values.get(key.partition(".")[2])
     try:
         return decoder.decode(default if text is None else str(text))
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
-        raise BadInput(f"{place} is not valid JSON of this field: {error}") from error
+        raise BadInput(f"{key} is not valid JSON of this field: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,19 +139,21 @@ class CommentVisibility:
     view: View
     dialect: Dialect
 
-    def sql(self, alias: str, put: Callable[[Value], str]) -> str:
+    def sql(self, alias: str, add_parameter: Callable[[Value], str]) -> str:
         """Return the condition."""
         readable = [name for name, view in self.view.models.items() if view.is_readable and name != "comment"]
-        return f"({' OR '.join([self._of_model(alias, name, put) for name in readable]) or '1 = 0'})"
+        return f"({' OR '.join([self._of_model(alias, name, add_parameter) for name in readable]) or '1 = 0'})"
 
-    def _of_model(self, alias: str, name: str, put: Callable[[Value], str]) -> str:
+    def _of_model(self, alias: str, name: str, add_parameter: Callable[[Value], str]) -> str:
         view = self.view.models[name]
         if view.model.table is not None:
             # The records are in another database. Its comments are for those who see all records of the model.
-            return f"({alias}.model = {put(name)})" if view.visible is None else "1 = 0"
-        seen = any_of(Scope(self.dialect, DelegatedParameters(put), "subject"), view.model, view.visible)
-        about = f'EXISTS (SELECT 1 FROM "{name}" AS subject WHERE subject.id = {alias}.record AND {seen})'
-        return f"({alias}.model = {put(name)} AND {about})"
+            return f"({alias}.model = {add_parameter(name)})" if view.visible is None else "1 = 0"
+        visible_condition = any_of(
+            Scope(self.dialect, DelegatedParameters(add_parameter), "subject"), view.model, view.visible
+        )
+        about = f'EXISTS (SELECT 1 FROM "{name}" AS subject WHERE subject.id = {alias}.record AND {visible_condition})'
+        return f"({alias}.model = {add_parameter(name)} AND {about})"
 
 
 def with_comments(caller: Caller, dialect: Dialect) -> Caller:

@@ -26,32 +26,32 @@ _RANGES: Mapping[str, Callable[[int], bool]] = {
 
 def is_met(model: Declared, values: Mapping[str, Stored], condition: Where) -> bool:
     """Return whether the stored values meet the condition. The comparison is the same as in a filter."""
-    field, stored = field_named(model, condition.field), values.get(condition.field)
+    field, stored_value = field_named(model, condition.field), values.get(condition.field)
     if condition.operator == "is_null":
-        return (stored is None) == condition.value
+        return (stored_value is None) == condition.value
     if condition.operator == "ne":
-        return stored is None or stored != _stored_operand(field, condition.value)
-    if stored is None:
+        return stored_value is None or stored_value != _stored_operand(field, condition.value)
+    if stored_value is None:
         return False
     if condition.operator == "in":
-        return stored in [_stored_operand(field, each) for each in cast("Sequence[object]", condition.value)]
+        return stored_value in [_stored_operand(field, each) for each in cast("Sequence[object]", condition.value)]
     operand = _stored_operand(field, condition.value)
     if condition.operator == "eq":
-        return stored == operand
+        return stored_value == operand
     if condition.operator == "contains":
-        return folded(str(operand)) in folded(str(stored))
-    return _RANGES[condition.operator](_compared(field, stored, operand))
+        return folded(str(operand)) in folded(str(stored_value))
+    return _RANGES[condition.operator](_compared(field, stored_value, operand))
 
 
 def _stored_operand(field: Field, value: object) -> Stored:
     return field.operand(today() if value is TODAY else value)
 
 
-def _compared(field: Field, left: Stored, right: Stored) -> int:
-    left, right = field.rank(left), field.rank(right)
-    if isinstance(left, int) and isinstance(right, int):
-        return (left > right) - (left < right)
-    return (str(left) > str(right)) - (str(left) < str(right))
+def _compared(field: Field, stored_value: Stored, right: Stored) -> int:
+    stored_value, right = field.rank(stored_value), field.rank(right)
+    if isinstance(stored_value, int) and isinstance(right, int):
+        return (stored_value > right) - (stored_value < right)
+    return (str(stored_value) > str(right)) - (str(stored_value) < str(right))
 
 
 def are_guards_readable(view: ModelView | None, conditions: Sequence[Where]) -> bool:
@@ -69,10 +69,10 @@ def require_guards(
             there is none, the error states only that the command is not allowed in this state.
     """
     for readable in (True, False):
-        for each in conditions:
-            is_seen = view is not None and view.knows(each.field)
-            if is_seen is readable and not is_met(model, values, each):
-                reason = queries.refusal(each) if readable else ""
+        for condition in conditions:
+            is_seen = view is not None and view.knows(condition.field)
+            if is_seen is readable and not is_met(model, values, condition):
+                reason = queries.refusal(condition) if readable else ""
                 raise BadInput(f"{command} is not allowed in this state{reason}")
 
 
@@ -99,9 +99,9 @@ def require_within_rows(
     if rows is None or view is None:
         return
     empty: dict[str, Stored] = {name: 0 if each.sum_of else None for name, each in view.model.fields.items()}
-    known = {**empty, **values, "id": record_id}
-    known |= computed(view.model, known)
-    if not any(all(_is_within(view, known, each) for each in alternative) for alternative in rows):
+    known_values = {**empty, **values, "id": record_id}
+    known_values |= computed(view.model, known_values)
+    if not any(all(_is_within(view, known_values, each) for each in alternative) for alternative in rows):
         raise no_such_record()
 
 
@@ -197,8 +197,8 @@ async def require_revision(run: Run, view: ModelView, record: StoredRecord, body
         return
     if type(body["revision"]) is not int:
         raise BadInput("revision must be an integer")
-    reading = run.engine.reading(run.caller, view)
-    statement = select.one(reading, None, record.id)
+    record_reader = run.engine.reading(run.caller, view)
+    statement = select.one(record_reader, None, record.id)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     if row is None or row[1] != body["revision"]:
         raise BadInput("record has changed")
@@ -211,8 +211,8 @@ async def require_rules(
     run: Run,
     model: Declared,
     values: Mapping[str, Stored],
-    written: Collection[str],
-    given: Mapping[str, FieldInput],
+    written_fields: Collection[str],
+    field_inputs: Mapping[str, FieldInput],
     command: str,
 ) -> None:
     """Require that the record meets the rules that name one of the written fields.
@@ -221,7 +221,7 @@ async def require_rules(
         BadInput: the record does not meet a rule. The error names the rule only if the caller reads or sent each of its
             fields.
     """
-    await _require_met(run, model, values, rules_naming(model, written), _sent_fields(given), command)
+    await _require_met(run, model, values, rules_naming(model, written_fields), _sent_fields(field_inputs), command)
 
 
 async def require_all_rules(
@@ -229,7 +229,7 @@ async def require_all_rules(
     model: Declared,
     values: Mapping[str, Stored],
     rules: Collection[Where],
-    given: Mapping[str, FieldInput],
+    field_inputs: Mapping[str, FieldInput],
     command: str,
 ) -> None:
     """Require that the record with the given fields meets the rules of an action.
@@ -238,53 +238,57 @@ async def require_all_rules(
         BadInput: the record does not meet a rule. The error names the rule only if the caller reads or sent each of its
             fields.
     """
-    await _require_met(run, model, values, rules, _sent_fields(given), command)
+    await _require_met(run, model, values, rules, _sent_fields(field_inputs), command)
 
 
-def _sent_fields(given: Mapping[str, FieldInput]) -> list[str]:
+def _sent_fields(field_inputs: Mapping[str, FieldInput]) -> list[str]:
     """Return the names of the fields that the caller sent, without the fields that a default, an effect or another
     command has set."""
-    return [name for name, each in given.items() if not each.is_default]
+    return [name for name, each in field_inputs.items() if not each.is_default]
 
 
 async def require_rules_as_seen(
     run: Run,
     view: ModelView,
     values: Mapping[str, Stored],
-    given: Collection[str],
+    given_fields: Collection[str],
     command: str,
-    more: Collection[Where] = (),
+    more_rules: Collection[Where] = (),
 ) -> None:
-    """Do what `require_rules` does, for a proposal: check only the rules whose fields the caller sees. `more` are
+    """Do what `require_rules` does, for a proposal: check only the rules whose fields the caller sees. `more_rules` are
     additional rules to check, those of an action.
 
     Raises:
         BadInput: the record would not meet a rule.
     """
-    named = (*rules_naming(view.model, given), *more)
-    rules = [each for each in named if is_rule_readable(run, view, each, given)]
-    await _require_met(run, view.model, values, rules, given, command)
+    named_rules = (*rules_naming(view.model, given_fields), *more_rules)
+    rules = [each for each in named_rules if is_rule_readable(run, view, each, given_fields)]
+    await _require_met(run, view.model, values, rules, given_fields, command)
 
 
-def rules_naming(model: Declared, written: Collection[str]) -> list[Where]:
+def rules_naming(model: Declared, written_fields: Collection[str]) -> list[Where]:
     """Return the rules that name at least one of these fields."""
-    return [each for each in model.rules if _fields(each) & set(written)]
+    return [each for each in model.rules if _fields(each) & set(written_fields)]
 
 
-def is_rule_readable(run: Run, view: ModelView, rule: Where, given: Collection[str]) -> bool:
+def is_rule_readable(run: Run, view: ModelView, rule: Where, given_fields: Collection[str]) -> bool:
     """Return whether a caller who sends these fields can find out if a record meets the rule."""
-    return all(_knows(run, view, path, given) for path in _paths(rule))
+    return all(_knows(run, view, path, given_fields) for path in _paths(rule))
 
 
-def _knows(run: Run, view: ModelView, path: str, given: Collection[str]) -> bool:
-    name, dot, rest = path.partition(".")
-    is_known = name in given or view.knows(name)
+def _knows(run: Run, view: ModelView, path: str, given_fields: Collection[str]) -> bool:
+    name, dot, rest_of_path = path.partition(".")
+    is_known = name in given_fields or view.knows(name)
     if not dot or not is_known:
         return is_known
     ref = view.model.fields[name]
     parent_view = run.caller.view.models.get(ref.target) if isinstance(ref, Ref) else None
     # If the caller sent the ref, the referenced record exists for the caller. A ref to any other record is refused.
-    return parent_view is not None and parent_view.knows(rest) and (name in given or parent_view.reads_any_by(*READING))
+    return (
+        parent_view is not None
+        and parent_view.knows(rest_of_path)
+        and (name in given_fields or parent_view.reads_any_by(*READING))
+    )
 
 
 async def _require_met(
@@ -292,11 +296,11 @@ async def _require_met(
     model: Declared,
     values: Mapping[str, Stored],
     rules: Collection[Where],
-    known: Collection[str],
+    known_fields: Collection[str],
     command: str,
 ) -> None:
-    """Require that the record meets the rules. `known` names the fields that the caller knows in addition to the fields
-    that it reads."""
+    """Require that the record meets the rules. `known_fields` names the fields that the caller knows in addition to the
+    fields that it reads."""
     view = run.caller.view.models.get(model.name)
     parents: dict[str, tuple[Declared, Mapping[str, Stored]] | None] = {}
     for rule in rules:
@@ -304,7 +308,7 @@ async def _require_met(
             if ref not in parents:
                 parents[ref] = await _parent(run, model, ref, values.get(ref))
         if not _is_met(model, values, rule, parents):
-            is_seen = view is not None and is_rule_readable(run, view, rule, known)
+            is_seen = view is not None and is_rule_readable(run, view, rule, known_fields)
             reason = queries.refusal(rule) if is_seen else ""
             raise BadInput(f"{command} is refused{reason}")
 
@@ -330,18 +334,18 @@ def _is_met(
     rule: Where,
     parents: Mapping[str, tuple[Declared, Mapping[str, Stored]] | None],
 ) -> bool:
-    found = _owner(model, values, rule.field, parents)
-    if found is None:
+    owner_found = _owner(model, values, rule.field, parents)
+    if owner_found is None:
         return True
-    owner, known, name = found
+    owner, is_known, name = owner_found
     condition = replace(rule, field=name)
     if isinstance(rule.value, FieldOf):
-        other = _owner(model, values, rule.value.name, parents)
-        value = None if other is None else other[1].get(other[2])
-        if other is None or value is None or known.get(name) is None:
+        other_owner = _owner(model, values, rule.value.name, parents)
+        value = None if other_owner is None else other_owner[1].get(other_owner[2])
+        if other_owner is None or value is None or is_known.get(name) is None:
             return True
-        condition = replace(condition, value=other[0].fields[other[2]].show(value))
-    return is_met(owner, known, condition)
+        condition = replace(condition, value=other_owner[0].fields[other_owner[2]].show(value))
+    return is_met(owner, is_known, condition)
 
 
 def _owner(
@@ -352,11 +356,11 @@ def _owner(
 ) -> tuple[Declared, Mapping[str, Stored], str] | None:
     """Return the model, the values and the name of the field that a path in a rule refers to. Return None if the
     referenced record does not exist."""
-    name, dot, rest = path.partition(".")
+    name, dot, rest_of_path = path.partition(".")
     if not dot:
         return model, values, name
     parent = parents.get(name)
-    return None if parent is None else (*parent, rest)
+    return None if parent is None else (*parent, rest_of_path)
 
 
 def _paths(rule: Where) -> Iterator[str]:

@@ -64,10 +64,10 @@ def step_ref(step: int) -> str:
     return f"{step:024x}"
 
 
-def step_index(stored: object) -> int | None:
+def step_index(stored_id: object) -> int | None:
     """Return the number of the step that creates the record with this placeholder id, or None for the id of an existing
     record."""
-    return int(stored, 16) if isinstance(stored, str) and stored.startswith(_PREFIX) else None
+    return int(stored_id, 16) if isinstance(stored_id, str) and stored_id.startswith(_PREFIX) else None
 
 
 def resolve_step_refs(model: Declared, body: Mapping[str, object], created: Mapping[str, str]) -> dict[str, object]:
@@ -77,7 +77,7 @@ def resolve_step_refs(model: Declared, body: Mapping[str, object], created: Mapp
     Raises:
         BadInput: {"$step": n} is not in a ref, or does not name an earlier step that creates a record.
     """
-    found = dict(body)
+    resolved_body = dict(body)
     for name, value in body.items():
         if not isinstance(value, dict) or STEP not in value:
             continue
@@ -86,5 +86,5 @@ def resolve_step_refs(model: Declared, body: Mapping[str, object], created: Mapp
         record_id = step_ref(step) if type(step) is int and 0 <= step < MAX_STEPS and len(members) == 1 else ""
         if record_id not in created or not isinstance(model.fields.get(name), Ref):
             raise BadInput(f'{name}: {{"{STEP}": n}} must be in a ref and name an earlier step that creates a record')
-        found[name] = record_id
-    return found
+        resolved_body[name] = record_id
+    return resolved_body

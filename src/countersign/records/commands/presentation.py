@@ -83,8 +83,8 @@ def of_command(view: ModelView, name: str) -> dict[str, Any]:
             "reversible": workflow.is_reversible(move),
             "risk": risk_of(view, name),
         }
-    words = label_of(view.model.name, name)
-    return {"labels": words, "verb": words, "reversible": name not in _IRREVERSIBLE, "risk": risk_of(view, name)}
+    label = label_of(view.model.name, name)
+    return {"labels": label, "verb": label, "reversible": name not in _IRREVERSIBLE, "risk": risk_of(view, name)}
 
 
 def label_of(model: str, name: str) -> Words:
@@ -98,9 +98,9 @@ def risk_of(view: ModelView, name: str) -> RiskLevel:
     """Return the risk of a command that does not depend on its input."""
     workflow = view.model.workflow
     move = None if workflow is None else workflow.moves.get(name)
-    own: RiskLevel = DEFAULT_RISKS.get(name, "low") if move is None else move.risk
+    own_risk: RiskLevel = DEFAULT_RISKS.get(name, "low") if move is None else move.risk
     rules = [each for each in view.model.risks if name in each.commands and not each.fields and not each.when]
-    levels: list[RiskLevel] = [own, *(each.level for each in rules)]
+    levels: list[RiskLevel] = [own_risk, *(each.level for each in rules)]
     return max(levels, key=RISK_LEVELS.index)
 
 
@@ -154,7 +154,8 @@ def views_of(view: ModelView, person: str) -> list[dict[str, Any]]:
             "name": each.name,
             "label": {"en": each.en, "de": each.de or each.en},
             "filter": [
-                {"field": one.field, "op": one.operator, "value": _value_now(one.value, person)} for one in each.filter
+                {"field": condition.field, "op": condition.operator, "value": _value_now(condition.value, person)}
+                for condition in each.filter
             ],
             "order": [
                 {"field": name.removeprefix("-"), "dir": "desc" if name.startswith("-") else "asc"}
@@ -183,19 +184,19 @@ def _value_now(value: object, person: str) -> object:
 def next_quarter(day: str) -> str:
     """Return the first day of the quarter after the quarter of a day."""
     year, month = int(day[:4]), int(day[5:7])
-    first = (month - 1) // 3 * 3 + 4
-    return f"{year + first // 12:04d}-{first % 12:02d}-01"
+    first_month = (month - 1) // 3 * 3 + 4
+    return f"{year + first_month // 12:04d}-{first_month % 12:02d}-01"
 
 
 def _incoming(view: ModelView, views: Mapping[str, ModelView], registry: Registry) -> list[dict[str, Any]]:
     """Return the models whose records refer to records of this model. Only models and refs that the caller sees are
     included."""
-    found: list[dict[str, Any]] = []
+    incoming_refs: list[dict[str, Any]] = []
     for referrer in registry.referrers[view.model.name]:
-        other = views.get(referrer.model.name)
-        if other is not None and other.is_readable and referrer.ref.name in other.fields:
-            found.append(related_entry(other, referrer.ref))
-    return found
+        referrer_view = views.get(referrer.model.name)
+        if referrer_view is not None and referrer_view.is_readable and referrer.ref.name in referrer_view.fields:
+            incoming_refs.append(related_entry(referrer_view, referrer.ref))
+    return incoming_refs
 
 
 def related_entry(view: ModelView, ref: Ref) -> dict[str, Any]:

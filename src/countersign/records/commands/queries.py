@@ -32,9 +32,9 @@ class Parameters:
 class DelegatedParameters(Parameters):
     """Passes the values of a part of a statement to the code that builds the whole statement."""
 
-    def __init__(self, put: Callable[[Value], str]) -> None:
+    def __init__(self, add_parameter: Callable[[Value], str]) -> None:
         super().__init__()
-        self._put = put
+        self._put = add_parameter
 
     def put(self, value: Value) -> str:
         """Add the value to the whole statement and return its placeholder."""
@@ -114,13 +114,13 @@ def read(body: Mapping[str, object], command: str) -> Query:
     )
 
 
-def _array(body: Mapping[str, object], name: str, max_items: int, what: str) -> Sequence[object]:
+def _array(body: Mapping[str, object], name: str, max_items: int, noun: str) -> Sequence[object]:
     value = body.get(name, ())
     if not isinstance(value, list | tuple):
         raise BadInput(f"{name} must be an array")
     items = cast("Sequence[object]", value)
     if len(items) > max_items:
-        raise BadInput(f"{name} may hold {max_items} {what} at most")
+        raise BadInput(f"{name} may hold {max_items} {noun} at most")
     return items
 
 
@@ -131,11 +131,11 @@ def _integer(body: Mapping[str, object], name: str, *, min_value: int, max_value
     return value
 
 
-def _members(value: object, what: str, known: tuple[str, ...]) -> Mapping[str, object]:
+def _members(value: object, noun: str, known_names: tuple[str, ...]) -> Mapping[str, object]:
     if not isinstance(value, dict):
-        raise BadInput(f"{what} must be an object with {', '.join(known)}")
+        raise BadInput(f"{noun} must be an object with {', '.join(known_names)}")
     members = cast("Mapping[str, object]", value)
-    refuse_unknown_keys(members, known, what)
+    refuse_unknown_keys(members, known_names, noun)
     return members
 
 
@@ -144,12 +144,12 @@ def _condition(value: object) -> Condition:
     field, operator = members.get("field"), members.get("op")
     if not isinstance(field, str):
         raise BadInput("a filter condition needs field, a string")
-    found: Operator | None = next((each for each in OPERATORS if each == operator), None)
-    if found is None:
+    matching_operator: Operator | None = next((each for each in OPERATORS if each == operator), None)
+    if matching_operator is None:
         raise BadInput(f"a filter condition needs op, one of {', '.join(OPERATORS)}")
     if "value" not in members:
         raise BadInput("a filter condition needs value")
-    return Condition(field, found, members["value"])
+    return Condition(field, matching_operator, members["value"])
 
 
 def _key(value: object) -> OrderKey:
@@ -193,9 +193,9 @@ def clauses(conditions: Sequence[Where]) -> str:
     return joined([clause(each) for each in conditions], "and")
 
 
-def joined(words: Sequence[str], conjunction: str) -> str:
+def joined(parts: Sequence[str], conjunction: str) -> str:
     """Return the words as a list in a sentence, such as "a, b or c"."""
-    return f" {conjunction} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return f" {conjunction} ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _text(value: object) -> str:
@@ -280,22 +280,22 @@ class Scope:
 
     def value_of(self, field: Field) -> str:
         """Return the SQL expression for the value of the field as a caller who reads the field in clear sees it."""
-        plain = column(self.alias, field.name)
+        plain_column = column(self.alias, field.name)
         if self.view is None or not isinstance(field, Ref):
-            return plain
+            return plain_column
         target = self.view.models.get(field.target)
         if field in self.view.own:
-            return f"CASE WHEN {plain} = {self.parameters.put(self.view.own[field])} THEN {plain} END"
+            return f"CASE WHEN {plain_column} = {self.parameters.put(self.view.own[field])} THEN {plain_column} END"
         rows: Rows = () if target is None or not target.is_readable else target.visible
         if rows is None:
-            return plain
+            return plain_column
         if not rows:
             return "NULL"
         inner = Scope(self.dialect, self.parameters, f"{self.alias}_{field.name}")
-        visible = any_of(inner, cast(ModelView, target).model, rows)
+        visible_condition = any_of(inner, cast(ModelView, target).model, rows)
         return (
             f'CASE WHEN EXISTS (SELECT 1 FROM "{field.target}" AS {inner.alias} '
-            f"WHERE {inner.alias}.id = {plain} AND {visible}) THEN {plain} END"
+            f"WHERE {inner.alias}.id = {plain_column} AND {visible_condition}) THEN {plain_column} END"
         )
 
 
@@ -306,8 +306,8 @@ def any_of(scope: Scope, model: Declared, rows: Rows) -> str:
         return "1 = 1"
     if not rows:
         return "1 = 0"
-    plain = scope.without_view()
-    alternatives = [all_of([_row_condition(plain, model, each) for each in alternative]) for alternative in rows]
+    plain_scope = scope.without_view()
+    alternatives = [all_of([_row_condition(plain_scope, model, each) for each in alternative]) for alternative in rows]
     return f"({' OR '.join(f'({each})' for each in alternatives)})"
 
 
@@ -368,7 +368,7 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
     if field.name in scope.scattered:
         # The plus sign does not change the value, but it prevents SQLite from using the index of the field.
         expression = f"+{expression}"
-    put = scope.parameters.put
+    add_parameter = scope.parameters.put
     if operator == "is_null":
         return f"{expression} IS {null_keyword(name, value)}"
     if operator == "in":
@@ -376,32 +376,36 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
         return _is_one_of(scope, field, expression, list(values))
     operand = operand_of(field, name, value)
     if isinstance(field, Moment):
-        return _compared_instants(expression, operator, put, cast(int, operand))
+        return _compared_instants(expression, operator, add_parameter, cast(int, operand))
     if operator == "contains":
         return _contains(scope, field, folded(cast(str, operand)))
-    return _compared_with(field, operator, expression, operand, put)
+    return _compared_with(field, operator, expression, operand, add_parameter)
 
 
 def _compared_with(
-    field: Field, operator: Operator, expression: str, operand: Stored, put: Callable[[Stored], str]
+    field: Field, operator: Operator, expression: str, operand: Stored, add_parameter: Callable[[Stored], str]
 ) -> str:
     if operator == "ne":
-        return f"({expression} <> {put(operand)} OR {expression} IS NULL)"
+        return f"({expression} <> {add_parameter(operand)} OR {expression} IS NULL)"
     if operator != "eq":
         expression, operand = field.ordered(expression), field.rank(operand)
-    return f"{expression} {_COMPARISON[operator]} {put(operand)}"
+    return f"{expression} {_COMPARISON[operator]} {add_parameter(operand)}"
 
 
-def _compared_instants(expression: str, operator: Operator, put: Callable[[Stored], str], moment: int) -> str:
+def _compared_instants(expression: str, operator: Operator, add_parameter: Callable[[Stored], str], moment: int) -> str:
     """Return a comparison of instants as SQL. Microseconds are stored, but the comparison uses whole milliseconds, as
     displayed."""
-    first, after = -(-moment // DISPLAY_UNIT_US) * DISPLAY_UNIT_US, (moment // DISPLAY_UNIT_US + 1) * DISPLAY_UNIT_US
+    first_instant, instant_after = (
+        -(-moment // DISPLAY_UNIT_US) * DISPLAY_UNIT_US,
+        (moment // DISPLAY_UNIT_US + 1) * DISPLAY_UNIT_US,
+    )
     if operator == "eq":
-        return f"({expression} >= {put(first)} AND {expression} < {put(after)})"
+        return f"({expression} >= {add_parameter(first_instant)} AND {expression} < {add_parameter(instant_after)})"
     if operator == "ne":
-        return f"({expression} < {put(first)} OR {expression} >= {put(after)} OR {expression} IS NULL)"
-    bound = first if operator in ("gte", "lt") else after
-    return f"{expression} {'>=' if operator in ('gt', 'gte') else '<'} {put(bound)}"
+        is_before = f"{expression} < {add_parameter(first_instant)}"
+        return f"({is_before} OR {expression} >= {add_parameter(instant_after)} OR {expression} IS NULL)"
+    bound_instant = first_instant if operator in ("gte", "lt") else instant_after
+    return f"{expression} {'>=' if operator in ('gt', 'gte') else '<'} {add_parameter(bound_instant)}"
 
 
 def null_keyword(name: str, value: object) -> str:
@@ -433,17 +437,17 @@ def _is_one_of(scope: Scope, field: Field, expression: str, values: Sequence[Sto
     """Return the condition `expression IN values`. A few values become one parameter each, so that the planner can use
     them. More values become one JSON parameter, because both engines limit the number of parameters (API document,
     Limits)."""
-    put = scope.parameters.put
+    add_parameter = scope.parameters.put
     if isinstance(field, Moment):
         expression = f"({expression} - {expression} % {DISPLAY_UNIT_US})"
     if len(values) <= MAX_SINGLE_PARAMETERS:
-        return f"{expression} IN ({', '.join(put(each) for each in values)})"
-    listed = put(msgspec.json.encode(values).decode())
+        return f"{expression} IN ({', '.join(add_parameter(each) for each in values)})"
+    value_list = add_parameter(msgspec.json.encode(values).decode())
     if scope.dialect == "sqlite":
-        return f"{expression} IN (SELECT value FROM json_each({listed}))"
+        return f"{expression} IN (SELECT value FROM json_each({value_list}))"
     # PostgreSQL builds the array once and looks up its elements in an index. For a table of values, it would scan the
     # whole table of the model.
-    elements = f"jsonb_array_elements_text({listed}::text::jsonb)::{field.column.lower()}"
+    elements = f"jsonb_array_elements_text({value_list}::text::jsonb)::{field.column.lower()}"
     return f"{expression} = ANY (ARRAY(SELECT {elements}))"
 
 

@@ -49,17 +49,17 @@ async def values_of(
     run: Run, view: ModelView, record_ids: Iterable[str], names: Collection[str]
 ) -> dict[str, Mapping[str, object]]:
     """Map the ids of those records that exist for the caller to the values of these fields, as the caller sees them."""
-    wanted = list(dict.fromkeys(record_ids))
-    reading = narrow_reader(run, view, names)
-    found: dict[str, Mapping[str, object]] = {}
-    for start in range(0, len(wanted), queries.MAX_VALUES):
-        condition = Condition("id", "in", wanted[start : start + queries.MAX_VALUES])
-        statement = select.page(reading, view.visible, Query(filter=(condition,)))
-        rows = await run.read_all(reading, statement)
-        for record in await mask_output.masked_records(run, reading, rows):
-            values = dict(zip(reading.names, msgspec.structs.astuple(record), strict=True))
-            found[values["id"]] = values
-    return found
+    distinct_ids = list(dict.fromkeys(record_ids))
+    record_reader = narrow_reader(run, view, names)
+    values_by_id: dict[str, Mapping[str, object]] = {}
+    for start in range(0, len(distinct_ids), queries.MAX_VALUES):
+        condition = Condition("id", "in", distinct_ids[start : start + queries.MAX_VALUES])
+        statement = select.page(record_reader, view.visible, Query(filter=(condition,)))
+        rows = await run.read_all(record_reader, statement)
+        for record in await mask_output.masked_records(run, record_reader, rows):
+            values = dict(zip(record_reader.names, msgspec.structs.astuple(record), strict=True))
+            values_by_id[values["id"]] = values
+    return values_by_id
 
 
 async def names(run: Run, model: str, record_ids: Iterable[str]) -> dict[str, object]:
@@ -69,8 +69,8 @@ async def names(run: Run, model: str, record_ids: Iterable[str]) -> dict[str, ob
     if view is None or not view.is_readable or not ids:
         return {}
     title = title_field(view)
-    found = await values_of(run, view, ids, (title,))
-    return {record_id: values[title] for record_id, values in found.items()}
+    values_by_id = await values_of(run, view, ids, (title,))
+    return {record_id: values[title] for record_id, values in values_by_id.items()}
 
 
 def line_of(view: ModelView, values: Mapping[str, object]) -> RecordLine:
@@ -119,17 +119,17 @@ def _ref(view: ModelView, name: str) -> Ref:
 
 async def names_of_refs(run: Run, refs: Sequence[Ref], rows: Sequence[Mapping[str, object]]) -> Names:
     """Return the names of the records that these rows refer to. One statement reads the names of each model."""
-    wanted: dict[str, list[str]] = {}
+    ids_by_target: dict[str, list[str]] = {}
     for ref in refs:
         ids = [str(row[ref.name]) for row in rows if row.get(ref.name) is not None]
-        wanted.setdefault(ref.target, []).extend(ids)
-    found = {target: await names(run, target, ids) for target, ids in wanted.items()}
-    run.mentioned_models.update(target for target, ids in wanted.items() if ids)
+        ids_by_target.setdefault(ref.target, []).extend(ids)
+    names_by_target = {target: await names(run, target, ids) for target, ids in ids_by_target.items()}
+    run.mentioned_models.update(target for target, ids in ids_by_target.items() if ids)
     return {
         ref.name: {
-            str(row[ref.name]): found[ref.target][str(row[ref.name])]
+            str(row[ref.name]): names_by_target[ref.target][str(row[ref.name])]
             for row in rows
-            if row.get(ref.name) in found[ref.target]
+            if row.get(ref.name) in names_by_target[ref.target]
         }
         for ref in refs
     }

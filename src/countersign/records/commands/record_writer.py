@@ -68,7 +68,7 @@ async def find(
 async def insert(
     run: Run,
     model: Declared,
-    given: Mapping[str, FieldInput],
+    field_inputs: Mapping[str, FieldInput],
     command: str,
     *,
     record_id: str | None = None,
@@ -85,19 +85,19 @@ async def insert(
             of range.
     """
     record_id = record_id or ids.new_record_id()
-    values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
+    values: dict[str, Stored] = {name: each.stored for name, each in field_inputs.items()}
     values |= _initial_values(model, values)
     values |= computed(model, values)
     require_in_range(run, model, values)
     await _check(run, model, values)
     if not is_restored:
-        await preconditions.require_rules(run, model, values, list(model.fields), given, command)
+        await preconditions.require_rules(run, model, values, list(model.fields), field_inputs, command)
     await _require_unique(run, model, values, values, None, is_restored=is_restored)
     value_keys = await _take_value_ids(run, model, values, {})
-    bound = insert_values(model, record_id, values, {name: each.id for name, each in value_keys.items()})
-    await run.transaction.run(insert_statement(model), *bound)
-    await value_aliases.link(run, model, record_id, await value_aliases.take(run, model, given))
-    await value_aliases.link_computed(run, model, record_id, given, values, {})
+    bound_values = insert_values(model, record_id, values, {name: each.id for name, each in value_keys.items()})
+    await run.transaction.run(insert_statement(model), *bound_values)
+    await value_aliases.link(run, model, record_id, await value_aliases.take(run, model, field_inputs))
+    await value_aliases.link_computed(run, model, record_id, field_inputs, values, {})
     aliases = await value_aliases.of_record(run, model, record_id, value_keys if run.domain else ())
     await _after_write(run, model, record_id, values, {})
     changes = {
@@ -109,24 +109,24 @@ async def insert(
     return record_id
 
 
-def _initial_values(model: Declared, given: Mapping[str, Stored]) -> dict[str, Stored]:
+def _initial_values(model: Declared, given_values: Mapping[str, Stored]) -> dict[str, Stored]:
     """Return the initial values that the service sets in a new record: totals of 0, and the current time in its time
     stamps."""
-    stamps = {name: clock.now() for name in STAMPED.get(model.name, ()) if given.get(name) is None}
+    stamps = {name: clock.now() for name in STAMPED.get(model.name, ()) if given_values.get(name) is None}
     return {name: 0 for name, field in model.fields.items() if field.sum_of is not None} | stamps
 
 
 async def _check_changed(
-    run: Run, model: Declared, values: Mapping[str, Stored], after: Mapping[str, Stored]
+    run: Run, model: Declared, values: Mapping[str, Stored], values_after: Mapping[str, Stored]
 ) -> None:
     """Run the check of the model (see `engine.checks`) on the values after the change. Skip the check if the deletion
     of another record only clears references of this record."""
     if not _is_cascade(model, values):
-        await _check(run, model, after)
+        await _check(run, model, values_after)
 
 
 async def update(
-    run: Run, model: Declared, record: StoredRecord, given: Mapping[str, FieldInput], command: str
+    run: Run, model: Declared, record: StoredRecord, field_inputs: Mapping[str, FieldInput], command: str
 ) -> bool:
     """Set these fields of a locked record. Return whether any value changed.
 
@@ -134,29 +134,31 @@ async def update(
         BadInput: another record has a unique value of this record, the changed record would not meet a rule, or a
             number is out of range.
     """
-    changed = {name: each for name, each in given.items() if await is_change(run, model, record, name, each)}
-    values = _with_computed(run, model, record, {name: each.stored for name, each in changed.items()})
+    changed_inputs = {
+        name: each for name, each in field_inputs.items() if await is_change(run, model, record, name, each)
+    }
+    values = _with_computed(run, model, record, {name: each.stored for name, each in changed_inputs.items()})
     if not values:
         return False
     require_in_range(run, model, values)
-    after = {**record.values, **values}
-    await _check_changed(run, model, values, after)
-    await preconditions.require_rules(run, model, after, values, given, command)
-    await _require_unique(run, model, values, after, record.id)
+    values_after = {**record.values, **values}
+    await _check_changed(run, model, values, values_after)
+    await preconditions.require_rules(run, model, values_after, values, field_inputs, command)
+    await _require_unique(run, model, values, values_after, record.id)
     await _require_unshared(run, model, record.id, values, command)
-    before = await _value_ids_before(run, record, values)
-    value_keys = await _take_value_ids(run, model, values, before)
+    ids_before = await _value_ids_before(run, record, values)
+    value_keys = await _take_value_ids(run, model, values, ids_before)
     personal = [name for name in personal_fields(model) if name in values]
     value_ids = {name: value_keys[name].id if name in value_keys else None for name in personal}
     await _write(run, model, record, values, value_ids)
-    aliases_before = await value_aliases.of_record(run, model, record.id, before)
+    aliases_before = await value_aliases.of_record(run, model, record.id, ids_before)
     await _replace_aliases(
-        run, model, record.id, changed, values, before=before, aliases_before=aliases_before
+        run, model, record.id, changed_inputs, values, ids_before=ids_before, aliases_before=aliases_before
     )
     aliases_after = await value_aliases.of_record(run, model, record.id, value_keys)
     changes = {
         name: [
-            audit_copy(run, record.values[name], before.get(name), aliases_before.get(name)),
+            audit_copy(run, record.values[name], ids_before.get(name), aliases_before.get(name)),
             audit_copy(run, value, value_keys.get(name), aliases_after.get(name)),
         ]
         for name, value in values.items()
@@ -170,20 +172,20 @@ async def _replace_aliases(
     run: Run,
     model: Declared,
     record_id: str,
-    changed: Mapping[str, FieldInput],
+    changed_inputs: Mapping[str, FieldInput],
     values: Mapping[str, Stored],
     *,
-    before: Mapping[str, ValueKey],
+    ids_before: Mapping[str, ValueKey],
     aliases_before: value_aliases.Aliases,
 ) -> None:
     """Release the previous values of the changed fields with their aliases, and store the new aliases.
 
     The new aliases are taken first, because the caller may have copied one of the previous values.
     """
-    new_aliases = await value_aliases.take(run, model, changed)
-    await value_aliases.unlink(run, model, record_id, before)
+    new_aliases = await value_aliases.take(run, model, changed_inputs)
+    await value_aliases.unlink(run, model, record_id, ids_before)
     await value_aliases.link(run, model, record_id, new_aliases)
-    await value_aliases.link_computed(run, model, record_id, changed, values, aliases_before)
+    await value_aliases.link_computed(run, model, record_id, changed_inputs, values, aliases_before)
 
 
 def _is_cascade(model: Declared, values: Mapping[str, Stored]) -> bool:
@@ -212,28 +214,28 @@ def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict
 async def _value_ids_before(run: Run, record: StoredRecord, names: Iterable[str]) -> dict[str, ValueKey]:
     """Map each of these fields that has a value in the vault to the id of the value and the key that encrypts copies of
     it."""
-    old = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
-    keys = await run.engine.vault.keys(run.transaction, list(old.values()))
-    return {name: ValueKey(value_id, keys.get(value_id, b"")) for name, value_id in old.items()}
+    old_ids = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
+    keys = await run.engine.vault.keys(run.transaction, list(old_ids.values()))
+    return {name: ValueKey(value_id, keys.get(value_id, b"")) for name, value_id in old_ids.items()}
 
 
 async def delete(
-    run: Run, model: Declared, record: StoredRecord, command: str, deleted: Container[tuple[str, str]] = ()
+    run: Run, model: Declared, record: StoredRecord, command: str, deleted_keys: Container[tuple[str, str]] = ()
 ) -> None:
-    """Delete a locked record that no other record refers to. `deleted` contains the model and the id of each record
-    that the same transaction deletes. The totals of such records are not updated."""
-    before = await _value_ids_before(run, record, record.value_ids)
-    aliases = await value_aliases.of_record(run, model, record.id, before)
+    """Delete a locked record that no other record refers to. `deleted_keys` contains the model and the id of each
+    record that the same transaction deletes. The totals of such records are not updated."""
+    ids_before = await _value_ids_before(run, record, record.value_ids)
+    aliases = await value_aliases.of_record(run, model, record.id, ids_before)
     changes = {
-        name: [audit_copy(run, value, before.get(name), aliases.get(name)), None]
+        name: [audit_copy(run, value, ids_before.get(name), aliases.get(name)), None]
         for name, value in record.values.items()
         if value is not None
     }
     await run.transaction.run(f'DELETE FROM "{model.name}" WHERE id = $1', record.id)
     await run.transaction.run(_DELETE_CHANGES, model.name, record.id)
     await _delete_comments(run, model, record.id, command)
-    await value_aliases.unlink(run, model, record.id, before)
-    await _after_write(run, model, record.id, {}, record.values, deleted)
+    await value_aliases.unlink(run, model, record.id, ids_before)
+    await _after_write(run, model, record.id, {}, record.values, deleted_keys)
     await record_audit(run, command, model, record.id, changes)
 
 
@@ -276,9 +278,9 @@ def audit_copy(run: Run, value: Stored, key: ValueKey | None, by_domain: Mapping
     """
     if value is None or key is None:
         return value
-    sealed = run.engine.vault.seal(key.key, str(value)) if key.key else ""
-    copied: dict[str, object] = {"value": key.id, "sealed": sealed}
-    return {**copied, "aliases": by_domain} if by_domain else copied
+    sealed_text = run.engine.vault.seal(key.key, str(value)) if key.key else ""
+    copy: dict[str, object] = {"value": key.id, "sealed": sealed_text}
+    return {**copy, "aliases": by_domain} if by_domain else copy
 
 
 async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collection[str]) -> dict[str, Any]:
@@ -286,29 +288,29 @@ async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collec
     value_ids = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
     keys = await run.engine.vault.keys(run.transaction, list(value_ids.values()))
     by_domain = await run.engine.vault.aliases(run.transaction, model, record.id)
-    found: dict[str, Any] = {}
+    copies: dict[str, Any] = {}
     for name in names:
         value_id = value_ids.get(name)
         key = ValueKey(value_id, keys[value_id]) if value_id is not None and value_id in keys else None
-        found[name] = audit_copy(run, record.values[name], key, by_domain.get(name))
-    return found
+        copies[name] = audit_copy(run, record.values[name], key, by_domain.get(name))
+    return copies
 
 
-async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: FieldInput) -> bool:
+async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, field_input: FieldInput) -> bool:
     """Return whether the input changes the value.
 
     A masked caller must not be able to confirm a guess of the value. Text that such a caller writes in clear therefore
     always counts as a change, and a token is compared with the token that the caller sees for the current value.
     """
-    contains_own_token = bool(given.origins) and given.origins == (record.value_ids.get(name),)
-    if given.value_id is None and contains_own_token:
-        return given.stored != record.values[name]
-    if given.is_plain_text:
+    contains_own_token = bool(field_input.origins) and field_input.origins == (record.value_ids.get(name),)
+    if field_input.value_id is None and contains_own_token:
+        return field_input.stored != record.values[name]
+    if field_input.is_plain_text:
         return True
-    if given.value_id is None or run.domain is None:
-        return given.stored != record.values[name]
+    if field_input.value_id is None or run.domain is None:
+        return field_input.stored != record.values[name]
     row = await run.transaction.fetch_one(_ALIAS_OF, model.name, record.id, name, run.domain.id)
-    return given.value_id != (record.value_ids[name] if row is None else row[0])
+    return field_input.value_id != (record.value_ids[name] if row is None else row[0])
 
 
 async def _write(
@@ -320,16 +322,16 @@ async def _write(
 ) -> None:
     bits = run.engine.records.bits[model.name]
     mask = sum(1 << bits[name] for name in values)
-    text, bound = update_statement(model, record.id, values, value_ids, mask)
-    await run.transaction.run(text, *bound)
+    text, bound_values = update_statement(model, record.id, values, value_ids, mask)
+    await run.transaction.run(text, *bound_values)
     await run.transaction.run(_INSERT_CHANGE, model.name, record.id, record.revision + 1, mask)
 
 
 async def _take_value_ids(
-    run: Run, model: Declared, values: Mapping[str, Stored], before: Mapping[str, ValueKey]
+    run: Run, model: Declared, values: Mapping[str, Stored], ids_before: Mapping[str, ValueKey]
 ) -> dict[str, ValueKey]:
     """Add the personal values to the vault and return their value ids and keys by field. The transaction releases the
-    values in `before` later (see `Vault.hold`)."""
+    values in `ids_before` later (see `Vault.hold`)."""
     names = [name for name in personal_fields(model) if values.get(name) is not None]
     personal_values = [
         PersonalValue(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
@@ -337,7 +339,7 @@ async def _take_value_ids(
     await _store_literals(
         run, [value for name, value in values.items() if isinstance(value, str) and name not in names]
     )
-    released_ids = [each.id for each in before.values()]
+    released_ids = [each.id for each in ids_before.values()]
     return dict(zip(names, await run.engine.vault.hold(run.transaction, personal_values, released_ids), strict=True))
 
 
@@ -364,8 +366,8 @@ def require_in_range(run: Run, model: Declared, values: Mapping[str, Stored]) ->
     if name is not None:
         view = run.caller.view.models.get(model.name)
         is_seen = view is not None and name in view.fields
-        what = f"{model.name}.{name}" if is_seen else "a computed number"
-        raise BadInput(f"{what} would lie outside {-LARGEST} to {LARGEST}: use smaller amounts")
+        field_text = f"{model.name}.{name}" if is_seen else "a computed number"
+        raise BadInput(f"{field_text} would lie outside {-LARGEST} to {LARGEST}: use smaller amounts")
 
 
 async def _check(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
@@ -378,39 +380,41 @@ async def _require_unique(
     run: Run,
     model: Declared,
     values: Mapping[str, Stored],
-    after: Mapping[str, Stored],
+    values_after: Mapping[str, Stored],
     own_id: str | None,
     *,
     is_restored: bool = False,
 ) -> None:
     """Require that no other record has a written value of a `unique` field, or of a `unique_with` field together with
-    the same ref. `after` contains all values of the record after the write."""
+    the same ref. `values_after` contains all values of the record after the write."""
     for name, value in values.items():
         if value is None or not model.fields[name].unique:
             continue
         text = f'SELECT id FROM "{model.name}" WHERE "{name}" = $1 AND id <> $2 LIMIT 1'
         if await run.transaction.fetch_one(text, value, own_id or "") is not None:
             raise not_unique(model, name)
-    await _require_unique_with(run, model, values, after, own_id, is_restored=is_restored)
+    await _require_unique_with(run, model, values, values_after, own_id, is_restored=is_restored)
 
 
 async def _require_unique_with(
     run: Run,
     model: Declared,
     values: Mapping[str, Stored],
-    after: Mapping[str, Stored],
+    values_after: Mapping[str, Stored],
     own_id: str | None,
     *,
     is_restored: bool,
 ) -> None:
     for name, field in model.fields.items():
-        value, parent_id = after.get(name), after.get(field.unique_with) if field.unique_with else None
+        value, parent_id = values_after.get(name), values_after.get(field.unique_with) if field.unique_with else None
         if value is None or parent_id is None or not {name, field.unique_with} & values.keys():
             continue
         await _lock(run, model, field.unique_with, str(parent_id))
         parameters = Parameters(parent_id, own_id or "")
-        same = _equal_condition(field, value, parameters, is_exact=is_restored)
-        text = f'SELECT id FROM "{model.name}" WHERE "{field.unique_with}" = $1 AND id <> $2 AND {same} LIMIT 1'
+        equal_condition = _equal_condition(field, value, parameters, is_exact=is_restored)
+        text = (
+            f'SELECT id FROM "{model.name}" WHERE "{field.unique_with}" = $1 AND id <> $2 AND {equal_condition} LIMIT 1'
+        )
         if await run.transaction.fetch_one(text, *parameters.values) is not None:
             raise not_unique(model, name)
         if field.shared_by and not is_restored:
@@ -420,8 +424,8 @@ async def _require_unique_with(
 def _equal_condition(field: Field, value: Stored, parameters: Parameters, *, is_exact: bool) -> str:
     """Return the SQL condition for records whose value equals this value. If the field ignores case, so does the
     condition, unless `is_exact` is set."""
-    column, known = _comparison_terms(field, value)
-    test = f'"{column}" = {parameters.put(known)}'
+    column, term_value = _comparison_terms(field, value)
+    test = f'"{column}" = {parameters.put(term_value)}'
     return f'{test} AND "{field.name}" = {parameters.put(value)}' if is_exact else test
 
 
@@ -438,10 +442,10 @@ async def _require_shared(
 ) -> None:
     """Require that the field `shared_by` is equal in all parent records whose children have this value. The parent is
     the record to which the ref `unique_with` refers."""
-    column, known = _comparison_terms(field, value)
+    column, term_value = _comparison_terms(field, value)
     if run.engine.dialect == "postgres":
         # Serialize concurrent writes of the same value.
-        await run.transaction.fetch_one(_LOCK_VALUE, f"{model.name}.{field.name} {known}")
+        await run.transaction.fetch_one(_LOCK_VALUE, f"{model.name}.{field.name} {term_value}")
     parent = cast("Ref", model.fields[field.unique_with]).target
     text = (
         f'SELECT 1 FROM "{model.name}" AS t JOIN "{parent}" AS p ON p.id = t."{field.unique_with}" '
@@ -449,7 +453,7 @@ async def _require_shared(
         f'AND (p."{field.shared_by}" <> own."{field.shared_by}" '
         f'OR (p."{field.shared_by}" IS NULL) <> (own."{field.shared_by}" IS NULL)) LIMIT 1'
     )
-    if await run.transaction.fetch_one(text, parent_id, known, own_id or "") is not None:
+    if await run.transaction.fetch_one(text, parent_id, term_value, own_id or "") is not None:
         reason = f"is already used by a {model.name} of another {field.shared_by}"
         raise BadInput(f"{model.name}.{field.name} {reason}; correct it, or make it unique")
 
@@ -498,18 +502,18 @@ async def exists_with_values(
 ) -> bool:
     """Return whether a record other than the record with the id `own_id` has these values and is among the rows."""
     parameters = Parameters(own_id)
-    seen = queries.any_of(queries.Scope(run.engine.dialect, parameters, "t"), model, rows)
-    compared = (_comparison_terms(model.fields[name], value) for name, value in values.items())
-    equal = " AND ".join(f't."{column}" = {parameters.put(known)}' for column, known in compared)
-    text = f'SELECT 1 FROM "{model.name}" AS t WHERE t.id <> $1 AND {equal} AND {seen} LIMIT 1'
+    visible_condition = queries.any_of(queries.Scope(run.engine.dialect, parameters, "t"), model, rows)
+    terms = (_comparison_terms(model.fields[name], value) for name, value in values.items())
+    equal = " AND ".join(f't."{column}" = {parameters.put(term_value)}' for column, term_value in terms)
+    text = f'SELECT 1 FROM "{model.name}" AS t WHERE t.id <> $1 AND {equal} AND {visible_condition} LIMIT 1'
     return await run.transaction.fetch_one(text, *parameters.values) is not None
 
 
 def not_unique(model: Declared, name: str) -> BadInput:
     """Return the error for a value that must be unique but that another record has."""
     ref = model.fields[name].unique_with
-    among = f" among the records with the same {ref}" if ref else ""
-    return BadInput(f"{model.name}.{name} must be unique{among}: another record has this value")
+    scope_text = f" among the records with the same {ref}" if ref else ""
+    return BadInput(f"{model.name}.{name} must be unique{scope_text}: another record has this value")
 
 
 async def _after_write(
@@ -517,27 +521,27 @@ async def _after_write(
     model: Declared,
     record_id: str,
     now: Mapping[str, Stored],
-    before: Mapping[str, Stored],
-    deleted: Container[tuple[str, str]] = (),
+    values_before: Mapping[str, Stored],
+    deleted_keys: Container[tuple[str, str]] = (),
 ) -> None:
     """Update the totals that include the record. If the model defines rights, increase the version of the rights, so
     that the service reads cached rights again. End the sessions of a person who is no longer active."""
     for total in run.engine.registry.totals[model.name]:
-        for parent_id in _changed_parents(total, now, before):
-            if (total.parent.name, parent_id) not in deleted:
+        for parent_id in _changed_parents(total, now, values_before):
+            if (total.parent.name, parent_id) not in deleted_keys:
                 await _update_total(run, total, parent_id)
     if model.name in RULING:
         await versions.bump(run.transaction, "access")
-    if model.name == "user" and before.get("is_active") and not now.get("is_active"):
+    if model.name == "user" and values_before.get("is_active") and not now.get("is_active"):
         # End sessions and agent tokens permanently. They are not restored when the person is activated again.
         await sessions.end_all_of_user(run.transaction, record_id)
 
 
-def _changed_parents(total: Total, now: Mapping[str, Stored], before: Mapping[str, Stored]) -> list[str]:
+def _changed_parents(total: Total, now: Mapping[str, Stored], values_before: Mapping[str, Stored]) -> list[str]:
     """Return the ids of the records whose total changes, which are the previous and the new parent."""
-    if now.get(total.of) == before.get(total.of) and now.get(total.by) == before.get(total.by):
+    if now.get(total.of) == values_before.get(total.of) and now.get(total.by) == values_before.get(total.by):
         return []
-    return sorted({str(each) for each in (now.get(total.by), before.get(total.by)) if each})
+    return sorted({str(each) for each in (now.get(total.by), values_before.get(total.by)) if each})
 
 
 async def _update_total(run: Run, total: Total, parent_id: str) -> None:

@@ -37,13 +37,13 @@ async def related(run: Run, model: str, body: Body) -> list[RelatedRecords]:
     if type(limit) is not int or not 0 <= limit <= MAX_ITEMS:
         raise BadInput(f"limit must be an integer from 0 to {MAX_ITEMS}")
     await crud.read_record(run, model, body.get("id"))
-    found: list[RelatedRecords] = []
+    related_records: list[RelatedRecords] = []
     for referrer in run.engine.registry.referrers[model]:
         view = run.caller.view.models.get(referrer.model.name)
         if view is not None and view.sees_in_clear(referrer.ref.name) and _lists(view):
-            found.append(await _related_by(run, view, referrer.ref, str(body["id"]), limit))
+            related_records.append(await _related_by(run, view, referrer.ref, str(body["id"]), limit))
             run.mentioned_models.add(view.model.name)
-    return found
+    return related_records
 
 
 def _lists(view: ModelView) -> bool:

@@ -25,7 +25,7 @@ from countersign.records.masking.vault import Vault
 class Rendering(Protocol):
     """Renders the values of structure fields (JSON in plans and audit entries) for a viewer."""
 
-    async def __call__(self, run: "Run", reading: RecordReader, values: list[list[Any]]) -> None:
+    async def __call__(self, run: "Run", record_reader: RecordReader, values: list[list[Any]]) -> None:
         """Replace each structure with the parts of it that the viewer may see."""
         ...
 
@@ -37,7 +37,9 @@ class RecordStore(Protocol):
         """Return a reader of the view."""
         ...
 
-    async def scan(self, run: "Run", reading: RecordReader, made: SelectStatement, start: int) -> list[Row]:
+    async def scan(
+        self, run: "Run", record_reader: RecordReader, select_statement: SelectStatement, start: int
+    ) -> list[Row]:
         """Return the rows of a statement. In each row the record's columns begin at `start`, and are those of a stored
         record.
 
@@ -47,7 +49,7 @@ class RecordStore(Protocol):
         ...
 
     def stream(
-        self, run: "Run", reading: RecordReader, made: SelectStatement, start: int
+        self, run: "Run", record_reader: RecordReader, select_statement: SelectStatement, start: int
     ) -> AsyncGenerator[list[Row]]:
         """Yield the rows of a statement in batches, in constant memory. Use `contextlib.aclosing`. The rows are
         those of `scan`.
@@ -57,7 +59,7 @@ class RecordStore(Protocol):
         """
         ...
 
-    async def groups(self, made: SelectStatement) -> list[Row]:
+    async def groups(self, select_statement: SelectStatement) -> list[Row]:
         """Return the rows of a statement of `count_by`.
 
         Raises:
@@ -120,9 +122,9 @@ class Engine:
         the same id.
         """
         key = (id(view), caller.domain.id if caller.domain is not None else "")
-        found = self.readers.get(key)
-        if found is not None and found[0] is view:
-            return found[1]
+        cached = self.readers.get(key)
+        if cached is not None and cached[0] is view:
+            return cached[1]
         if len(self.readers) >= MAX_READERS:
             self.readers.clear()
         reader = self.new_reader(caller, view)
@@ -159,7 +161,7 @@ class Run:
 
     `created` maps placeholder ids to models, for the records that earlier steps of the same plan create. A token domain
     is the scope in which placeholder tokens are valid. `writer_domain` is the agent's token domain when a person's
-    approval runs the agent's plan, and None for other commands. `earlier` contains the earlier steps of the same plan.
+    approval runs the agent's plan, and None for other commands. `earlier` contains the earlier steps of the plan.
     `stopping` is set when the server stops, so that a waiting command ends. `mentioned_models` collects the models
     whose fields occur in structures of the response.
     """
@@ -196,48 +198,50 @@ class Run:
         """Return the caller's view of a model that the caller may use."""
         return self.caller.view.models[model]
 
-    async def scan(self, reading: RecordReader, made: SelectStatement, start: int = 0) -> list[Row]:
+    async def scan(self, record_reader: RecordReader, select_statement: SelectStatement, start: int = 0) -> list[Row]:
         """Return the rows of a statement. In each row the record's columns begin at `start`.
 
         Raises:
             Unavailable: the database cannot answer now.
         """
-        store = self.engine.adopted.get(reading.view.model.name)
+        store = self.engine.adopted.get(record_reader.view.model.name)
         if store is not None:
-            return await store.scan(self, reading, made, start)
-        return await self.engine.records.database.scan(made.text, *made.values)
+            return await store.scan(self, record_reader, select_statement, start)
+        return await self.engine.records.database.scan(select_statement.text, *select_statement.values)
 
-    async def read_one(self, reading: RecordReader, made: SelectStatement) -> Row | None:
+    async def read_one(self, record_reader: RecordReader, select_statement: SelectStatement) -> Row | None:
         """Return the first row of a statement that an index bounds, or None.
 
         Raises:
             Unavailable: the database cannot answer now.
         """
-        if reading.view.model.table is not None:
-            return next(iter(await self.scan(reading, made)), None)
-        return await self.reader.fetch_one(made.text, *made.values)
+        if record_reader.view.model.table is not None:
+            return next(iter(await self.scan(record_reader, select_statement)), None)
+        return await self.reader.fetch_one(select_statement.text, *select_statement.values)
 
-    async def read_all(self, reading: RecordReader, made: SelectStatement) -> list[Row]:
+    async def read_all(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
         """Return the rows of a statement that an index bounds.
 
         Raises:
             Unavailable: the database cannot answer now.
         """
-        if reading.view.model.table is not None:
-            return await self.scan(reading, made)
-        return await self.reader.fetch(made.text, *made.values)
+        if record_reader.view.model.table is not None:
+            return await self.scan(record_reader, select_statement)
+        return await self.reader.fetch(select_statement.text, *select_statement.values)
 
-    def stream(self, reading: RecordReader, made: SelectStatement, start: int = 0) -> AsyncGenerator[list[Row]]:
+    def stream(
+        self, record_reader: RecordReader, select_statement: SelectStatement, start: int = 0
+    ) -> AsyncGenerator[list[Row]]:
         """Yield the rows of a statement in batches. In each row the record's columns begin at `start`. Use
         `contextlib.aclosing`.
 
         Raises:
             Unavailable: the database cannot answer now.
         """
-        store = self.engine.adopted.get(reading.view.model.name)
+        store = self.engine.adopted.get(record_reader.view.model.name)
         if store is not None:
-            return store.stream(self, reading, made, start)
-        return self.engine.records.database.stream(made.text, *made.values)
+            return store.stream(self, record_reader, select_statement, start)
+        return self.engine.records.database.stream(select_statement.text, *select_statement.values)
 
     def is_touched(self, record_id: str | None) -> bool:
         """Return whether an earlier step of the same plan changes the record or refers to it. If so, the record's

@@ -87,18 +87,18 @@ class Range(NamedTuple):
 
 def ranges(position: SeekPosition) -> list[Range]:
     """Return all ranges of rows after a position, in the order of the list."""
-    found = [Range(max(0, len(position.keys) - 1))]
+    ranges_found = [Range(max(0, len(position.keys) - 1))]
     for depth in range(len(position.keys) - 2, -1, -1):
         if position.keys[depth] is not None:
-            found += [Range(depth), Range(depth, is_empty=True)]
-    return found
+            ranges_found += [Range(depth), Range(depth, is_empty=True)]
+    return ranges_found
 
 
 class ListQuery:
     """A list of one caller: its model, rows and query."""
 
-    def __init__(self, reading: RecordReader, rows: Rows, query: Query) -> None:
-        self._reading = reading
+    def __init__(self, record_reader: RecordReader, rows: Rows, query: Query) -> None:
+        self._reading = record_reader
         self._rows = rows
         self._query = query
 
@@ -106,9 +106,9 @@ class ListQuery:
         """Return a text that is equal for lists with the same rows in the same order, regardless of their columns."""
         parameters = Parameters()
         scope = self._reading.scope(parameters)
-        where = where_clause(scope, self._reading, self._rows, self._query)
+        condition = where_clause(scope, self._reading, self._rows, self._query)
         order = order_clause(order_terms(scope, self._reading, self._query))
-        return repr((self._reading.view.model.name, where, order, parameters.values))
+        return repr((self._reading.view.model.name, condition, order, parameters.values))
 
     def keys(self, position: SeekPosition, rows: Range, skip: int) -> SelectStatement:
         """Return the statement that selects the version of the data and the keys of the row after the first `skip` rows
@@ -142,12 +142,12 @@ class ListQuery:
         self, columns: Sequence[str], position: SeekPosition, rows: Range, parameters: Parameters
     ) -> str:
         scope = self._reading.scope(parameters)
-        where = where_clause(scope, self._reading, self._rows, self._query)
+        condition = where_clause(scope, self._reading, self._rows, self._query)
         order = order_terms(scope, self._reading, self._query)
         conditions, order_within = _after(order, position.keys, rows, parameters, scope.dialect)
         names = ", ".join(f"{each} AS column__{number}" for number, each in enumerate(columns))
         return (
-            f'SELECT {names} FROM "{self._reading.view.model.name}" AS t WHERE {all_of([where, *conditions])} '
+            f'SELECT {names} FROM "{self._reading.view.model.name}" AS t WHERE {all_of([condition, *conditions])} '
             f"ORDER BY {order_clause(order_within)}"
         )
 
@@ -155,8 +155,8 @@ class ListQuery:
 def _with_version(text: str, columns: Sequence[str], parameters: Parameters) -> SelectStatement:
     names = ", ".join(f"p.column__{number}" for number in range(len(columns)))
     # The left side has a single row, so every join method preserves the order of the page.
-    joined = f"SELECT v.version, {names} FROM ({_VERSION}) AS v LEFT JOIN ({text}) AS p ON 1 = 1"
-    return SelectStatement(joined, parameters.values)
+    joined_rows = f"SELECT v.version, {names} FROM ({_VERSION}) AS v LEFT JOIN ({text}) AS p ON 1 = 1"
+    return SelectStatement(joined_rows, parameters.values)
 
 
 def _after(

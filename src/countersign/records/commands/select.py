@@ -133,12 +133,12 @@ class RecordReader:
         self.names = ("id", "revision", *model_view.fields)
         self.cached: CachedStatement | None = None
         self.shape: Any = _shape(model.name, self.names)
-        positions = [(place, model.fields[name]) for place, name in enumerate(model_view.fields, 2)]
-        self.masked = tuple((place, field) for place, field in positions if model_view.fields[field.name] == "masked")
+        positions = [(index, model.fields[name]) for index, name in enumerate(model_view.fields, 2)]
+        self.masked = tuple((index, field) for index, field in positions if model_view.fields[field.name] == "masked")
         clear = [each for each in positions if each not in self.masked]
         self._conversions = _conversions(clear)
-        self.texts = tuple(place for place, field in clear if field.is_folded)
-        self.structures = tuple((place, field.name) for place, field in positions if isinstance(field, Structure))
+        self.texts = tuple(index for index, field in clear if field.is_folded)
+        self.structures = tuple((index, field.name) for index, field in positions if isinstance(field, Structure))
         self.has_long_texts = _has_long_texts(model_view)
         self._text_places = _text_places(model_view, clear)
 
@@ -159,15 +159,15 @@ class RecordReader:
     def revision(self, scope: Scope) -> str:
         """Return the expression for the revision of the record, which counts only changes that the caller can see."""
         alias = scope.alias
-        hidden = sum(1 << bit for name, bit in self._bits.items() if name not in self.view.fields)
-        if not hidden:
+        hidden_bits = sum(1 << bit for name, bit in self._bits.items() if name not in self.view.fields)
+        if not hidden_bits:
             return f"{alias}.revision"
-        seen = sum(1 << bit for name, bit in self._bits.items() if name in self.view.fields)
+        visible_bits = sum(1 << bit for name, bit in self._bits.items() if name in self.view.fields)
         # Most records never had a hidden change. For the other records, count the visible changes.
         return (
-            f"CASE WHEN {alias}.changed & {hidden} = 0 THEN {alias}.revision ELSE 1 + (SELECT count(*) "
+            f"CASE WHEN {alias}.changed & {hidden_bits} = 0 THEN {alias}.revision ELSE 1 + (SELECT count(*) "
             f"FROM record_change AS change WHERE change.model = '{self.view.model.name}' "
-            f"AND change.record_id = {alias}.id AND change.fields & {seen} <> 0) END"
+            f"AND change.record_id = {alias}.id AND change.fields & {visible_bits} <> 0) END"
         )
 
     def _expressions(self, scope: Scope) -> Iterable[str]:
@@ -202,31 +202,32 @@ class RecordReader:
         columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True))
         if not columns:
             return 0
-        texts = (cast("tuple[str | None, ...]", columns[start + place]) for place in self._text_places)
+        texts = (cast("tuple[str | None, ...]", columns[start + index]) for index in self._text_places)
         return sum(sum(map(len, filter(None, each))) for each in texts)
 
     def values(self, rows: Sequence[Row], masks: Masks | None) -> list[list[Any]]:
         """Return the rows with every value as displayed, and with placeholder tokens for masked values."""
-        shown = [list(row) for row in rows]
-        for place, show in self._conversions:
-            for values in shown:
-                if values[place] is not None:
-                    values[place] = show(values[place])
+        converted_rows = [list(row) for row in rows]
+        for index, show in self._conversions:
+            for values in converted_rows:
+                if values[index] is not None:
+                    values[index] = show(values[index])
         if self.masked:
             if masks is None:
                 raise LookupError("masked fields need a token domain")
-            _mask(shown, self.masked, masks)
-        for place, _ in self.structures:
-            for values in shown:
-                if values[place] is not None:
-                    values[place] = msgspec.Raw(values[place].encode())
-        return shown
+            _mask(converted_rows, self.masked, masks)
+        for index, _ in self.structures:
+            for values in converted_rows:
+                if values[index] is not None:
+                    values[index] = msgspec.Raw(values[index].encode())
+        return converted_rows
 
     def members(self, records: Sequence[Record], names: Sequence[str]) -> list[dict[str, object]]:
         """Return some members of each record. The records must come from this reader."""
         positions = [(name, self.names.index(name)) for name in names]
         return [
-            {name: values[place] for name, place in positions} for values in map(msgspec.structs.astuple, records)
+            {name: values[column_index] for name, column_index in positions}
+            for values in map(msgspec.structs.astuple, records)
         ]
 
     def records(self, rows: Sequence[Row], masks: Masks | None = None) -> list[Record]:
@@ -243,21 +244,23 @@ def _has_long_texts(view: ModelView) -> bool:
 
 def _text_places(view: ModelView, clear: Iterable[tuple[int, Field]]) -> tuple[int, ...]:
     """Return the positions of the texts in a row: the id, and the text fields that the caller reads in clear."""
-    return (0, *(place for place, field in clear if field.column == "TEXT" and view.fields[field.name] == "clear"))
+    return (0, *(index for index, field in clear if field.column == "TEXT" and view.fields[field.name] == "clear"))
 
 
 def _conversions(positions: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Callable[[Stored], object]], ...]:
     """Return the positions in a row whose stored values need conversion to JSON, each with its conversion."""
-    return tuple((place, field.show) for place, field in positions if not field.shows_as_stored)
+    return tuple((index, field.show) for index, field in positions if not field.shows_as_stored)
 
 
-def _mask(rows: list[list[Any]], masked: tuple[tuple[int, Field], ...], masks: Masks) -> None:
+def _mask(rows: list[list[Any]], masked_fields: tuple[tuple[int, Field], ...], masks: Masks) -> None:
     """Replace the value ids in the rows with placeholder tokens, in one batch."""
-    columns = [(place, field.personal, [each for each in rows if each[place] is not None]) for place, field in masked]
-    numbers = iter(masks.tokens([each[place] for place, _, holders in columns for each in holders]))
-    for place, label, holders in columns:
+    columns = [
+        (index, field.personal, [each for each in rows if each[index] is not None]) for index, field in masked_fields
+    ]
+    numbers = iter(masks.tokens([each[index] for index, _, holders in columns for each in holders]))
+    for index, label, holders in columns:
         for each, number in zip(holders, numbers, strict=False):
-            each[place] = f"{label}_{number}"
+            each[index] = f"{label}_{number}"
 
 
 @lru_cache(maxsize=4096)
@@ -265,8 +268,8 @@ def _shape(name: str, members: tuple[str, ...]) -> type[msgspec.Struct]:
     """Return a struct type with these members. The result is cached, because creating a type compiles code."""
     return msgspec.defstruct(
         name,
-        [(f"m{place}", object) for place in range(len(members))],
-        rename=dict((f"m{place}", member) for place, member in enumerate(members)),
+        [(f"m{index}", object) for index in range(len(members))],
+        rename=dict((f"m{index}", member) for index, member in enumerate(members)),
         frozen=True,
         gc=False,
     )
@@ -294,27 +297,27 @@ Columns = Callable[[queries.Scope], Sequence[str]]
 """A function that returns additional expressions to select."""
 
 
-def page(reading: RecordReader, rows: Rows, query: Query, more: Columns | None = None) -> SelectStatement:
+def page(record_reader: RecordReader, rows: Rows, query: Query, columns: Columns | None = None) -> SelectStatement:
     """Return the statement for the visible records of a query in its order (API document, Filter semantics).
 
-    The columns in `more` follow the columns of `reading`.
+    `columns` are selected after the columns of `record_reader`.
 
     Raises:
         BadInput: a condition or an order key names a field that the caller does not read in clear, or does not fit the
             kind of the field.
     """
     parameters = Parameters()
-    return SelectStatement(_page(reading, rows, query, parameters, more), parameters.values)
+    return SelectStatement(_page(record_reader, rows, query, parameters, columns), parameters.values)
 
 
 def _page(
-    reading: RecordReader, rows: Rows, query: Query, parameters: Parameters, more: Columns | None = None
+    record_reader: RecordReader, rows: Rows, query: Query, parameters: Parameters, more_columns: Columns | None = None
 ) -> str:
-    scope = reading.scope(parameters)
-    columns = ", ".join([*reading.columns(scope), *(more(scope) if more is not None else ())])
-    where = where_clause(scope, reading, rows, query)
-    order = order_clause(order_terms(scope, reading, query))
-    text = f"SELECT {columns} FROM {reading.relation} AS t WHERE {where} ORDER BY {order}"
+    scope = record_reader.scope(parameters)
+    columns = ", ".join([*record_reader.columns(scope), *(more_columns(scope) if more_columns is not None else ())])
+    where_text = where_clause(scope, record_reader, rows, query)
+    order = order_clause(order_terms(scope, record_reader, query))
+    text = f"SELECT {columns} FROM {record_reader.relation} AS t WHERE {where_text} ORDER BY {order}"
     if query.limit is not None:
         text += f" LIMIT {parameters.put(query.limit)}"
     elif scope.dialect == "sqlite":
@@ -331,7 +334,7 @@ def summed(scope: Scope, field: Field) -> list[str]:
 
 
 def page_with_total(
-    reading: RecordReader, rows: Rows, query: Query, sums: Sequence[Field] = ()
+    record_reader: RecordReader, rows: Rows, query: Query, sums: Sequence[Field] = ()
 ) -> SelectStatement:
     """Return the statement of `page` with additional first columns: the number of all matching records, and three
     columns for each of the `sums` (see `summed`).
@@ -340,37 +343,38 @@ def page_with_total(
     columns are NULL.
     """
     parameters = Parameters()
-    scope = reading.scope(parameters)
+    scope = record_reader.scope(parameters)
     columns = ["count(*)", *(column for field in sums for column in summed(scope, field))]
-    named = ", ".join(f"{column} AS n{place}" for place, column in enumerate(columns))
-    counts = ", ".join(f"n.n{place}" for place in range(len(columns)))
-    counted = f"SELECT {named} FROM {reading.relation} AS t WHERE " + where_clause(
-        scope, reading, rows, replace(query, scattered=frozenset())
+    named_columns = ", ".join(f"{column} AS n{index}" for index, column in enumerate(columns))
+    counts = ", ".join(f"n.n{index}" for index in range(len(columns)))
+    total_statement = f"SELECT {named_columns} FROM {record_reader.relation} AS t WHERE " + where_clause(
+        scope, record_reader, rows, replace(query, scattered=frozenset())
     )
     # The left side has a single row, so every join method preserves the order of the page.
     text = (
-        f"SELECT {counts}, p.* FROM ({counted}) AS n LEFT JOIN ({_page(reading, rows, query, parameters)}) AS p "
+        f"SELECT {counts}, p.* FROM ({total_statement}) AS n LEFT JOIN "
+        f"({_page(record_reader, rows, query, parameters)}) AS p "
         "ON 1 = 1"
     )
     return SelectStatement(text, parameters.values)
 
 
-def one(reading: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
+def one(record_reader: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
     """Return the statement for the record with this id, if the caller may see it."""
-    if reading.view.model.table is not None:
-        return page(reading, rows, Query(filter=(Condition("id", "eq", record_id),)))
-    is_cacheable, day = rows is reading.view.visible, clock.now() // clock.DAY
-    if is_cacheable and reading.cached is not None and reading.cached.day == day:
-        return SelectStatement(reading.cached.text, [record_id, *reading.cached.values])
+    if record_reader.view.model.table is not None:
+        return page(record_reader, rows, Query(filter=(Condition("id", "eq", record_id),)))
+    is_cacheable, day = rows is record_reader.view.visible, clock.now() // clock.DAY
+    if is_cacheable and record_reader.cached is not None and record_reader.cached.day == day:
+        return SelectStatement(record_reader.cached.text, [record_id, *record_reader.cached.values])
     parameters = Parameters(record_id)
-    scope = reading.scope(parameters)
-    columns = ", ".join(reading.columns(scope))
-    seen = queries.any_of(scope, reading.view.model, rows)
-    text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE t.id = $1 AND {seen}'
+    scope = record_reader.scope(parameters)
+    columns = ", ".join(record_reader.columns(scope))
+    visible_condition = queries.any_of(scope, record_reader.view.model, rows)
+    text = f'SELECT {columns} FROM "{record_reader.view.model.name}" AS t WHERE t.id = $1 AND {visible_condition}'
     if is_cacheable:
         # Only two values differ between calls: the id, and the value of TODAY in a row condition, which changes at
         # midnight.
-        reading.cached = CachedStatement(day, text, parameters.values[1:])
+        record_reader.cached = CachedStatement(day, text, parameters.values[1:])
     return SelectStatement(text, parameters.values)
 
 
@@ -386,55 +390,55 @@ def lock_existing(
     scope = queries.Scope(dialect, parameters, "t")
     columns = ["t.id", "t.revision", "t.changed", *(f't."{name}"' for name in model.fields)]
     columns += [f't."{name}__value"' for name, field in model.fields.items() if field.personal]
-    seen = queries.any_of(scope, model, rows)
+    visible_condition = queries.any_of(scope, model, rows)
     # Do not lock a hidden record: a caller must not wait for a record that it may not see.
     lock = " FOR UPDATE" if locks and dialect == "postgres" else ""
-    text = f'SELECT {", ".join(columns)} FROM "{model.name}" AS t WHERE t.id = $1 AND {seen}{lock}'
+    text = f'SELECT {", ".join(columns)} FROM "{model.name}" AS t WHERE t.id = $1 AND {visible_condition}{lock}'
     return SelectStatement(text, parameters.values)
 
 
-def where_clause(scope: queries.Scope, reading: RecordReader, rows: Rows, query: Query) -> str:
+def where_clause(scope: queries.Scope, record_reader: RecordReader, rows: Rows, query: Query) -> str:
     """Return the SQL condition that a record matches the query and is visible to the caller.
 
     Raises:
         BadInput: a condition is refused.
     """
     scope.scattered = query.scattered
-    found = queries.filter_clauses(scope, reading.view, query.filter)
+    clauses = queries.filter_clauses(scope, record_reader.view, query.filter)
     if rows is not None:
-        found.append(queries.any_of(scope, reading.view.model, rows))
-    return all_of(found)
+        clauses.append(queries.any_of(scope, record_reader.view.model, rows))
+    return all_of(clauses)
 
 
-def order_terms(scope: queries.Scope, reading: RecordReader, query: Query) -> list[Term]:
+def order_terms(scope: queries.Scope, record_reader: RecordReader, query: Query) -> list[Term]:
     """Return the keys of the query's order. The last key is the id, so that the order is total.
 
     Raises:
         BadInput: a key is refused.
     """
-    found: list[Term] = []
+    terms: list[Term] = []
     is_by_id = False
     # Omit a key that has the same value in all rows, because the index that finds these rows orders them by id.
     fixed = {each.field for each in query.filter if each.operator == "eq"}
     for key in query.order:
-        field: Field = queries.clear_field(reading.view, key.field)
+        field: Field = queries.clear_field(record_reader.view, key.field)
         if is_by_id or (key.field in fixed and key.field != "id"):
             continue
         is_by_id = key.field == "id"
         if is_by_id:
-            found += _id_terms(scope, key.is_descending)
+            terms += _id_terms(scope, key.is_descending)
         else:
-            found += [Term(each, key.is_descending) for each in scope.ordered(field)]
-    return found if is_by_id else [*found, *_id_terms(scope, False)]
+            terms += [Term(each, key.is_descending) for each in scope.ordered(field)]
+    return terms if is_by_id else [*terms, *_id_terms(scope, False)]
 
 
 def _id_terms(scope: queries.Scope, is_descending: bool) -> list[Term]:
     return [Term(each, is_descending, is_key=True) for each in scope.id_columns()]
 
 
-def order_clause(found: Sequence[Term]) -> str:
+def order_clause(terms: Sequence[Term]) -> str:
     """Return the terms of an ORDER BY clause. The last terms, which identify a record, are never NULL."""
     return ", ".join(
         f"{each.expression} {'DESC' if each.is_descending else 'ASC'}{'' if each.is_key else ' NULLS LAST'}"
-        for each in found
+        for each in terms
     )

@@ -107,25 +107,27 @@ async def series(run: Run, model: str, body: Body) -> Series:
     refuse_unknown_keys(body, MEMBERS, f"{model}.series")
     request = _read(run, model, body)
     length = (request.last - request.first).days + 1
-    before = replace(request, first=request.first - timedelta(days=length), last=request.first - timedelta(days=1))
+    previous_request = replace(
+        request, first=request.first - timedelta(days=length), last=request.first - timedelta(days=1)
+    )
     cells = await _cells(run, model, replace(request, by=None))
-    previous = await _cells(run, model, replace(before, by=None))
+    previous_cells = await _cells(run, model, replace(previous_request, by=None))
     groups = [] if request.by is None else _groups(request, await _cells(run, model, request), request.by)
-    shown = groups[:MAX_GROUPS]
+    shown_groups = groups[:MAX_GROUPS]
     names: Mapping[str, object] = {}
     if isinstance(request.by, Ref):
-        names = await record_names.names(run, request.by.target, [str(each.key) for each in shown if each.key])
+        names = await record_names.names(run, request.by.target, [str(each.key) for each in shown_groups if each.key])
     return Series(
         step=request.step,
         points=_points(request, cells, None),
         total=_total(request, cells, None),
-        groups=shown,
+        groups=shown_groups,
         is_cut=len(groups) > MAX_GROUPS,
         previous=Period(
-            before.first.isoformat(),
-            before.last.isoformat(),
-            _total(before, previous, None),
-            _points(before, previous, None),
+            previous_request.first.isoformat(),
+            previous_request.last.isoformat(),
+            _total(previous_request, previous_cells, None),
+            _points(previous_request, previous_cells, None),
         ),
         names=names,
     )
@@ -138,23 +140,23 @@ def _read(run: Run, model: str, body: Body) -> _Request:
     day = queries.clear_field(view, _name(body, "date"))
     if not isinstance(day, Date):
         raise BadInput(f"{model}.{day.name} cannot be the date of a series: its kind must be date")
-    first, last = _day(body, "from"), _day(body, "to")
-    if first > last:
+    first_day, last_day = _day(body, "from"), _day(body, "to")
+    if first_day > last_day:
         raise BadInput("from must not be after to")
-    if len(_buckets(first, last, step)) > MAX_POINTS:
+    if len(_buckets(first_day, last_day, step)) > MAX_POINTS:
         raise BadInput(f"a series has {MAX_POINTS} points at most: give a shorter period or a larger step")
     field = None if fn == "count" else _number_field(view, _name(body, "field"))
     if fn == "count" and "field" in body:
         raise BadInput("a count has no field")
-    by = _group_field(run, view, _name(body, "by")) if body.get("by") is not None else None
+    group_field = _group_field(run, view, _name(body, "by")) if body.get("by") is not None else None
     query = list_search.read_query(run, model, "series", {name: body[name] for name in ("filter",) if name in body})
-    return _Request(cast(Function, fn), field, day, step, first, last, by, query)
+    return _Request(cast(Function, fn), field, day, step, first_day, last_day, group_field, query)
 
 
-def _one_of(body: Body, name: str, known: Sequence[str], default: str) -> str:
+def _one_of(body: Body, name: str, known_names: Sequence[str], default: str) -> str:
     value = body.get(name, default)
-    if value not in known:
-        raise BadInput(f"{name} must be one of {', '.join(known)}")
+    if value not in known_names:
+        raise BadInput(f"{name} must be one of {', '.join(known_names)}")
     return str(value)
 
 
@@ -185,8 +187,8 @@ def _number_field(view: ModelView, name: str) -> Field:
 def _group_field(run: Run, view: ModelView, name: str) -> Field:
     field = queries.clear_field(view, name)
     if not field.is_countable:
-        known = ", ".join(name for name, kind in run.engine.registry.kinds.items() if kind.is_countable)
-        raise BadInput(f"{view.model.name}.{name} cannot be grouped by: its kind must be one of {known}")
+        known_kinds = ", ".join(name for name, kind in run.engine.registry.kinds.items() if kind.is_countable)
+        raise BadInput(f"{view.model.name}.{name} cannot be grouped by: its kind must be one of {known_kinds}")
     return field
 
 
@@ -201,14 +203,14 @@ def _start(day: date, step: Step) -> date:
     return date(day.year, 1, 1) if step == "year" else day
 
 
-def _buckets(first: date, last: date, step: Step) -> list[str]:
+def _buckets(first_day: date, last_day: date, step: Step) -> list[str]:
     """Return the first days of all steps of the period, at most `MAX_POINTS` + 1."""
-    found: list[str] = []
-    day = _start(first, step)
-    while day <= last and len(found) <= MAX_POINTS:
-        found.append(day.isoformat())
+    starts: list[str] = []
+    day = _start(first_day, step)
+    while day <= last_day and len(starts) <= MAX_POINTS:
+        starts.append(day.isoformat())
         day = _start(day + timedelta(days=_MAX_DAYS[step]), step)
-    return found
+    return starts
 
 
 _MAX_DAYS: Mapping[Step, int] = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
@@ -239,11 +241,11 @@ async def _cells(run: Run, model: str, request: _Request) -> _Cells:
     rows = await _rows(run, _sums(run, model, request))
     totals: dict[Stored, list[int]] = {}
     points: dict[tuple[str, Stored], _Number] = {}
-    for bucket, key, *parts in rows:
-        count, total, value_count = int(parts[0]), total_of(parts[1], parts[2]), int(parts[3])
+    for bucket, key, *cell_values in rows:
+        count, total, value_count = int(cell_values[0]), total_of(cell_values[1], cell_values[2]), int(cell_values[3])
         points[bucket, key] = _value(request.fn, count, total, value_count)
         totals[key] = [a + b for a, b in zip(totals.get(key, [0, 0, 0]), (count, total, value_count), strict=True)]
-    return _Cells(points, {key: _value(request.fn, *parts) for key, parts in totals.items()})
+    return _Cells(points, {key: _value(request.fn, *cell_values) for key, cell_values in totals.items()})
 
 
 async def _rows(run: Run, statement: SelectStatement) -> list[Row]:
@@ -277,26 +279,26 @@ def _medians(rows: Sequence[Row]) -> dict[tuple[str, Stored], _Number]:
 def _parts(run: Run, model: str, request: _Request, parameters: Parameters) -> tuple[Scope, str, str]:
     """Return the scope, the expression of the group, and the condition of the records in the period."""
     view = run.view_of(model)
-    reading = run.engine.reading(run.caller, view)
-    scope = reading.scope(parameters)
+    record_reader = run.engine.reading(run.caller, view)
+    scope = record_reader.scope(parameters)
     day = scope.value_of(request.day)
-    found = [
+    clauses = [
         f"{day} >= {parameters.put(request.first.isoformat())}",
         f"{day} <= {parameters.put(request.last.isoformat())}",
         *queries.filter_clauses(scope, view, request.query.filter),
         queries.any_of(scope, view.model, view.reach("series")),
     ]
     key = "CAST(NULL AS TEXT)" if request.by is None else scope.value_of(request.by)
-    return scope, key, all_of(found)
+    return scope, key, all_of(clauses)
 
 
 def _sums(run: Run, model: str, request: _Request) -> SelectStatement:
     parameters = Parameters()
-    scope, key, where = _parts(run, model, request, parameters)
+    scope, key, condition = _parts(run, model, request, parameters)
     sums = ["0", "0", "0"] if request.field is None else summed(scope, request.field)
     text = (
         f"SELECT {_bucket(scope, request.day, request.step)} AS bucket, {key} AS key, count(*), {', '.join(sums)} "
-        f'FROM "{model}" AS t WHERE {where} GROUP BY 1, 2 LIMIT {MAX_CELLS + 1}'
+        f'FROM "{model}" AS t WHERE {condition} GROUP BY 1, 2 LIMIT {MAX_CELLS + 1}'
     )
     return SelectStatement(text, parameters.values)
 
@@ -304,14 +306,14 @@ def _sums(run: Run, model: str, request: _Request) -> SelectStatement:
 def _median(run: Run, model: str, request: _Request, *, is_whole: bool) -> SelectStatement:
     """Return the statement for the middle values of each cell or, over the whole period, of each group."""
     parameters = Parameters()
-    scope, key, where = _parts(run, model, request, parameters)
+    scope, key, condition = _parts(run, model, request, parameters)
     bucket = "''" if is_whole else _bucket(scope, request.day, request.step)
     value = scope.value_of(cast(Field, request.field))
     text = (
         "SELECT g.bucket, g.key, g.value FROM (SELECT f.bucket, f.key, f.value, "
         "row_number() OVER (PARTITION BY f.bucket, f.key ORDER BY f.value) AS place, "
         "count(*) OVER (PARTITION BY f.bucket, f.key) AS size "
-        f'FROM (SELECT {bucket} AS bucket, {key} AS key, {value} AS value FROM "{model}" AS t WHERE {where} '
+        f'FROM (SELECT {bucket} AS bucket, {key} AS key, {value} AS value FROM "{model}" AS t WHERE {condition} '
         f"AND {value} IS NOT NULL) AS f) AS g WHERE g.place IN ((g.size + 1) / 2, (g.size + 2) / 2) "
         f"LIMIT {2 * MAX_CELLS + 1}"
     )
@@ -326,18 +328,18 @@ def _points(request: _Request, cells: _Cells, key: Stored) -> list[Point]:
     """Return a point for every step of the period."""
     empty = _empty_value(request.fn)
     steps = _buckets(request.first, request.last, request.step)
-    return [Point(at, cells.points.get((at, key), empty)) for at in steps]
+    return [Point(bucket, cells.points.get((bucket, key), empty)) for bucket in steps]
 
 
 def _total(request: _Request, cells: _Cells, key: Stored) -> _Number:
     return cells.totals.get(key, _empty_value(request.fn))
 
 
-def _groups(request: _Request, cells: _Cells, by: Field) -> list[SeriesGroup]:
+def _groups(request: _Request, cells: _Cells, field: Field) -> list[SeriesGroup]:
     """Return the groups, those with the largest totals first. Among groups with equal totals, the group without a value
     is last."""
     keys = sorted(cells.totals, key=lambda key: (-(cells.totals[key] or 0), key is None, str(key)))
     return [
-        SeriesGroup(None if key is None else by.show(key), _total(request, cells, key), _points(request, cells, key))
+        SeriesGroup(None if key is None else field.show(key), _total(request, cells, key), _points(request, cells, key))
         for key in keys
     ]

@@ -38,8 +38,8 @@ def _is_ordered_page(view: ModelView, query: Query) -> bool:
     """Return whether an index other than the index of the id provides the order of the page."""
     if query.limit is None or not query.order:
         return False
-    first = view.model.fields.get(query.order[0].field)
-    return first is not None and first.index
+    first_field = view.model.fields.get(query.order[0].field)
+    return first_field is not None and first_field.index
 
 
 def _uses_index(view: ModelView, condition: Condition) -> bool:
@@ -50,19 +50,19 @@ def _uses_index(view: ModelView, condition: Condition) -> bool:
 async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool:
     parameters = Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t", run.caller.view)
-    (where,) = queries.filter_clauses(scope, view, [condition])
+    (condition_text,) = queries.filter_clauses(scope, view, [condition])
     limit = parameters.put(MANY_ROWS)
-    text = f'SELECT count(*) FROM (SELECT 1 FROM "{view.model.name}" AS t WHERE {where} LIMIT {limit})'
+    text = f'SELECT count(*) FROM (SELECT 1 FROM "{view.model.name}" AS t WHERE {condition_text} LIMIT {limit})'
     # Use a digest as the key, because the cache may contain many filters, each megabytes long.
-    known = run.engine.frequent_filters
+    frequent = run.engine.frequent_filters
     key = hashlib.blake2b(repr((text, parameters.values)).encode(), digest_size=16).digest()
-    if known.get(key):
-        known[key] -= 1
+    if frequent.get(key):
+        frequent[key] -= 1
         return True
     row = await run.reader.fetch_one(text, *parameters.values)
     are_many = row is not None and bool(row[0] >= MANY_ROWS)
     if are_many:
-        if len(known) >= MAX_KNOWN:
-            known.clear()
-        known[key] = CACHED_CALLS
+        if len(frequent) >= MAX_KNOWN:
+            frequent.clear()
+        frequent[key] = CACHED_CALLS
     return are_many

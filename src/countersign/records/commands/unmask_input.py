@@ -28,7 +28,11 @@ would reveal the length of the existing text.
 
 
 def require_fitting(
-    field: Text, text: str, found: Sequence[PlaceholderToken], meanings: Mapping[str, str], long_labels: frozenset[str]
+    field: Text,
+    text: str,
+    tokens: Sequence[PlaceholderToken],
+    meanings: Mapping[str, str],
+    long_labels: frozenset[str],
 ) -> None:
     """Require that the text fits the field, before its tokens are replaced.
 
@@ -39,28 +43,32 @@ def require_fitting(
     Raises:
         BadValue: the text does not fit.
     """
-    is_one_token = [token.text for token in found if token.label != LITERAL] == [text]
-    _require_labels(field, [token for token in found if token.label in long_labels])
+    is_one_token = [token.text for token in tokens if token.label != LITERAL] == [text]
+    _require_labels(field, [token for token in tokens if token.label in long_labels])
     if not is_one_token:
-        _require_length(field, text, found, meanings, long_labels)
+        _require_length(field, text, tokens, meanings, long_labels)
 
 
-def _require_labels(field: Text, long: Sequence[PlaceholderToken]) -> None:
-    if long and not isinstance(field, LongText):
-        raise BadValue(f"takes no placeholder token of a long text ({long[0].label})")
-    if len(long) > 1:
+def _require_labels(field: Text, long_tokens: Sequence[PlaceholderToken]) -> None:
+    if long_tokens and not isinstance(field, LongText):
+        raise BadValue(f"takes no placeholder token of a long text ({long_tokens[0].label})")
+    if len(long_tokens) > 1:
         raise BadValue("may hold one placeholder token of a long text")
 
 
 def _require_length(
-    field: Text, text: str, found: Sequence[PlaceholderToken], meanings: Mapping[str, str], long_labels: frozenset[str]
+    field: Text,
+    text: str,
+    tokens: Sequence[PlaceholderToken],
+    meanings: Mapping[str, str],
+    long_labels: frozenset[str],
 ) -> None:
-    counted = len(text) + sum(_counted(token, meanings, long_labels) - len(token.text) for token in found)
-    if counted > field.max_length:
+    counted_length = len(text) + sum(_counted(token, meanings, long_labels) - len(token.text) for token in tokens)
+    if counted_length > field.max_length:
         raise BadValue(
             f"must have {field.max_length} characters at most, a placeholder token counting as {MAX_TEXT_LENGTH}"
         )
-    length = len(text) + sum(len(meanings[token.text]) for token in found)
+    length = len(text) + sum(len(meanings[token.text]) for token in tokens)
     if length > MAX_GROWN_LENGTH and length > MAX_GROWN_LENGTH + int.from_bytes(ids.random_bytes(8)) % MAX_GROWN_LENGTH:
         raise BadValue("has grown too long: write it anew")
 
@@ -115,16 +123,21 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
             raise BadInput(f"{name} is required")
         return FieldInput(None)
     is_masked = view.fields[field.name] == "masked"
-    given = FieldInput(None)
+    field_input = FieldInput(None)
     if isinstance(value, str) and run.caller.view.is_masked:
-        value, given = await _replaced(run, field, value, name, is_masked=is_masked)
+        value, field_input = await _replaced(run, field, value, name, is_masked=is_masked)
     try:
-        stored = _stored(field, value, given)
+        stored_value = _stored(field, value, field_input)
     except BadValue as error:
         raise BadInput(f"{name} {error}") from error
-    if isinstance(field, Ref) and not await exists(run, field.target, cast(str, stored)):
+    if isinstance(field, Ref) and not await exists(run, field.target, cast(str, stored_value)):
         raise BadInput(f"{name} must be the id of a {field.target} record")
-    return FieldInput(stored, given.value_id, _is_plain_text(run, field, given, is_masked=is_masked), given.origins)
+    return FieldInput(
+        stored_value,
+        field_input.value_id,
+        _is_plain_text(run, field, field_input, is_masked=is_masked),
+        field_input.origins,
+    )
 
 
 def _is_blank(field: Field, value: object) -> bool:
@@ -132,20 +145,20 @@ def _is_blank(field: Field, value: object) -> bool:
     return isinstance(field, Text) and field.has_format and isinstance(value, str) and not value.strip()
 
 
-def _stored(field: Field, value: object, given: FieldInput) -> Stored:
+def _stored(field: Field, value: object, field_input: FieldInput) -> Stored:
     """Return the value as stored.
 
     For a text with tokens, `require_fitting` has checked the length before the tokens were replaced, and the format is
     not checked. The writer therefore learns neither the length of the replaced text nor whether it matches the format
     of the field.
     """
-    return field.of_any_length(value) if given.origins and isinstance(field, Text) else field.read(value)
+    return field.of_any_length(value) if field_input.origins and isinstance(field, Text) else field.read(value)
 
 
-def _is_plain_text(run: Run, field: Field, given: FieldInput, *, is_masked: bool) -> bool:
+def _is_plain_text(run: Run, field: Field, field_input: FieldInput, *, is_masked: bool) -> bool:
     """Return whether a masked caller wrote the value in clear. This includes linked fields (which keep a value id) that
     the caller reads in clear, because fields computed from them may be masked."""
-    return given.value_id is None and (is_masked or (field.linked and run.caller.view.is_masked))
+    return field_input.value_id is None and (is_masked or (field.linked and run.caller.view.is_masked))
 
 
 async def exists(run: Run, model: str, record_id: str) -> bool:
@@ -155,14 +168,14 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
     if view is None or not view.is_readable or not record_id:
         return False
     if view.model.table is not None:
-        reading = run.engine.reading(run.caller, view)
-        return await run.read_one(reading, select.one(reading, view.visible, record_id)) is not None
+        record_reader = run.engine.reading(run.caller, view)
+        return await run.read_one(record_reader, select.one(record_reader, view.visible, record_id)) is not None
     if record_id in run.created:
         return run.created[record_id] == model
     parameters = Parameters(record_id)
     scope = queries.Scope(run.engine.dialect, parameters, "t")
-    seen = queries.any_of(scope, view.model, view.visible)
-    text = f'SELECT 1 FROM "{model}" AS t WHERE t.id = $1 AND {seen}'
+    visible_condition = queries.any_of(scope, view.model, view.visible)
+    text = f'SELECT 1 FROM "{model}" AS t WHERE t.id = $1 AND {visible_condition}'
     return await run.reader.fetch_one(text, *parameters.values) is not None
 
 
@@ -177,22 +190,24 @@ async def seen_record(run: Run, view: ModelView, record: StoredRecord) -> Stored
     return replace(record, values=values)
 
 
-def changed_fields(view: ModelView, seen: StoredRecord, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
+def changed_fields(
+    view: ModelView, record: StoredRecord, field_inputs: Mapping[str, FieldInput]
+) -> dict[str, FieldInput]:
     """Return the given fields without those that do not change from the caller's point of view.
 
     A ref that the caller sees as empty and sends as empty does not change. If a hidden ref were emptied, the change
     would reveal that it exists. A linked value that a masked caller reads in clear and sends again does not change
     either. Any other value that a masked caller writes in clear counts as changed.
     """
-    return {name: each for name, each in given.items() if not _is_unchanged(view, seen, name, each)}
+    return {name: each for name, each in field_inputs.items() if not _is_unchanged(view, record, name, each)}
 
 
-def _is_unchanged(view: ModelView, seen: StoredRecord, name: str, given: FieldInput) -> bool:
-    if given.stored != seen.values[name]:
+def _is_unchanged(view: ModelView, record: StoredRecord, name: str, field_input: FieldInput) -> bool:
+    if field_input.stored != record.values[name]:
         return False
     if isinstance(view.model.fields[name], Ref):
-        return given.stored is None
-    return given.is_plain_text and view.sees_in_clear(name)
+        return field_input.stored is None
+    return field_input.is_plain_text and view.sees_in_clear(name)
 
 
 async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
@@ -206,8 +221,8 @@ async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozen
     parameters = Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(each) for each in record_ids)
-    seen = queries.any_of(scope, view.model, view.visible)
-    text = f'SELECT t.id FROM "{model}" AS t WHERE t.id IN ({places}) AND {seen}'
+    visible_condition = queries.any_of(scope, view.model, view.visible)
+    text = f'SELECT t.id FROM "{model}" AS t WHERE t.id IN ({places}) AND {visible_condition}'
     return frozenset(row[0] for row in await run.reader.fetch(text, *parameters.values))
 
 
@@ -216,8 +231,8 @@ async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dic
     parameters = Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(each) for each in record_ids)
-    seen = queries.any_of(scope, view.model, view.visible)
-    text = f'SELECT t.id, t.revision FROM "{view.model.name}" AS t WHERE t.id IN ({places}) AND {seen}'
+    visible_condition = queries.any_of(scope, view.model, view.visible)
+    text = f'SELECT t.id, t.revision FROM "{view.model.name}" AS t WHERE t.id IN ({places}) AND {visible_condition}'
     return dict(await run.reader.fetch(text, *parameters.values))
 
 
@@ -226,62 +241,62 @@ async def _replaced(run: Run, field: Field, text: str, name: str, *, is_masked: 
     grammar = run.engine.grammar
     if not grammar.might_hold_token_or_near_miss(text):
         return text, FieldInput(None)
-    found = grammar.tokens(text)
-    labels = {token.label for token in found}
+    text_tokens = grammar.tokens(text)
+    labels = {token.label for token in text_tokens}
     if not labels <= (_allowed(field, labels) if is_masked else {LITERAL}):
         raise BadInput(f"token not allowed in {name}")
     if is_masked:
         _refuse_near_miss(run, text)
-    _require_alone(field, text, found, name)
-    known = await _resolved(run, found)
-    meanings = {each: meaning[1] for each, meaning in known.items()}
-    _require_fitting(run, field, text, found, meanings, name)
+    _require_alone(field, text, text_tokens, name)
+    meanings_by_token = await _resolved(run, text_tokens)
+    meanings = {each: meaning[1] for each, meaning in meanings_by_token.items()}
+    _require_fitting(run, field, text, text_tokens, meanings, name)
     replaced = placeholder_tokens.replace_tokens(grammar, text, meanings)
-    origins = tuple(known[token.text][0] for token in found if token.label != LITERAL)
-    return replaced, FieldInput(None, _link(text, found, field, origins), False, origins)
+    origins = tuple(meanings_by_token[token.text][0] for token in text_tokens if token.label != LITERAL)
+    return replaced, FieldInput(None, _link(text, text_tokens, field, origins), False, origins)
 
 
-def _require_alone(field: Field, text: str, found: Sequence[PlaceholderToken], name: str) -> None:
+def _require_alone(field: Field, text: str, tokens: Sequence[PlaceholderToken], name: str) -> None:
     """Require that a token in a field with a format is the whole text. Otherwise the response would reveal whether the
     token's value, combined with the other text, matches the format."""
     has_format = isinstance(field, Text) and field.has_format
-    if has_format and any(each.label != LITERAL for each in found) and found[0].text != text:
+    if has_format and any(each.label != LITERAL for each in tokens) and tokens[0].text != text:
         raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
 
 
-async def _resolved(run: Run, found: Sequence[PlaceholderToken]) -> dict[str, tuple[int, str]]:
+async def _resolved(run: Run, tokens: Sequence[PlaceholderToken]) -> dict[str, tuple[int, str]]:
     """Map the text of each token to its value id and its value. Each different token is looked up once."""
-    different = {token.text: token for token in found}
+    different = {token.text: token for token in tokens}
     return {text: await resolve(run, token) for text, token in different.items()}
 
 
 def _require_fitting(
-    run: Run, field: Field, text: str, found: Sequence[PlaceholderToken], meanings: Mapping[str, str], name: str
+    run: Run, field: Field, text: str, tokens: Sequence[PlaceholderToken], meanings: Mapping[str, str], name: str
 ) -> None:
     try:
         if isinstance(field, Text):
-            require_fitting(field, text, found, meanings, run.engine.registry.long_labels)
+            require_fitting(field, text, tokens, meanings, run.engine.registry.long_labels)
     except BadValue as error:
         raise BadInput(f"{name} {error}") from error
 
 
 def _refuse_near_miss(run: Run, text: str) -> None:
     """Refuse a mistyped token, because it could no longer be resolved after it is stored."""
-    near = run.engine.grammar.near_miss(text)
-    if near:
-        raise BadInput(f"{near} is no placeholder token: write tokens exactly as they were given to you")
+    miss = run.engine.grammar.near_miss(text)
+    if miss:
+        raise BadInput(f"{miss} is no placeholder token: write tokens exactly as they were given to you")
 
 
-def _link(text: str, found: Sequence[PlaceholderToken], field: Field, origins: Sequence[int]) -> int | None:
+def _link(text: str, tokens: Sequence[PlaceholderToken], field: Field, origins: Sequence[int]) -> int | None:
     """Return the value id of the token if the field is linked and the text is exactly one token with the label of the
     field. The stored value then keeps the value id."""
-    own = [token.text for token in found if token.label == field.personal]
-    return origins[0] if field.linked and own == [text] else None
+    own_tokens = [token.text for token in tokens if token.label == field.personal]
+    return origins[0] if field.linked and own_tokens == [text] else None
 
 
-def _allowed(field: Field, found: set[str]) -> set[str]:
+def _allowed(field: Field, labels_found: set[str]) -> set[str]:
     """Return the labels that a masked field accepts: its own label and LITERAL. Free text accepts any label."""
-    return found if isinstance(field, LongText) else {field.personal or "", LITERAL}
+    return labels_found if isinstance(field, LongText) else {field.personal or "", LITERAL}
 
 
 async def resolve(run: Run, token: PlaceholderToken) -> tuple[int, str]:
@@ -342,42 +357,49 @@ def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
 async def value_ids_in(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]:
     """Return the ids of those values that a record visible to the caller contains. Occurrences in hidden records are
     not revealed."""
-    found = await _occurring_in(run, value_ids, fields_labelled(run, label))
+    occurring_ids = await _occurring_in(run, value_ids, fields_labelled(run, label))
     if run.caller.domain is not None:
         parameters = Parameters(run.caller.domain.id)
         text = _ALIASES.format(places=", ".join(parameters.put(each) for each in value_ids))
         for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
             if await text_in(run, model, field, "id", record_id) is not None:
-                found.add(value_id)
-    return frozenset(found)
+                occurring_ids.add(value_id)
+    return frozenset(occurring_ids)
 
 
 async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, in_clear: bool) -> frozenset[int]:
     """Return the ids of those values that a field visible to the caller contains. The values may belong to any domain.
     With `in_clear`, only fields that the caller reads in clear count."""
-    seen = [each for each in fields_labelled(run, label) if not in_clear or run.view_of(each[0]).sees_in_clear(each[1])]
-    found = await _occurring_in(run, value_ids, seen)
+    readable_fields = [
+        (model, field)
+        for model, field in fields_labelled(run, label)
+        if not in_clear or run.view_of(model).sees_in_clear(field)
+    ]
+    occurring_ids = await _occurring_in(run, value_ids, readable_fields)
     parameters = Parameters()
     text = _ALIASES_OF_ALL.format(places=", ".join(parameters.put(each) for each in value_ids))
     for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
-        if (model, field) in seen and await text_in(run, model, field, "id", record_id) is not None:
-            found.add(value_id)
-    return frozenset(found)
+        if (model, field) in readable_fields and await text_in(run, model, field, "id", record_id) is not None:
+            occurring_ids.add(value_id)
+    return frozenset(occurring_ids)
 
 
 async def _occurring_in(run: Run, value_ids: Sequence[int], among_fields: Sequence[tuple[str, str]]) -> set[int]:
     """Return the ids of those values that occur in one of these fields in a record visible to the caller."""
-    found: set[int] = set()
+    occurring_ids: set[int] = set()
     for model, field in among_fields:
         parameters = Parameters()
         scope = queries.Scope(run.engine.dialect, parameters, "t")
         places = ", ".join(parameters.put(each) for each in value_ids)
         view = run.view_of(model)
-        seen = queries.any_of(scope, view.model, view.visible)
-        column, shown = f't."{field}__value"', _shows_own(run, view, field, parameters)
-        text = f'SELECT DISTINCT {column} FROM "{model}" AS t WHERE {column} IN ({places}) AND {seen}{shown}'
-        found |= {row[0] for row in await run.reader.fetch(text, *parameters.values)}
-    return found
+        visible_condition = queries.any_of(scope, view.model, view.visible)
+        column, shown_condition = f't."{field}__value"', _shows_own(run, view, field, parameters)
+        text = (
+            f'SELECT DISTINCT {column} FROM "{model}" AS t WHERE {column} IN ({places}) AND '
+            f'{visible_condition}{shown_condition}'
+        )
+        occurring_ids |= {row[0] for row in await run.reader.fetch(text, *parameters.values)}
+    return occurring_ids
 
 
 def _shows_own(run: Run, view: ModelView, field: str, parameters: Parameters) -> str:
@@ -394,16 +416,19 @@ def _shows_own(run: Run, view: ModelView, field: str, parameters: Parameters) ->
     )
 
 
-async def text_in(run: Run, model: str, field: str, by: str, value: str | int) -> str | None:
+async def text_in(run: Run, model: str, field: str, order_field: str, value: str | int) -> str | None:
     """Return the clear text of a field in a record that the caller may see, or None if there is no such record."""
     view = run.caller.view.models.get(model)
     if view is None or field not in view.fields:
         return None
     parameters = Parameters(value)
     scope = queries.Scope(run.engine.dialect, parameters, "t")
-    seen = queries.any_of(scope, view.model, view.visible)
-    shown = "" if by == "id" else _shows_own(run, view, field, parameters)
-    text = f'SELECT t."{field}" FROM "{model}" AS t WHERE t."{by}" = $1 AND {seen}{shown} LIMIT 1'
+    visible_condition = queries.any_of(scope, view.model, view.visible)
+    shown_condition = "" if order_field == "id" else _shows_own(run, view, field, parameters)
+    text = (
+        f'SELECT t."{field}" FROM "{model}" AS t WHERE t."{order_field}" = $1 AND '
+        f'{visible_condition}{shown_condition} LIMIT 1'
+    )
     row = await run.reader.fetch_one(text, *parameters.values)
     return None if row is None else cast("str | None", row[0])
 
@@ -425,7 +450,7 @@ async def _text_in_plan(run: Run, value_id: int) -> str | None:
     return run.engine.vault.unseal(keys[value_id], row[0]) if value_id in keys else None
 
 
-def refuse_tokens(run: Run, text: str, place: str) -> None:
+def refuse_tokens(run: Run, text: str, place_name: str) -> None:
     """Refuse tokens in a text that is never unmasked, such as a reason, a label or the value of a filter.
 
     Raises:
@@ -433,4 +458,4 @@ def refuse_tokens(run: Run, text: str, place: str) -> None:
     """
     grammar = run.engine.grammar
     if run.caller.view.is_masked and grammar.might_hold_token(text) and grammar.tokens(text):
-        raise BadInput(f"token not allowed in {place}")
+        raise BadInput(f"token not allowed in {place_name}")

@@ -38,39 +38,39 @@ async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mappin
     }
 
 
-async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> dict[str, ValueKey]:
+async def take(run: Run, model: Declared, field_inputs: Mapping[str, FieldInput]) -> dict[str, ValueKey]:
     """Take an alias for each linked value that the writer wrote in clear or copied from a value with an alias. Return
     the aliases by field. They belong to the writer's domain.
 
     Call this before the previous values are released, because the writer may have copied one of them.
     """
-    found: dict[str, ValueKey] = {}
+    value_keys: dict[str, ValueKey] = {}
     if run.domain is None:
-        return found
-    for name, each in given.items():
-        value_key = await _alias_of(run, model.fields[name], each, run.domain.id)
+        return value_keys
+    for name, field_input in field_inputs.items():
+        value_key = await _alias_of(run, model.fields[name], field_input, run.domain.id)
         if value_key is not None:
-            found[name] = value_key
-    return found
+            value_keys[name] = value_key
+    return value_keys
 
 
-async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -> ValueKey | None:
+async def _alias_of(run: Run, field: Field, field_input: FieldInput, domain_id: str) -> ValueKey | None:
     """Return the alias of a value, or None if the value needs no alias."""
-    if given.stored is None or not field.personal or not field.linked:
+    if field_input.stored is None or not field.personal or not field.linked:
         return None
-    if given.is_plain_text:
+    if field_input.is_plain_text:
         return await run.engine.vault.create_alias_id(run.transaction, field.personal, domain_id)
-    if given.value_id is None:
+    if field_input.value_id is None:
         return None
-    row = await run.transaction.fetch_one(_DOMAIN, given.value_id)
+    row = await run.transaction.fetch_one(_DOMAIN, field_input.value_id)
     is_alias = row is not None and row[0] is not None
-    return await run.engine.vault.hold_existing(run.transaction, given.value_id) if is_alias else None
+    return await run.engine.vault.hold_existing(run.transaction, field_input.value_id) if is_alias else None
 
 
-async def link(run: Run, model: Declared, record_id: str, taken: Mapping[str, ValueKey]) -> None:
+async def link(run: Run, model: Declared, record_id: str, value_keys: Mapping[str, ValueKey]) -> None:
     """Store these aliases of fields for the writer's domain."""
     if run.domain is not None:
-        for name, value_key in taken.items():
+        for name, value_key in value_keys.items():
             await _add(run, model, record_id, name, run.domain.id, value_key)
 
 
@@ -78,15 +78,16 @@ async def link_computed(
     run: Run,
     model: Declared,
     record_id: str,
-    given: Mapping[str, FieldInput],
+    field_inputs: Mapping[str, FieldInput],
     values: Mapping[str, Stored],
-    before: Aliases,
+    before_aliases: Aliases,
 ) -> None:
     """Add aliases for the written computed fields whose sources have aliases. Without them, a caller could write a
     guess into a source, and an unchanged token of the computed field would confirm the guess.
 
-    `before` are the previous aliases of the record. A domain that had an alias for a computed field gets one again:
-    even after a change by another caller, the recomputed value may contain text that a caller of the domain wrote.
+    `before_aliases` are the previous aliases of the record. A domain that had an alias for a computed field gets one
+    again: even after a change by another caller, the recomputed value may contain text that a caller of the domain
+    wrote.
     """
     computed = [
         (name, field, field.personal)
@@ -97,21 +98,24 @@ async def link_computed(
         return
     now = await of_record(run, model, record_id, model.fields)
     for name, _, label in computed:
-        for domain_id in sorted(_domains_with_alias(run, model, name, given, before, now)):
+        for domain_id in sorted(_domains_with_alias(run, model, name, field_inputs, before_aliases, now)):
             value_key = await run.engine.vault.create_alias_id(run.transaction, label, domain_id)
             await _add(run, model, record_id, name, domain_id, value_key)
 
 
 def _domains_with_alias(
-    run: Run, model: Declared, name: str, given: Mapping[str, FieldInput], before: Aliases, now: Aliases
+    run: Run, model: Declared, name: str, field_inputs: Mapping[str, FieldInput], before_aliases: Aliases, now: Aliases
 ) -> Set[str]:
     """Return the ids of the domains for which the computed field needs an alias."""
     sources = indirect_sources(model, name)
-    found = set(before.get(name, {}))
+    domain_ids = set(before_aliases.get(name, {}))
     for source in sources:
-        found |= now.get(source, {}).keys()
-    is_written = any(given[each].value_id is None and given[each].stored is not None for each in sources & given.keys())
-    return found | {run.domain.id} if run.domain is not None and is_written else found
+        domain_ids |= now.get(source, {}).keys()
+    is_written = any(
+        field_inputs[each].value_id is None and field_inputs[each].stored is not None
+        for each in sources & field_inputs.keys()
+    )
+    return domain_ids | {run.domain.id} if run.domain is not None and is_written else domain_ids
 
 
 async def _add(run: Run, model: Declared, record_id: str, name: str, domain_id: str, value_key: ValueKey) -> None:
@@ -119,8 +123,8 @@ async def _add(run: Run, model: Declared, record_id: str, name: str, domain_id: 
     await run.transaction.run(f'UPDATE "{model.name}" SET changed = changed | $2 WHERE id = $1', record_id, ALIASED)
 
 
-async def unlink(run: Run, model: Declared, record_id: str, old: Mapping[str, ValueKey]) -> None:
+async def unlink(run: Run, model: Declared, record_id: str, old_keys: Mapping[str, ValueKey]) -> None:
     """Release the previous values of these fields, and their aliases in all domains."""
-    for name in old:
+    for name in old_keys:
         await run.engine.vault.drop_aliases(run.transaction, model.name, record_id, name)
-    await run.engine.vault.release(run.transaction, [each.id for each in old.values()])
+    await run.engine.vault.release(run.transaction, [each.id for each in old_keys.values()])

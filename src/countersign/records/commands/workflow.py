@@ -44,9 +44,9 @@ class LinkedText(str):
     @classmethod
     def of(cls, text: str, label: str | None, value_id: int) -> "LinkedText":
         """Return the text with the label and the value id of its token."""
-        linked = cls(text)
-        linked.label, linked.value_id = label, value_id
-        return linked
+        linked_text = cls(text)
+        linked_text.label, linked_text.value_id = label, value_id
+        return linked_text
 
 
 async def linked_value_ids(
@@ -54,9 +54,9 @@ async def linked_value_ids(
 ) -> dict[str, int]:
     """Map each linked field to the value id of the token that the caller sees. The inputs of an action replace values
     of the record."""
-    unchanged = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
-    given = {name: each.value_id for name, each in inputs.items() if each.value_id is not None}
-    return await value_aliases.displayed(run, model, record.id, unchanged) | given
+    unchanged_ids = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
+    input_ids = {name: each.value_id for name, each in inputs.items() if each.value_id is not None}
+    return await value_aliases.displayed(run, model, record.id, unchanged_ids) | input_ids
 
 
 class EffectContext:
@@ -76,12 +76,12 @@ class EffectContext:
         self._run = run
         self._model = model
         self._command = command
-        known = value_ids or {}
-        shown = {
-            name: None if value is None else _effect_value(model.fields[name], value, known.get(name))
+        known_ids = value_ids or {}
+        shown_values = {
+            name: None if value is None else _effect_value(model.fields[name], value, known_ids.get(name))
             for name, value in values.items()
         }
-        self._record: Mapping[str, object] = {"id": record_id, **shown}
+        self._record: Mapping[str, object] = {"id": record_id, **shown_values}
         self.changes: dict[str, FieldInput] = {}
 
     @property
@@ -110,40 +110,40 @@ class EffectContext:
             BadInput: a value is invalid, a required value is missing, a unique value is taken, or the new record would
                 be locked.
         """
-        declared = self._run.engine.registry.models[model]
-        given = _field_inputs(self._run, declared, values)
-        for name, field in declared.fields.items():
-            if name not in given and field.default is not None:
-                given[name] = FieldInput(crud.default(self._run, field), is_default=True)
-            if field.required and (name not in given or given[name].stored is None):
+        model_declaration = self._run.engine.registry.models[model]
+        field_inputs = _field_inputs(self._run, model_declaration, values)
+        for name, field in model_declaration.fields.items():
+            if name not in field_inputs and field.default is not None:
+                field_inputs[name] = FieldInput(crud.default(self._run, field), is_default=True)
+            if field.required and (name not in field_inputs or field_inputs[name].stored is None):
                 raise BadInput(f"{self._command} cannot be done: {model}.{name} is required")
-        if declared.workflow is not None and declared.workflow.field not in given:
-            first = crud.first_option(declared.fields[declared.workflow.field])
-            given[declared.workflow.field] = FieldInput(first, is_default=True)
-        stored = {name: each.stored for name, each in given.items()}
-        await preconditions.require_unlocked(self._run, declared, stored, self._command)
-        return await record_writer.insert(self._run, declared, given, f"{model}.create")
+        if model_declaration.workflow is not None and model_declaration.workflow.field not in field_inputs:
+            first_state = crud.first_option(model_declaration.fields[model_declaration.workflow.field])
+            field_inputs[model_declaration.workflow.field] = FieldInput(first_state, is_default=True)
+        stored_values = {name: each.stored for name, each in field_inputs.items()}
+        await preconditions.require_unlocked(self._run, model_declaration, stored_values, self._command)
+        return await record_writer.insert(self._run, model_declaration, field_inputs, f"{model}.create")
 
     async def find(self, model: str, /, **values: object) -> str | None:
         """Return the id of the first record with exactly these values, or None if there is no such record."""
-        text, bound = self._matching("id", model, values)
-        row = await self._run.transaction.fetch_one(f"{text} ORDER BY id LIMIT 1", *bound)
+        text, bound_values = self._matching("id", model, values)
+        row = await self._run.transaction.fetch_one(f"{text} ORDER BY id LIMIT 1", *bound_values)
         return None if row is None else str(row[0])
 
     async def read(self, model: str, record_id: str, /, *, locks: bool = True) -> Mapping[str, object] | None:
         """Return the record with this id, with every field in clear. Return None if it does not exist."""
-        declared = self._run.engine.registry.models[model]
-        statement = select.lock_existing(declared, None, record_id, self._run.engine.dialect, locks=locks)
+        model_declaration = self._run.engine.registry.models[model]
+        statement = select.lock_existing(model_declaration, None, record_id, self._run.engine.dialect, locks=locks)
         row = await self._run.transaction.fetch_one(statement.text, *statement.values)
         if row is None:
             return None
-        record = record_of(declared, row)
-        value_ids = await linked_value_ids(self._run, declared, record, {})
-        shown = {
-            name: None if value is None else _effect_value(declared.fields[name], value, value_ids.get(name))
+        record = record_of(model_declaration, row)
+        value_ids = await linked_value_ids(self._run, model_declaration, record, {})
+        shown_values = {
+            name: None if value is None else _effect_value(model_declaration.fields[name], value, value_ids.get(name))
             for name, value in record.values.items()
         }
-        return {"id": record_id, **shown}
+        return {"id": record_id, **shown_values}
 
     async def setting(self, name: str, /) -> str:
         """Return the value of a setting that a module declares.
@@ -151,22 +151,22 @@ class EffectContext:
         Raises:
             LookupError: no module declares the setting.
         """
-        declared = self._run.engine.registry.settings[name]
+        setting_declaration = self._run.engine.registry.settings[name]
         row = await self._run.transaction.fetch_one(_SETTING, name)
-        found = None if row is None else row[0].strip().strip('"')
-        return found if found in declared.options else declared.options[0]
+        stored_text = None if row is None else row[0].strip().strip('"')
+        return stored_text if stored_text in setting_declaration.options else setting_declaration.options[0]
 
     async def count(self, model: str, /, **values: object) -> int:
         """Return the number of records with exactly these values."""
-        text, bound = self._matching("count(*)", model, values)
-        row = await self._run.transaction.fetch_one(text, *bound)
+        text, bound_values = self._matching("count(*)", model, values)
+        row = await self._run.transaction.fetch_one(text, *bound_values)
         return 0 if row is None else int(row[0])
 
-    def _matching(self, selected: str, model: str, values: Mapping[str, object]) -> tuple[str, list[Stored]]:
-        given = _field_inputs(self._run, self._run.engine.registry.models[model], values)
-        tests = [f'"{name}" = ${number}' for number, name in enumerate(given, 1)]
-        where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        return f'SELECT {selected} FROM "{model}"{where}', [each.stored for each in given.values()]
+    def _matching(self, selected_columns: str, model: str, values: Mapping[str, object]) -> tuple[str, list[Stored]]:
+        field_inputs = _field_inputs(self._run, self._run.engine.registry.models[model], values)
+        tests = [f'"{name}" = ${number}' for number, name in enumerate(field_inputs, 1)]
+        where_text = f" WHERE {' AND '.join(tests)}" if tests else ""
+        return f'SELECT {selected_columns} FROM "{model}"{where_text}', [each.stored for each in field_inputs.values()]
 
     async def next_number(self, sequence: str) -> int:
         """Return the next number of the sequence, which starts at 1. The number is rolled back if the action fails, so
@@ -192,14 +192,14 @@ def _effect_value(field: Field, value: Stored, value_id: int | None) -> object:
 
 
 def _field_inputs(run: Run, model: Declared, values: Mapping[str, object]) -> dict[str, FieldInput]:
-    found: dict[str, FieldInput] = {}
+    field_inputs: dict[str, FieldInput] = {}
     for name, value in values.items():
         field = model.field(name)
         try:
-            found[name] = _field_input(run, field, value)
+            field_inputs[name] = _field_input(run, field, value)
         except BadValue as error:
             raise BadInput(f"{model.name}.{name} {error}") from error
-    return found
+    return field_inputs
 
 
 def _field_input(run: Run, field: Field, value: object) -> FieldInput:
@@ -210,13 +210,13 @@ def _field_input(run: Run, field: Field, value: object) -> FieldInput:
         return FieldInput(None, is_default=True)
     if isinstance(value, LinkedText):
         # Copy an existing value unchanged, because it may be older than the format of the field.
-        stored = field.of_any_length(str(value)) if isinstance(field, Text) else field.read(str(value))
+        stored_value = field.of_any_length(str(value)) if isinstance(field, Text) else field.read(str(value))
         if field.linked and field.personal == value.label:
-            return FieldInput(stored, value.value_id, is_default=True)
+            return FieldInput(stored_value, value.value_id, is_default=True)
     else:
-        stored = field.read(value)
+        stored_value = field.read(value)
     is_plain_text = run.domain is not None and field.personal is not None
-    return FieldInput(stored, is_plain_text=is_plain_text, is_default=True)
+    return FieldInput(stored_value, is_plain_text=is_plain_text, is_default=True)
 
 
 def move_of(model: Declared, command: str) -> Move:
@@ -239,25 +239,25 @@ async def check_action(run: Run, view: ModelView, command: str, body: Body) -> P
     """
     record = await record_writer.find(run, view.model, view.reach(command), body.get("id"))
     await require_revision(run, view, record, body)
-    return await check_move(run, view, record, move_of(view.model, command), body, allowed=frozenset())
+    return await check_move(run, view, record, move_of(view.model, command), body, allowed_fields=frozenset())
 
 
 async def check_move(
-    run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body, *, allowed: frozenset[str]
+    run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body, *, allowed_fields: frozenset[str]
 ) -> PreparedCommand:
-    """Do what `check_action` does, for a record that is already read. `allowed` names the fields that the input may set
-    in addition to the action's inputs."""
+    """Do what `check_action` does, for a record that is already read. `allowed_fields` names the fields that the input
+    may set in addition to the action's inputs."""
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
-    _require_known(view, move, fields, allowed)
-    seen = await unmask_input.seen_record(run, view, record)
-    read = await unmask_input.read_fields(run, view, fields, inputs=frozenset(move.accepted_fields))
-    given = unmask_input.changed_fields(view, seen, read)
-    values = {**seen.values, **{name: each.stored for name, each in given.items()}}
+    _require_known(view, move, fields, allowed_fields)
+    visible_record = await unmask_input.seen_record(run, view, record)
+    read_inputs = await unmask_input.read_fields(run, view, fields, inputs=frozenset(move.accepted_fields))
+    changed_inputs = unmask_input.changed_fields(view, visible_record, read_inputs)
+    values = {**visible_record.values, **{name: each.stored for name, each in changed_inputs.items()}}
     if not run.is_touched(record.id):
-        await _require_allowed(run, view, record, move, values, given)
-    if run.caller.is_agent and sets_more(move, given):
-        await proposal_checks.require_changeable(run, view, record, given, f"{view.model.name}.update")
-    return PreparedCommand(view.model.name, move.name, record.id, record.revision, given)
+        await _require_allowed(run, view, record, move, values, changed_inputs)
+    if run.caller.is_agent and sets_more(move, changed_inputs):
+        await proposal_checks.require_changeable(run, view, record, changed_inputs, f"{view.model.name}.update")
+    return PreparedCommand(view.model.name, move.name, record.id, record.revision, changed_inputs)
 
 
 async def _require_allowed(
@@ -266,11 +266,11 @@ async def _require_allowed(
     record: StoredRecord,
     move: Move,
     values: Mapping[str, Stored],
-    given: Mapping[str, FieldInput],
+    field_inputs: Mapping[str, FieldInput],
 ) -> None:
     """Check the preconditions for running or proposing the action."""
     if run.caller.is_agent:
-        await _require_as_seen(run, view, record, move, values, given)
+        await _require_as_seen(run, view, record, move, values, field_inputs)
     else:
         _require_state(view.model, view, record, move)
         _require_inputs(view.model, view, move, values)
@@ -284,7 +284,7 @@ async def _require_as_seen(
     record: StoredRecord,
     move: Move,
     values: Mapping[str, Stored],
-    given: Mapping[str, FieldInput],
+    field_inputs: Mapping[str, FieldInput],
 ) -> None:
     """Check the preconditions that the caller can see: state, inputs, required records and rules. A proposal that does
     not meet them would certainly fail, so it is refused."""
@@ -294,24 +294,29 @@ async def _require_as_seen(
         _require_inputs(view.model, view, move, values)
     if _sees_records(run, view, move):
         await _require_records(run, view.model, record, move)
-    after = {**values, **{name: each.stored for name, each in _values_of_omitted(view.model, move, given).items()}}
-    known = [*given, *(name for name in move.optional if name in view.fields)]
-    await preconditions.require_rules_as_seen(run, view, after, known, f"{view.model.name}.{move.name}", move.rules)
+    values_after = {
+        **values,
+        **{name: each.stored for name, each in _values_of_omitted(view.model, move, field_inputs).items()},
+    }
+    known_fields = [*field_inputs, *(name for name in move.optional if name in view.fields)]
+    await preconditions.require_rules_as_seen(
+        run, view, values_after, known_fields, f"{view.model.name}.{move.name}", move.rules
+    )
 
 
-def _values_of_omitted(model: Declared, move: Move, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
+def _values_of_omitted(model: Declared, move: Move, field_inputs: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
     """Return the values that optional fields get when the input omits them or sets them to null."""
-    found: dict[str, FieldInput] = {}
+    omitted_inputs: dict[str, FieldInput] = {}
     for name, value in move.optional.items():
-        if name not in given or given[name].stored is None:
-            stored = None if value is None else model.fields[name].read(today() if value is TODAY else value)
-            found[name] = FieldInput(stored, is_default=True)
-    return found
+        if name not in field_inputs or field_inputs[name].stored is None:
+            stored_value = None if value is None else model.fields[name].read(today() if value is TODAY else value)
+            omitted_inputs[name] = FieldInput(stored_value, is_default=True)
+    return omitted_inputs
 
 
-def _require_known(view: ModelView, move: Move, fields: Mapping[str, object], allowed: frozenset[str]) -> None:
+def _require_known(view: ModelView, move: Move, fields: Mapping[str, object], allowed_fields: frozenset[str]) -> None:
     for name in fields:
-        if name not in move.accepted_fields and name not in allowed:
+        if name not in move.accepted_fields and name not in allowed_fields:
             if name in view.fields:
                 raise BadInput(f"unknown key {name} in {view.model.name}.{move.name}")
             raise unknown_field(view.model.name, name)
@@ -355,10 +360,10 @@ async def _require_records(run: Run, model: Declared, record: StoredRecord, move
 
 
 def _require_state(model: Declared, view: ModelView | None, record: StoredRecord, move: Move) -> None:
-    governed = "" if model.workflow is None else model.workflow.field
-    now = record.values[governed]
+    state_field = "" if model.workflow is None else model.workflow.field
+    now = record.values[state_field]
     if now not in move.sources:
-        reason = f": {governed} is {now}" if view is not None and view.sees_in_clear(governed) else ""
+        reason = f": {state_field} is {now}" if view is not None and view.sees_in_clear(state_field) else ""
         raise BadInput(f"{model.name}.{move.name} is not allowed in this state{reason}")
 
 
@@ -370,36 +375,38 @@ def _require_inputs(model: Declared, view: ModelView | None, move: Move, values:
             raise BadInput(f"{model.name}.{move.name} is not allowed in this state")
 
 
-async def apply_action(run: Run, prepared: PreparedCommand) -> str:
+async def apply_action(run: Run, prepared_command: PreparedCommand) -> str:
     """Run the action and return the record's id.
 
     Raises:
         BadInput: the record is deleted or in another state, a guard is not met, or the effect refuses the action. An
             input that sets fields other than the action's inputs is also refused if the record is locked.
     """
-    model = run.engine.registry.models[prepared.model]
-    record = await record_writer.find(run, model, None, prepared.record_id)
-    move = move_of(model, prepared.command)
-    if sets_more(move, prepared.given):
-        await _require_changeable(run, model, record, prepared)
-    values = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
+    model = run.engine.registry.models[prepared_command.model]
+    record = await record_writer.find(run, model, None, prepared_command.record_id)
+    move = move_of(model, prepared_command.command)
+    if sets_more(move, prepared_command.given):
+        await _require_changeable(run, model, record, prepared_command)
+    values = {**record.values, **{name: each.stored for name, each in prepared_command.given.items()}}
     _require_inputs(model, run.caller.view.models.get(model.name), move, values)
-    await perform(run, model, record, move, prepared.given)
+    await perform(run, model, record, move, prepared_command.given)
     return record.id
 
 
-def sets_more(move: Move, given: Mapping[str, object]) -> bool:
+def sets_more(move: Move, given_fields: Mapping[str, object]) -> bool:
     """Return whether the input sets fields other than the action's inputs. This is possible if an update runs the
     action."""
-    return not given.keys() <= set(move.accepted_fields)
+    return not given_fields.keys() <= set(move.accepted_fields)
 
 
-async def _require_changeable(run: Run, model: Declared, record: StoredRecord, prepared: PreparedCommand) -> None:
+async def _require_changeable(
+    run: Run, model: Declared, record: StoredRecord, prepared_command: PreparedCommand
+) -> None:
     """Check the fields that are not inputs of the action like the fields of an update: the record must not be locked,
     and after the change it must still be among the rows that the caller may update."""
     await preconditions.require_unlocked(run, model, record.values, f"{model.name}.update")
-    after = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
-    preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", after, record.id)
+    values_after = {**record.values, **{name: each.stored for name, each in prepared_command.given.items()}}
+    preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", values_after, record.id)
 
 
 async def perform(
@@ -417,20 +424,20 @@ async def perform(
     values = {**record.values, **{name: each.stored for name, each in inputs.items()}}
     preconditions.require_guards(model, view, move.guards, values, command)
     await _require_records(run, model, record, move)
-    given = dict(inputs) | _values_of_omitted(model, move, inputs)
-    values |= {name: each.stored for name, each in given.items()}
-    await preconditions.require_all_rules(run, model, values, move.rules, given, command)
-    given |= {name: FieldInput(None, is_default=True) for name in move.clears}
+    field_inputs = dict(inputs) | _values_of_omitted(model, move, inputs)
+    values |= {name: each.stored for name, each in field_inputs.items()}
+    await preconditions.require_all_rules(run, model, values, move.rules, field_inputs, command)
+    field_inputs |= {name: FieldInput(None, is_default=True) for name in move.clears}
     if model.workflow is not None and move.to is not None:
-        given[model.workflow.field] = FieldInput(move.to, is_default=True)
+        field_inputs[model.workflow.field] = FieldInput(move.to, is_default=True)
     if move.effect is not None:
         value_ids = await linked_value_ids(run, model, record, inputs)
         work = EffectContext(run, model, record.id, values, command, value_ids)
         await move.effect(work)
-        given |= work.changes
+        field_inputs |= work.changes
         # Read the record again, because the effect may have written records that change its totals.
         record = await record_writer.find(run, model, None, record.id)
-    await record_writer.update(run, model, record, given, command)
+    await record_writer.update(run, model, record, field_inputs, command)
 
 
 async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand:
@@ -445,51 +452,53 @@ async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand
     record = await record_writer.find(run, view.model, view.reach("update"), body.get("id"))
     await require_revision(run, view, record, body)
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
-    seen = await unmask_input.seen_record(run, view, record)
-    given = unmask_input.changed_fields(view, seen, await unmask_input.read_fields(run, view, fields))
+    visible_record = await unmask_input.seen_record(run, view, record)
+    changed_inputs = unmask_input.changed_fields(
+        view, visible_record, await unmask_input.read_fields(run, view, fields)
+    )
     workflow = view.model.workflow
-    if workflow is not None and workflow.field in given:
-        now, target = record.values[workflow.field], given.pop(workflow.field).stored
+    if workflow is not None and workflow.field in changed_inputs:
+        now, target = record.values[workflow.field], changed_inputs.pop(workflow.field).stored
         if now != target:
             move = workflow.between(str(now), str(target))
             if move is None or move.name not in view.commands:
                 raise BadInput(f"no action leads {view.model.name}.{workflow.field} from {now} to {target}")
             return await _check_state_change(run, view, record, move, body)
-    preconditions.require_within_rows(view, "update", _values_after(record, given), record.id)
-    await proposal_checks.require_changeable(run, view, record, given, f"{view.model.name}.update")
-    return PreparedCommand(view.model.name, "update", record.id, record.revision, given)
+    preconditions.require_within_rows(view, "update", _values_after(record, changed_inputs), record.id)
+    await proposal_checks.require_changeable(run, view, record, changed_inputs, f"{view.model.name}.update")
+    return PreparedCommand(view.model.name, "update", record.id, record.revision, changed_inputs)
 
 
 async def _check_state_change(
     run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body
 ) -> PreparedCommand:
-    governed = "" if view.model.workflow is None else view.model.workflow.field
-    rest = {name: value for name, value in body.items() if name != governed}
-    prepared = await check_move(run, view, record, move, rest, allowed=frozenset(view.writable))
-    if sets_more(move, prepared.given):
-        preconditions.require_within_rows(view, "update", _values_after(record, prepared.given), record.id)
-    return prepared
+    state_field = "" if view.model.workflow is None else view.model.workflow.field
+    other_fields = {name: value for name, value in body.items() if name != state_field}
+    prepared_command = await check_move(run, view, record, move, other_fields, allowed_fields=frozenset(view.writable))
+    if sets_more(move, prepared_command.given):
+        preconditions.require_within_rows(view, "update", _values_after(record, prepared_command.given), record.id)
+    return prepared_command
 
 
-async def apply_update(run: Run, prepared: PreparedCommand) -> str:
+async def apply_update(run: Run, prepared_command: PreparedCommand) -> str:
     """Update the record and return its id.
 
     Raises:
         BadInput: the record is deleted or locked, or a unique value is taken.
     """
-    model = run.engine.registry.models[prepared.model]
-    record = await record_writer.find(run, model, None, prepared.record_id)
-    await preconditions.require_unlocked(run, model, record.values, prepared.id)
-    if model.locked_with and model.locked_with in prepared.given:
-        moved = {model.locked_with: prepared.given[model.locked_with].stored}
-        await preconditions.require_unlocked(run, model, {**record.values, **moved}, prepared.id)
-    after = _values_after(record, prepared.given)
-    preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", after, record.id)
-    await no_escalation.require_no_escalation(run, model, record.id, record.values, after, prepared.id)
-    await record_writer.update(run, model, record, prepared.given, prepared.id)
-    await no_escalation.end_unsafe_links(run, model, record.id, after)
+    model = run.engine.registry.models[prepared_command.model]
+    record = await record_writer.find(run, model, None, prepared_command.record_id)
+    await preconditions.require_unlocked(run, model, record.values, prepared_command.id)
+    if model.locked_with and model.locked_with in prepared_command.given:
+        moved_values = {model.locked_with: prepared_command.given[model.locked_with].stored}
+        await preconditions.require_unlocked(run, model, {**record.values, **moved_values}, prepared_command.id)
+    values_after = _values_after(record, prepared_command.given)
+    preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", values_after, record.id)
+    await no_escalation.require_no_escalation(run, model, record.id, record.values, values_after, prepared_command.id)
+    await record_writer.update(run, model, record, prepared_command.given, prepared_command.id)
+    await no_escalation.end_unsafe_links(run, model, record.id, values_after)
     return record.id
 
 
-def _values_after(record: StoredRecord, given: Mapping[str, FieldInput]) -> dict[str, Stored]:
-    return {**record.values, **{name: each.stored for name, each in given.items()}}
+def _values_after(record: StoredRecord, field_inputs: Mapping[str, FieldInput]) -> dict[str, Stored]:
+    return {**record.values, **{name: each.stored for name, each in field_inputs.items()}}

@@ -44,15 +44,15 @@ class Grammar:
     def __init__(self, labels: Iterable[str]) -> None:
         """`labels` are the labels of tokens, including LITERAL."""
         # Put the longest labels first, because a label may be a prefix of another label.
-        words = "|".join(sorted(map(re.escape, labels), key=lambda word: (-len(word), word)))
-        self._token = re.compile(rf"(?<![A-Za-z0-9_])({words})_(0|[1-9][0-9]{{0,14}})(?![A-Za-z0-9_])")
+        names = "|".join(sorted(map(re.escape, labels), key=lambda word: (-len(word), word)))
+        self._token = re.compile(rf"(?<![A-Za-z0-9_])({names})_(0|[1-9][0-9]{{0,14}})(?![A-Za-z0-9_])")
         # Near misses have another case, another separator, leading zeros or too many digits, or are a label in brackets
         # without a number.
         self._near = re.compile(
-            rf"(?<![A-Za-z0-9_])(?:(?:{words})[_-]{{1,2}}[0-9]+|[<\[{{(](?:{words})[>\]}})])(?![A-Za-z0-9_])",
+            rf"(?<![A-Za-z0-9_])(?:(?:{names})[_-]{{1,2}}[0-9]+|[<\[{{(](?:{names})[>\]}})])(?![A-Za-z0-9_])",
             re.IGNORECASE,
         )
-        self._word = re.compile(words, re.IGNORECASE)
+        self._word = re.compile(names, re.IGNORECASE)
 
     def might_hold_token(self, text: str) -> bool:
         """Return whether the text may contain a token. If the result is False, the text certainly contains none."""
@@ -73,12 +73,12 @@ class Grammar:
         part."""
         tokens = iter(self.tokens(text))
         token = next(tokens, None)
-        for found in self._near.finditer(text):
+        for match in self._near.finditer(text):
             # Tokens and near misses are both ordered from left to right, so the loop visits each token only once.
-            while token is not None and token.end < found.end():
+            while token is not None and token.end < match.end():
                 token = next(tokens, None)
-            if token is None or found.start() < token.start:
-                return found[0]
+            if token is None or match.start() < token.start:
+                return match[0]
         return None
 
 
@@ -120,10 +120,10 @@ class Permutation:
         return self._permute(numbers, range(ROUNDS - 1, -1, -1), swapped=True)
 
     def _permute(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
-        found: list[int] = []
+        permuted: list[int] = []
         for start in range(0, len(numbers), MAX_BATCH):
-            found += self._batch(numbers[start : start + MAX_BATCH], rounds, swapped=swapped)
-        return found
+            permuted += self._batch(numbers[start : start + MAX_BATCH], rounds, swapped=swapped)
+        return permuted
 
     def _batch(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
         count = len(numbers)
@@ -187,14 +187,14 @@ class DomainMasks:
         if len(ids) > MAX_BATCH:
             # Do not cache the numbers of a large read, because they would evict frequently used numbers.
             return self._permutation.encode(ids)
-        known = self._known
-        new = [each for each in ids if each not in known]
-        if new:
-            if len(known) >= MAX_KNOWN:
-                known.clear()
-                new = list(ids)
-            known.update(zip(new, self._permutation.encode(new), strict=True))
-        return [known[each] for each in ids]
+        known_tokens = self._known
+        new_ids = [each for each in ids if each not in known_tokens]
+        if new_ids:
+            if len(known_tokens) >= MAX_KNOWN:
+                known_tokens.clear()
+                new_ids = list(ids)
+            known_tokens.update(zip(new_ids, self._permutation.encode(new_ids), strict=True))
+        return [known_tokens[each] for each in ids]
 
     def value_id(self, number: int) -> int:
         """Return the value id that corresponds to a token number. The number must be below 2^48."""
@@ -213,9 +213,9 @@ class MaskStore:
         if caller.domain is None:
             return None
         # The cache is keyed by the domain with its key, because a domain gets a new key when it is opened again.
-        found = self._known.get(caller.domain)
-        if found is None:
+        grammar = self._known.get(caller.domain)
+        if grammar is None:
             if len(self._known) >= MAX_DOMAINS:
                 self._known.clear()
-            found = self._known[caller.domain] = DomainMasks(caller.domain)
-        return found
+            grammar = self._known[caller.domain] = DomainMasks(caller.domain)
+        return grammar

@@ -92,25 +92,27 @@ class Vault:
         the values. All transactions lock rows in the same order, so two transactions never wait for each other.
         """
         hashes = list(map(self._hash_of, values))
-        places = [hashed or ids.random_bytes(_HASH_BYTES) for hashed in hashes]
+        places = [hashed_value or ids.random_bytes(_HASH_BYTES) for hashed_value in hashes]
         counts = Counter(places)
         rows: dict[bytes, list[Value]] = {
-            place: [_id_of(hashed), each.label, hashed, ids.random_bytes(_KEY_BYTES), counts[place], None]
-            for place, hashed, each in zip(places, hashes, values, strict=True)
+            index: [_id_of(hashed_value), each.label, hashed_value, ids.random_bytes(_KEY_BYTES), counts[index], None]
+            for index, hashed_value, each in zip(places, hashes, values, strict=True)
         }
-        value_keys = {place: _value_key(row) for place, row in rows.items()}
+        value_keys = {index: _value_key(row) for index, row in rows.items()}
         value_keys |= await self._insert_all(transaction, await self._rows_to_lock(transaction, releasing) | rows)
-        return [value_keys[place] for place in places]
+        return [value_keys[index] for index in places]
 
     async def _insert_all(self, transaction: Transaction, rows: Mapping[bytes, list[Value]]) -> dict[bytes, ValueKey]:
         """Add references to the rows, in the order of their hashes. Map the hash of each row that has one to the id and
         key of the stored row."""
         value_keys: dict[bytes, ValueKey] = {}
         insert = _insert_with_one_writer if self._dialect == "sqlite" else _insert
-        for batch in _batches([rows[place] for place in sorted(rows)]):
-            inserted = await insert(transaction, batch)
-            linked = ((number, hashed, key) for number, hashed, key in inserted if hashed is not None)
-            value_keys |= {bytes(hashed): ValueKey(number, bytes(key)) for number, hashed, key in linked}
+        for batch in _batches([rows[index] for index in sorted(rows)]):
+            inserted_rows = await insert(transaction, batch)
+            linked_rows = (
+                (number, value_hash, key) for number, value_hash, key in inserted_rows if value_hash is not None
+            )
+            value_keys |= {bytes(value_hash): ValueKey(number, bytes(key)) for number, value_hash, key in linked_rows}
         return value_keys
 
     async def _rows_to_lock(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:
@@ -120,9 +122,9 @@ class Vault:
             # SQLite needs no locks, because it allows only one writer at a time.
             return {}
         return {
-            bytes(hashed): [value_id, label, hashed, key, 0, None]
+            bytes(value_hash): [value_id, label, value_hash, key, 0, None]
             async for batch in CooperativeIterator(_batches(list(value_ids)), 1)
-            for value_id, label, hashed, key in await transaction.fetch(
+            for value_id, label, value_hash, key in await transaction.fetch(
                 _LINKED_ROWS.format(ids=_parameter_list(batch)), *batch
             )
         }
@@ -145,11 +147,11 @@ class Vault:
     async def release(self, transaction: Transaction, value_ids: Iterable[int]) -> None:
         """Remove a reference from each value. A value without references is deleted with its key, so its encrypted
         copies become unreadable."""
-        released = sorted(value_ids)
-        if len(released) > 1:
+        released_ids = sorted(value_ids)
+        if len(released_ids) > 1:
             # Lock the rows first, in the order that `hold` uses.
-            await self.hold(transaction, (), released)
-        async for value_id in CooperativeIterator(released):
+            await self.hold(transaction, (), released_ids)
+        async for value_id in CooperativeIterator(released_ids):
             await transaction.run(_RELEASE, value_id, 1)
             await transaction.run(_DELETE_UNREFERENCED, value_id)
 
@@ -163,10 +165,10 @@ class Vault:
     async def aliases(self, reader: Reader, model: str, record_id: str) -> Mapping[str, Mapping[str, int]]:
         """Map each field of the record to its aliases. The aliases map the id of a token domain to the value id that
         only this domain uses."""
-        found: dict[str, dict[str, int]] = {}
+        aliases_by_label: dict[str, dict[str, int]] = {}
         for field, domain_id, value_id in await reader.fetch(_ALIASES_OF, model, record_id):
-            found.setdefault(field, {})[domain_id] = value_id
-        return found
+            aliases_by_label.setdefault(field, {})[domain_id] = value_id
+        return aliases_by_label
 
     async def drop_aliases(self, transaction: Transaction, model: str, record_id: str, field: str) -> None:
         """Delete the aliases of a field whose value has changed or was deleted."""
@@ -189,9 +191,9 @@ class Vault:
         nonce = ids.random_bytes(_NONCE_BYTES)
         return base64.b64encode(nonce + self._cipher(key).encrypt(nonce, text.encode(), None)).decode()
 
-    def unseal(self, key: bytes, sealed: str) -> str | None:
+    def unseal(self, key: bytes, sealed_text: str) -> str | None:
         """Return the value in an encrypted copy, or None if the copy was encrypted with another key."""
-        raw = base64.b64decode(sealed)
+        raw = base64.b64decode(sealed_text)
         try:
             return self._cipher(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], None).decode()
         except InvalidTag:
@@ -219,7 +221,7 @@ def _parameter_list(values: Sequence[object]) -> str:
 async def _insert(transaction: Transaction, rows: Sequence[list[Value]]) -> list[_Entry]:
     width = len(_ROW_TYPES)
     groups = (
-        ", ".join(f"${width * row + place}::{kind}" for place, kind in enumerate(_ROW_TYPES, 1))
+        ", ".join(f"${width * row + column_number}::{kind}" for column_number, kind in enumerate(_ROW_TYPES, 1))
         for row in range(len(rows))
     )
     text = _ADD_OR_REFERENCE.format(rows=", ".join(f"({group})" for group in groups))
@@ -237,30 +239,30 @@ async def _insert_with_one_writer(transaction: Transaction, rows: Sequence[list[
     several rows or have DO UPDATE. To truncate this journal, SQLite visits all pages that the transaction has changed.
     The time for n such statements is therefore proportional to n * n.
     """
-    known = await _stored_entries(transaction, [row[2] for row in rows if row[2] is not None])
-    new = [row for row in rows if row[2] not in known]
-    await _resolve_id_collisions(transaction, new)
-    for row in new:
+    known_entries = await _stored_entries(transaction, [row[2] for row in rows if row[2] is not None])
+    new_rows = [row for row in rows if row[2] not in known_entries]
+    await _resolve_id_collisions(transaction, new_rows)
+    for row in new_rows:
         await transaction.run(_ADD, *row)
     for row in rows:
-        if row[2] in known:
-            await transaction.run(_ADD_REFERENCES, known[row[2]][0], row[4])
-    return [*known.values(), *map(_entry, new)]
+        if row[2] in known_entries:
+            await transaction.run(_ADD_REFERENCES, known_entries[row[2]][0], row[4])
+    return [*known_entries.values(), *map(_entry, new_rows)]
 
 
 async def _stored_entries(transaction: Transaction, hashes: Sequence[Value]) -> dict[Value, _Entry]:
     """Map each stored hash to its entry."""
-    found = await transaction.fetch(_FIND.format(hashes=_parameter_list(hashes)), *hashes) if hashes else []
-    return {bytes(row[1]): (row[0], row[1], row[2]) for row in found}
+    entries = await transaction.fetch(_FIND.format(hashes=_parameter_list(hashes)), *hashes) if hashes else []
+    return {bytes(row[1]): (row[0], row[1], row[2]) for row in entries}
 
 
 async def _resolve_id_collisions(transaction: Transaction, rows: Sequence[list[Value]]) -> None:
     """Give the second id to each linked value whose first id belongs to another value."""
     first_ids = [row[0] for row in rows]
-    found = await transaction.fetch(_TAKEN.format(ids=_parameter_list(first_ids)), *first_ids) if first_ids else []
-    taken = {row[0] for row in found}
+    taken_rows = await transaction.fetch(_TAKEN.format(ids=_parameter_list(first_ids)), *first_ids) if first_ids else []
+    taken_ids = {row[0] for row in taken_rows}
     for row in rows:
-        if row[0] in taken and row[2] is not None:
+        if row[0] in taken_ids and row[2] is not None:
             row[0] = _second_id(row)
 
 
@@ -273,12 +275,12 @@ def _new_id() -> int:
     return int.from_bytes(ids.random_bytes(ID_BITS // 8))
 
 
-def _id_of(hashed: bytes | None) -> int:
-    return _new_id() if hashed is None else _linked_id(hashed)
+def _id_of(value_hash: bytes | None) -> int:
+    return _new_id() if value_hash is None else _linked_id(value_hash)
 
 
-def _linked_id(hashed: bytes, start: int = 0) -> int:
-    return int.from_bytes(hashed[start : start + ID_BITS // 8])
+def _linked_id(value_hash: bytes, start: int = 0) -> int:
+    return int.from_bytes(value_hash[start : start + ID_BITS // 8])
 
 
 def _second_id(row: list[Value]) -> int:

@@ -18,9 +18,9 @@ def sum_columns(expression: str) -> tuple[str, str]:
     return f"coalesce(sum({expression} / {_LOW_HALF}), 0)", f"coalesce(sum({expression} % {_LOW_HALF}), 0)"
 
 
-def total_of(high: int | Decimal, low: int | Decimal) -> int:
+def total_of(high_half: int | Decimal, low_half: int | Decimal) -> int:
     """Return the total of the two sums. PostgreSQL returns sums as decimals."""
-    return int(high) * _LOW_HALF + int(low)
+    return int(high_half) * _LOW_HALF + int(low_half)
 
 
 _SHOWN = 3
@@ -109,9 +109,9 @@ async def _duplicate_obstacle(reader: Reader, unique: Unique) -> str | None:
     if row is None:
         return None
     text = f"SELECT id FROM {table} WHERE {column} = $1 ORDER BY id LIMIT {_SHOWN}"
-    shown = ", ".join(each[0] for each in await reader.fetch(text, row[0]))
+    examples = ", ".join(each[0] for each in await reader.fetch(text, row[0]))
     return (
-        f"{unique.table}.{unique.column} is to be unique, and several records, for example {shown}, have the same "
+        f"{unique.table}.{unique.column} is to be unique, and several records, for example {examples}, have the same "
         "value: change all but one of them, or remove unique"
     )
 

@@ -25,63 +25,63 @@ from countersign.records.schema.snapshot import (
 )
 
 
-def with_unfilled(snapshot: Snapshot, table: str, column: str, *, itself: bool = False) -> Snapshot:
-    """Return the snapshot in which all columns derived from this column are marked as unfilled. With `itself`, this
-    column is marked too."""
-    places = [*_made_from(snapshot, table, column), *([(table, column)] if itself else [])]
+def with_unfilled(snapshot: Snapshot, table: str, column: str, *, includes_column: bool = False) -> Snapshot:
+    """Return the snapshot in which all columns derived from this column are marked as unfilled. With `includes_column`,
+    this column is marked too."""
+    places = [*_made_from(snapshot, table, column), *([(table, column)] if includes_column else [])]
     tables = dict(snapshot.tables)
-    for name, each in places:
-        known = tables[name]
-        if each not in known.unfilled:
-            tables[name] = msgspec.structs.replace(known, unfilled=(*known.unfilled, each))
+    for name, table_entry in places:
+        unfilled_table = tables[name]
+        if table_entry not in unfilled_table.unfilled:
+            tables[name] = msgspec.structs.replace(unfilled_table, unfilled=(*unfilled_table.unfilled, table_entry))
     return Snapshot(tables, snapshot.versions)
 
 
 def _made_from(snapshot: Snapshot, table: str, column: str) -> Iterator[tuple[str, str]]:
-    place = f"{table}.{column}"
-    for name, each in snapshot.tables.items():
-        for other in each.columns:
-            is_copy = name == table and other.name in (column + FOLDED, column + VALUE)
-            if is_copy or place in other.indirect_sources:
-                yield name, other.name
+    column_path = f"{table}.{column}"
+    for name, table_entry in snapshot.tables.items():
+        for other_column in table_entry.columns:
+            is_copy = name == table and other_column.name in (column + FOLDED, column + VALUE)
+            if is_copy or column_path in other_column.indirect_sources:
+                yield name, other_column.name
 
 
-def next_to_fill(now: Snapshot, after: Snapshot) -> tuple[str, Column, str, RowTask] | None:
+def next_to_fill(now: Snapshot, after_snapshot: Snapshot) -> tuple[str, Column, str, RowTask] | None:
     """Return the next column to fill, or None if all columns are filled.
 
     All sources of the returned column are already filled. The result is the table name, the declared column, the
     sentence for the operator, and the task.
     """
-    waiting = {
+    unfilled_columns = {
         (name, column.name): column
-        for name, each in after.tables.items()
+        for name, each in after_snapshot.tables.items()
         for column in each.columns
         if _is_unfilled(now, name, column)
     }
-    for (name, _), column in waiting.items():
-        if not any((name_of, source) in waiting for name_of, source in _sources(name, column)):
+    for (name, _), column in unfilled_columns.items():
+        if not any((name_of, source) in unfilled_columns for name_of, source in _sources(name, column)):
             return (name, column, *_filling(name, column))
     return None
 
 
-def _is_unfilled(now: Snapshot, table: str, declared: Column) -> bool:
-    installed = now.tables[table]
-    present = installed.column(declared.name)
-    if present is None:
+def _is_unfilled(now: Snapshot, table: str, new_column: Column) -> bool:
+    installed_table = now.tables[table]
+    installed_column = installed_table.column(new_column.name)
+    if installed_column is None:
         return False
-    if declared.name in installed.unfilled:
+    if new_column.name in installed_table.unfilled:
         return True
-    if declared.indirect_sources:
-        return declared.indirect_sources != present.indirect_sources
-    return declared.is_required and not present.is_required
+    if new_column.indirect_sources:
+        return new_column.indirect_sources != installed_column.indirect_sources
+    return new_column.is_required and not installed_column.is_required
 
 
 def _sources(table: str, column: Column) -> Iterator[tuple[str, str]]:
     for ending in (FOLDED, VALUE):
         if column.name.endswith(ending):
             yield table, column.name.removesuffix(ending)
-    for place in column.indirect_sources:
-        model, _, field = place.partition(".")
+    for source_path in column.indirect_sources:
+        model, _, field = source_path.partition(".")
         yield model, field
 
 
@@ -101,7 +101,7 @@ _NAME = attrgetter("name")
 Kinds: TypeAlias = Iterable[type[Field]]
 
 
-def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> Snapshot:
+def desired_snapshot(registry: Registry, before_snapshot: Snapshot, dialect: Dialect) -> Snapshot:
     """Return the schema that the declarations require. Models with a table of an existing database have no table here.
 
     Raises:
@@ -113,7 +113,7 @@ def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> 
             model,
             registry.module_of[name].name,
             [total for total in totals if total.parent is model],
-            before.tables.get(name),
+            before_snapshot.tables.get(name),
             dialect,
         )
         for name, model in registry.models.items()
@@ -122,30 +122,34 @@ def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> 
     return Snapshot(tables, {module.name: module.version for module in registry.modules})
 
 
-def steps_between(before: Snapshot, after: Snapshot, kinds: Kinds = BUILTIN_KINDS) -> list[Step]:
+def steps_between(before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Kinds = BUILTIN_KINDS) -> list[Step]:
     """Return the steps from the installed schema to the declared schema. `kinds` are the kinds of the declared fields.
 
     Each step records a snapshot. After an interrupted upgrade, the steps continue from the last snapshot.
     """
-    return [] if _in_order(before) == _in_order(after) else _planned(before, after, kinds)
+    return (
+        []
+        if _in_order(before_snapshot) == _in_order(after_snapshot)
+        else _planned(before_snapshot, after_snapshot, kinds)
+    )
 
 
-def _planned(before: Snapshot, after: Snapshot, kinds: Kinds) -> list[Step]:
-    planning = _Planner(before, after, kinds)
-    for name in after.tables:
-        if name not in before.tables:
+def _planned(before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Kinds) -> list[Step]:
+    planning = _Planner(before_snapshot, after_snapshot, kinds)
+    for name in after_snapshot.tables:
+        if name not in before_snapshot.tables:
             planning.create(name)
-    for name in after.tables:
+    for name in after_snapshot.tables:
         planning.rename(name)
-    for name in after.tables:
+    for name in after_snapshot.tables:
         planning.take_away(name)
-    for name in after.tables:
+    for name in after_snapshot.tables:
         planning.add(name)
     planning.fill()
-    for name in after.tables:
+    for name in after_snapshot.tables:
         planning.finish(name)
-    planning.drop([name for name in before.tables if name not in after.tables])
-    if planning.now.versions != after.versions:
+    planning.drop([name for name in before_snapshot.tables if name not in after_snapshot.tables])
+    if planning.now.versions != after_snapshot.versions:
         planning.note_versions()
     return planning.steps
 
@@ -164,79 +168,85 @@ def _in_order(snapshot: Snapshot) -> Snapshot:
 class _Planner:
     """Collects the steps of an upgrade. Each step begins with the snapshot of the previous step."""
 
-    def __init__(self, before: Snapshot, after: Snapshot, kinds: Kinds) -> None:
-        self.now = before
+    def __init__(self, before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Kinds) -> None:
+        self.now = before_snapshot
         self._kinds = kinds
         self.steps: list[Step] = []
-        self._before: Snapshot = before
-        self._after: Snapshot = after
+        self._before: Snapshot = before_snapshot
+        self._after: Snapshot = after_snapshot
         self._added: set[tuple[str, str]] = set()
 
-    def _step(self, sentence: str, statement: str, after: ModelTable | Snapshot, work: RowTask | None = None) -> None:
+    def _step(
+        self, sentence: str, statement: str, state_after: ModelTable | Snapshot, work: RowTask | None = None
+    ) -> None:
         """Add a step that does not delete data."""
-        self._append(Step(sentence, (statement,) if statement else (), self._whole(after), work=work))
+        self._append(Step(sentence, (statement,) if statement else (), self._whole(state_after), work=work))
 
     def _destroy(
-        self, sentence: str, statements: Iterable[str], after: ModelTable | Snapshot, work: RowTask | None
+        self, sentence: str, statements: Iterable[str], state_after: ModelTable | Snapshot, work: RowTask | None
     ) -> None:
-        self._append(Step(sentence, tuple(statements), self._whole(after), is_destructive=True, work=work))
+        self._append(Step(sentence, tuple(statements), self._whole(state_after), is_destructive=True, work=work))
 
     def _append(self, step: Step) -> None:
         self.now = step.after
         self.steps.append(step)
 
-    def _whole(self, after: ModelTable | Snapshot) -> Snapshot:
-        return after if isinstance(after, Snapshot) else _with(self.now, after)
+    def _whole(self, state_after: ModelTable | Snapshot) -> Snapshot:
+        return state_after if isinstance(state_after, Snapshot) else _with(self.now, state_after)
 
     def create(self, name: str) -> None:
         """Add a step that creates a table. Its refs are added later, when all tables exist."""
-        each = self._after.tables[name]
-        own = [column for column in each.columns if column.references is None]
-        columns = "".join(f', "{column.name}" {column.type}' for column in own)
+        new_table = self._after.tables[name]
+        own_columns = [column for column in new_table.columns if column.references is None]
+        columns = "".join(f', "{column.name}" {column.type}' for column in own_columns)
         text = (
             f'CREATE TABLE "{name}" (id TEXT PRIMARY KEY NOT NULL, revision BIGINT NOT NULL, '
             f"changed BIGINT NOT NULL{columns})"
         )
-        self._step(f"create the table {name}", text, msgspec.structs.replace(each, columns=own, indexes=[]))
+        self._step(
+            f"create the table {name}", text, msgspec.structs.replace(new_table, columns=own_columns, indexes=[])
+        )
 
     def rename(self, name: str) -> None:
         """Add steps that rename the columns of renamed fields. Their indexes are dropped and created again."""
         for column in self._after.tables[name].columns:
-            present = self.now.tables[name].column(column.former_name)
-            if present is not None and self.now.tables[name].column(column.name) is None:
-                self._rename_column(name, present, column.name)
+            renamed_column = self.now.tables[name].column(column.former_name)
+            if renamed_column is not None and self.now.tables[name].column(column.name) is None:
+                self._rename_column(name, renamed_column, column.name)
 
-    def _rename_column(self, name: str, column: Column, new: str) -> None:
+    def _rename_column(self, name: str, column: Column, new_name: str) -> None:
         for index in [each for each in self.now.tables[name].indexes if _is_over(each, [column])]:
             self._drop_index(name, index)
-        self._added.add((name, new))
-        text = f'ALTER TABLE "{name}" RENAME COLUMN "{column.name}" TO "{new}"'
-        after = _renamed(self.now.tables[name], column, new)
-        self._step(f"rename {name}.{column.name} to {name}.{new}", text, after)
+        self._added.add((name, new_name))
+        text = f'ALTER TABLE "{name}" RENAME COLUMN "{column.name}" TO "{new_name}"'
+        table_after = _renamed(self.now.tables[name], column, new_name)
+        self._step(f"rename {name}.{column.name} to {name}.{new_name}", text, table_after)
 
     def take_away(self, name: str) -> None:
         """Add steps that drop the indexes, columns and options of a table that are no longer declared in the same
         form."""
-        each = self._after.tables[name]
-        present = self.now.tables[name].columns
-        gone = [column for column in present if not _stays(column, each.column(column.name), self._kinds)]
+        new_table = self._after.tables[name]
+        present_columns = self.now.tables[name].columns
+        removed_columns = [
+            column for column in present_columns if not _stays(column, new_table.column(column.name), self._kinds)
+        ]
         for index in list(self.now.tables[name].indexes):
-            if index not in each.indexes or _is_over(index, gone):
+            if index not in new_table.indexes or _is_over(index, removed_columns):
                 self._drop_index(name, index)
-        for column in gone:
-            self._drop_column(name, column, each.column(column.name))
+        for column in removed_columns:
+            self._drop_column(name, column, new_table.column(column.name))
         for column in list(self.now.tables[name].columns):
-            self._take_options(name, column, each.column(column.name))
+            self._take_options(name, column, new_table.column(column.name))
 
     def _drop_index(self, name: str, index: Index) -> None:
         now = self.now.tables[name]
-        left = [each for each in now.indexes if each.name != index.name]
-        after = msgspec.structs.replace(now, indexes=left)
-        self._step(f"drop the index of {name} by {index.terms}", f'DROP INDEX "{index.name}"', after)
+        indexes_left = [each for each in now.indexes if each.name != index.name]
+        table_after = msgspec.structs.replace(now, indexes=indexes_left)
+        self._step(f"drop the index of {name} by {index.terms}", f'DROP INDEX "{index.name}"', table_after)
 
-    def _drop_column(self, name: str, column: Column, declared: Column | None) -> None:
+    def _drop_column(self, name: str, column: Column, new_column: Column | None) -> None:
         now = self.now.tables[name]
-        after = msgspec.structs.replace(
+        table_after = msgspec.structs.replace(
             now,
             columns=[each for each in now.columns if each.name != column.name],
             unfilled=tuple(each for each in now.unfilled if each != column.name),
@@ -244,26 +254,26 @@ class _Planner:
         text = f'ALTER TABLE "{name}" DROP COLUMN "{column.name}"'
         field = column.name.removesuffix(VALUE)
         if column.name.endswith(FOLDED):
-            self._step(f"drop the folded copies of {name}.{column.name.removesuffix(FOLDED)}", text, after)
+            self._step(f"drop the folded copies of {name}.{column.name.removesuffix(FOLDED)}", text, table_after)
         elif column.label is not None:
             sentence = f"forget the {column.label} values of {name}.{field} in the vault and their copies in the audit"
-            self._destroy(sentence, [text], after, RowTask("release", name, field))
+            self._destroy(sentence, [text], table_after, RowTask("release", name, field))
         else:
-            becomes = "" if declared is None else f", since {_words(column)} cannot become {_words(declared)}"
-            self._destroy(f"drop {name}.{column.name} with its values{becomes}", [text], after, None)
+            becomes = "" if new_column is None else f", since {_words(column)} cannot become {_words(new_column)}"
+            self._destroy(f"drop {name}.{column.name} with its values{becomes}", [text], table_after, None)
 
-    def _take_options(self, name: str, column: Column, declared: Column | None) -> None:
-        if declared is None or declared.kind != "select":
+    def _take_options(self, name: str, column: Column, new_column: Column | None) -> None:
+        if new_column is None or new_column.kind != "select":
             return
-        gone = tuple(option for option in column.options if option not in declared.options)
-        if not gone:
+        removed_options = tuple(option for option in column.options if option not in new_column.options)
+        if not removed_options:
             return
         now = self.now.tables[name]
-        left = msgspec.structs.replace(column, options=declared.options)
-        after = msgspec.structs.replace(now, columns=_replaced(now, left))
-        work = RowTask("options", name, column.name, gone)
-        sentence = f"take {', '.join(gone)} out of {name}.{column.name}"
-        self._destroy(sentence, [], with_unfilled(_with(self.now, after), name, column.name), work)
+        narrowed_column = msgspec.structs.replace(column, options=new_column.options)
+        table_after = msgspec.structs.replace(now, columns=_replaced(now, narrowed_column))
+        work = RowTask("options", name, column.name, removed_options)
+        sentence = f"take {', '.join(removed_options)} out of {name}.{column.name}"
+        self._destroy(sentence, [], with_unfilled(_with(self.now, table_after), name, column.name), work)
 
     def add(self, name: str) -> None:
         """Add steps that add the missing columns of a table."""
@@ -273,28 +283,28 @@ class _Planner:
             references = f' REFERENCES "{column.references}" (id)' if column.references else ""
             text = f'ALTER TABLE "{name}" ADD COLUMN "{column.name}" {column.type}{references}'
             now = self.now.tables[name]
-            after = _with(self.now, msgspec.structs.replace(now, columns=[*now.columns, column]))
+            after_adding = _with(self.now, msgspec.structs.replace(now, columns=[*now.columns, column]))
             # A table that this upgrade creates has no rows to fill.
             if name in self._before.tables:
-                after = with_unfilled(after, name, column.name, itself=_is_filled(column))
+                after_adding = with_unfilled(after_adding, name, column.name, includes_column=_is_filled(column))
             self._added.add((name, column.name))
-            self._step(f"add {name}.{column.name}", text, after)
+            self._step(f"add {name}.{column.name}", text, after_adding)
 
     def fill(self) -> None:
         """Add steps that fill columns of existing rows, each column after its sources."""
         while True:
-            found = next_to_fill(self.now, self._after)
-            if found is None:
+            column_to_fill = next_to_fill(self.now, self._after)
+            if column_to_fill is None:
                 return
-            name, declared, sentence, work = found
+            name, filled_column, sentence, work = column_to_fill
             now = self.now.tables[name]
-            after = msgspec.structs.replace(
+            table_after = msgspec.structs.replace(
                 now,
-                columns=_replaced(now, declared),
-                unfilled=tuple(each for each in now.unfilled if each != declared.name),
+                columns=_replaced(now, filled_column),
+                unfilled=tuple(each for each in now.unfilled if each != filled_column.name),
             )
-            work = replace(work, is_there=self._is_there(name, declared.name))
-            self._step(sentence, "", with_unfilled(_with(self.now, after), name, declared.name), work)
+            work = replace(work, is_there=self._is_there(name, filled_column.name))
+            self._step(sentence, "", with_unfilled(_with(self.now, table_after), name, filled_column.name), work)
 
     def _is_there(self, name: str, column: str) -> bool:
         """Return whether the column exists before the first step, so that checks can query it."""
@@ -302,20 +312,20 @@ class _Planner:
 
     def finish(self, name: str) -> None:
         """Add steps that create the missing indexes of a filled table and record its remaining changes."""
-        each = self._after.tables[name]
-        for index in each.indexes:
+        new_table = self._after.tables[name]
+        for index in new_table.indexes:
             now = self.now.tables[name]
             if index not in now.indexes:
                 unique = "UNIQUE " if index.is_unique else ""
                 text = f'CREATE {unique}INDEX "{index.name}" ON "{name}" {index.statement}'
-                after = self._whole(msgspec.structs.replace(now, indexes=[*now.indexes, index]))
+                after_finishing = self._whole(msgspec.structs.replace(now, indexes=[*now.indexes, index]))
                 column = index.terms.strip('"')
-                is_checked = index.is_unique and each.column(column) is not None
+                is_checked = index.is_unique and new_table.column(column) is not None
                 sentence = f"index {name} by {index.terms}{', which must be unique' if index.is_unique else ''}"
                 sought = Unique(name, column, self._is_there(name, column)) if is_checked else None
-                self._append(Step(sentence, (text,), after, unique=sought))
-        if self.now.tables[name] != each:
-            self._step(f"note the fields of {name}", "", each)
+                self._append(Step(sentence, (text,), after_finishing, unique=sought))
+        if self.now.tables[name] != new_table:
+            self._step(f"note the fields of {name}", "", new_table)
 
     def drop(self, names: list[str]) -> None:
         """Add steps that drop the tables of removed models.
@@ -325,11 +335,11 @@ class _Planner:
         for name in names:
             self._untie(name, names)
         for name in names:
-            tables = {each: known for each, known in self.now.tables.items() if each != name}
+            tables = {each: kept_table for each, kept_table in self.now.tables.items() if each != name}
             # The change log is not needed after its records are deleted.
             texts = [f'DROP TABLE "{name}"', f"DELETE FROM record_change WHERE model = '{name}'"]
-            after = Snapshot(tables, self.now.versions)
-            self._destroy(f"drop the table {name} with its records", texts, after, None)
+            snapshot_after = Snapshot(tables, self.now.versions)
+            self._destroy(f"drop the table {name} with its records", texts, snapshot_after, None)
 
     def _untie(self, name: str, names: list[str]) -> None:
         tied = [each for each in self.now.tables[name].columns if each.label or each.references in names]
@@ -340,29 +350,29 @@ class _Planner:
 
     def note_versions(self) -> None:
         """Add the last step, which records the installed versions of the modules."""
-        after = Snapshot(self.now.tables, dict(self._after.versions))
-        self._step(f"note the versions: {_listed(after.versions)}", "", after)
+        snapshot_after = Snapshot(self.now.tables, dict(self._after.versions))
+        self._step(f"note the versions: {_listed(snapshot_after.versions)}", "", snapshot_after)
 
 
 def _is_over(index: Index, columns: Iterable[Column]) -> bool:
     return any(f'"{column.name}"' in index.terms for column in columns)
 
 
-def _stays(column: Column, declared: Column | None, kinds: Kinds) -> bool:
+def _stays(column: Column, new_column: Column | None, kinds: Kinds) -> bool:
     """Return whether the column and its values can be kept for the declared column."""
-    if declared is None or (column.type, column.references) != (declared.type, declared.references):
+    if new_column is None or (column.type, column.references) != (new_column.type, new_column.references):
         return False
-    if (column.label, column.is_linked) != (declared.label, declared.is_linked):
+    if (column.label, column.is_linked) != (new_column.label, new_column.is_linked):
         return False
-    if column.kind != declared.kind and not _is_wider(column.kind, declared.kind, kinds):
+    if column.kind != new_column.kind and not _is_wider(column.kind, new_column.kind, kinds):
         return False
     # A computation must not overwrite values that people entered.
-    return bool(column.indirect_sources) or not declared.indirect_sources
+    return bool(column.indirect_sources) or not new_column.indirect_sources
 
 
-def _is_wider(kind: str, other: str, kinds: Kinds) -> bool:
+def _is_wider(kind: str, other_kind: str, kinds: Kinds) -> bool:
     """Return whether every stored value of the kind is valid for the other kind."""
-    return any(kind in each.widens for each in kinds if each.kind == other)
+    return any(kind in each.widens for each in kinds if each.kind == other_kind)
 
 
 def _is_filled(column: Column) -> bool:
@@ -375,13 +385,13 @@ def _words(column: Column) -> str:
     return f"a computed {column.kind}" if column.indirect_sources else f"a {column.kind}"
 
 
-def _with(snapshot: Snapshot, each: ModelTable) -> Snapshot:
-    return Snapshot({**snapshot.tables, each.name: each}, snapshot.versions)
+def _with(snapshot: Snapshot, table: ModelTable) -> Snapshot:
+    return Snapshot({**snapshot.tables, table.name: table}, snapshot.versions)
 
 
-def _renamed(table: ModelTable, column: Column, new: str) -> ModelTable:
+def _renamed(table: ModelTable, column: Column, new_name: str) -> ModelTable:
     def name(each: str) -> str:
-        return new if each == column.name else each
+        return new_name if each == column.name else each
 
     return msgspec.structs.replace(
         table,
@@ -391,8 +401,8 @@ def _renamed(table: ModelTable, column: Column, new: str) -> ModelTable:
     )
 
 
-def _replaced(now: ModelTable, declared: Column) -> list[Column]:
-    return [declared if column.name == declared.name else column for column in now.columns]
+def _replaced(now: ModelTable, new_column: Column) -> list[Column]:
+    return [new_column if column.name == new_column.name else column for column in now.columns]
 
 
 def _listed(versions: Mapping[str, str]) -> str:

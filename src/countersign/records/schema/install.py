@@ -10,15 +10,15 @@ from countersign.kernel.database import migrate
 from countersign.kernel.database.migrate import SchemaBehind, SchemaMismatch, in_dialect
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.records import root_secret
+from countersign.records import migrations, root_secret
 from countersign.records.masking.vault import Vault
 from countersign.records.schema.checks import examine, obstacle
 from countersign.records.schema.difference import desired_snapshot, steps_between
 from countersign.records.schema.rows import RowTaskRunner
 from countersign.records.schema.snapshot import EMPTY, Snapshot, Step
 
-MIGRATIONS = "countersign.records.migrations"
-SCHEMA = "records"
+MIGRATIONS = migrations.__name__
+SCHEMA = migrations.SCHEMA
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('modules.' || current_schema()))"
 _STATE = "SELECT snapshot FROM module_state WHERE module = $1"
 _NOTE = """
@@ -87,11 +87,13 @@ async def plan(database: Database, registry: Registry) -> UpgradePlan:
         return from_empty(registry, database.dialect)
     # Use a transaction, because scanning all rows may exceed the time limit of a read.
     async with database.transaction() as transaction:
-        before = await installed(transaction)
-        steps = steps_between(before, desired_snapshot(registry, before, database.dialect), registry.kinds.values())
-        seen = tuple([await examine(transaction, step) for step in steps])
-        found = [await obstacle(transaction, registry, step, is_planned=True) for step in steps]
-    return UpgradePlan(seen, tuple(text for text in found if text))
+        installed_before = await installed(transaction)
+        steps = steps_between(
+            installed_before, desired_snapshot(registry, installed_before, database.dialect), registry.kinds.values()
+        )
+        examined_steps = tuple([await examine(transaction, step) for step in steps])
+        obstacles = [await obstacle(transaction, registry, step, is_planned=True) for step in steps]
+    return UpgradePlan(examined_steps, tuple(text for text in obstacles if text))
 
 
 def from_empty(registry: Registry, dialect: Dialect) -> UpgradePlan:
@@ -108,18 +110,19 @@ async def require_applied(database: Database, registry: Registry) -> None:
         SchemaMismatch: newer code has changed the database.
     """
     await migrate.require_applied(database, MIGRATIONS, SCHEMA)
-    before = await installed(database)
-    after = desired_snapshot(registry, before, database.dialect)
-    steps = steps_between(before, after, registry.kinds.values())
+    installed_before = await installed(database)
+    desired = desired_snapshot(registry, installed_before, database.dialect)
+    steps = steps_between(installed_before, desired, registry.kinds.values())
     if not steps:
         return
     # After an interrupted first installation, no modules are recorded.
-    if not before.versions or before.versions.keys() == after.versions.keys():
-        more = f"; and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
-        text = f"steps of modules are pending: {'; '.join(step.sentence for step in steps[:_SHOWN])}{more}"
+    if not installed_before.versions or installed_before.versions.keys() == desired.versions.keys():
+        more_text = f"; and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
+        text = f"steps of modules are pending: {'; '.join(step.sentence for step in steps[:_SHOWN])}{more_text}"
         raise SchemaBehind(text, "Run: countersign db upgrade")
     raise SchemaBehind(
-        f"the database has the modules {_listed(before)}, and the settings (COUNTERSIGN_MODULES) name {_listed(after)}",
+        f"the database has the modules {_listed(installed_before)}, and the settings (COUNTERSIGN_MODULES) "
+        f"name {_listed(desired)}",
         "Say the same COUNTERSIGN_MODULES as the server. Where the database is to change, stop the service, and run: "
         "countersign modules apply",
     )
@@ -143,13 +146,13 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
         PrivilegeMissing: the PostgreSQL role may not create or alter tables.
     """
     await migrate.upgrade(database, MIGRATIONS)
-    planned = await plan(database, registry)
-    planned.require(destroy=destroy)
-    if not planned.steps:
+    upgrade_plan = await plan(database, registry)
+    upgrade_plan.require(destroy=destroy)
+    if not upgrade_plan.steps:
         return []
     await migrate.require_rights(database)
     upgrading = _Upgrade(database.dialect, registry, Vault(await root_secret.secret(database, master)))
-    taken: list[Step] = []
+    taken_steps: list[Step] = []
     is_first = not (await installed(database)).versions
     first_s = began_s = clock.monotonic_s()
     while True:
@@ -162,13 +165,13 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
                 break
             is_taken = await upgrading.go_on(transaction, step, destroy=destroy)
         if is_taken:
-            taken.append(step)
+            taken_steps.append(step)
             if not is_first:
                 migrate.log_applied(MIGRATIONS, step.sentence, began_s)
             began_s = clock.monotonic_s()
-    if is_first and taken:
-        migrate.log_applied(MIGRATIONS, f"modules: {len(taken)} steps", first_s)
-    return taken
+    if is_first and taken_steps:
+        migrate.log_applied(MIGRATIONS, f"modules: {len(taken_steps)} steps", first_s)
+    return taken_steps
 
 
 class _Upgrade:
@@ -184,13 +187,13 @@ class _Upgrade:
     async def next_step(self, reader: Reader) -> Step | None:
         """Return the next step, or None if all steps are taken. The result is correct even if another process took the
         previous step."""
-        before = await installed(reader)
-        if self._steps and before == self._steps[0].after:
+        installed_before = await installed(reader)
+        if self._steps and installed_before == self._steps[0].after:
             self._start = self._steps.pop(0).after
-        elif before != self._start:
-            self._start = before
-            desired = desired_snapshot(self._registry, before, self._dialect)
-            self._steps = steps_between(before, desired, self._registry.kinds.values())
+        elif installed_before != self._start:
+            self._start = installed_before
+            desired = desired_snapshot(self._registry, installed_before, self._dialect)
+            self._steps = steps_between(installed_before, desired, self._registry.kinds.values())
         return self._steps[0] if self._steps else None
 
     async def go_on(self, transaction: Transaction, step: Step, *, destroy: bool) -> bool:
@@ -201,9 +204,9 @@ class _Upgrade:
         if progress is None or progress.sentence != step.sentence:
             await self._require(transaction, step, destroy=destroy)
             progress = Progress(step.sentence, "")
-        last = None if step.work is None else await self._rows.batch(transaction, step.work, progress.last)
-        if last is not None:
-            await record_snapshot(transaction, _UNDER_WAY, Progress(step.sentence, last))
+        last_row_id = None if step.work is None else await self._rows.batch(transaction, step.work, progress.last)
+        if last_row_id is not None:
+            await record_snapshot(transaction, _UNDER_WAY, Progress(step.sentence, last_row_id))
             return False
         for statement in step.statements:
             await transaction.run(in_dialect(statement, self._dialect))
@@ -213,8 +216,10 @@ class _Upgrade:
 
     async def _require(self, transaction: Transaction, step: Step, *, destroy: bool) -> None:
         """Check the step again, because rows may have changed since the upgrade was planned."""
-        found = await obstacle(transaction, self._registry, step, is_planned=False)
-        UpgradePlan((await examine(transaction, step),), (found,) if found else ()).require(destroy=destroy)
+        obstacle_text = await obstacle(transaction, self._registry, step, is_planned=False)
+        UpgradePlan((await examine(transaction, step),), (obstacle_text,) if obstacle_text else ()).require(
+            destroy=destroy
+        )
 
 
 async def record_snapshot(transaction: Transaction, name: str, state: msgspec.Struct) -> None:

@@ -13,36 +13,36 @@ from countersign.records.schema.snapshot import EMPTY, Snapshot
 TARGET: Dialect = "postgres"
 
 
-def target(registry: Registry, installed: Snapshot) -> Snapshot:
+def target(registry: Registry, snapshot: Snapshot) -> Snapshot:
     """Return the PostgreSQL schema that corresponds to the schema installed on SQLite. Fields keep their bits in the
     masks of records."""
-    return desired_snapshot(registry, installed, TARGET)
+    return desired_snapshot(registry, snapshot, TARGET)
 
 
-async def require_same(reader: Reader, installed: Snapshot) -> None:
+async def require_same(reader: Reader, snapshot: Snapshot) -> None:
     """Require that the installed schema is unchanged.
 
     Raises:
         SchemaMismatch: the installed schema was changed meanwhile.
     """
-    if await install.installed(reader) != installed:
+    if await install.installed(reader) != snapshot:
         raise SchemaMismatch("the modules were changed while the databases were moved: run the command again")
 
 
-async def make(transaction: Transaction, installed: Snapshot) -> None:
+async def make(transaction: Transaction, snapshot: Snapshot) -> None:
     """Create all tables in the transaction. They are empty.
 
     Raises:
         NotEmpty: the tables exist already.
     """
     await migrate.create_within(transaction, install.MIGRATIONS, TARGET)
-    for step in steps_between(EMPTY, installed):
+    for step in steps_between(EMPTY, snapshot):
         for statement in step.statements:
             await transaction.run(in_dialect(statement, TARGET))
 
 
-async def settle(transaction: Transaction, installed: Snapshot, secret: bytes) -> None:
+async def settle(transaction: Transaction, snapshot: Snapshot, secret: bytes) -> None:
     """Complete the installation after the rows are copied: record the installed schema, and add the audit lanes that
     only PostgreSQL has. `secret` is the secret of the database."""
-    await install.record_snapshot(transaction, install.ALL, installed)
+    await install.record_snapshot(transaction, install.ALL, snapshot)
     await Chain(TARGET, secret).widen(transaction)

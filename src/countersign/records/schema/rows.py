@@ -25,49 +25,49 @@ class RowTaskRunner:
         self._registry = registry
         self._vault = vault
 
-    async def batch(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
-        """Process up to `BATCH` records whose ids follow `last`. Return the id of the last processed record, or None if
-        there was no record left."""
+    async def batch(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
+        """Process up to `BATCH` records whose ids follow `last_id`. Return the id of the last processed record, or None
+        if there was no record left."""
         match work.kind:
             case "default":
-                return await self._fill(transaction, work, last)
+                return await self._fill(transaction, work, last_id)
             case "made":
-                return await self._make(transaction, work, last)
+                return await self._make(transaction, work, last_id)
             case "folded":
-                return await _fold(transaction, work, last)
+                return await _fold(transaction, work, last_id)
             case "value":
-                return await self._hold(transaction, work, last)
+                return await self._hold(transaction, work, last_id)
             case "options":
-                return await self._take_options(transaction, work, last)
+                return await self._take_options(transaction, work, last_id)
             case "release":
-                return await self._release(transaction, work, last)
+                return await self._release(transaction, work, last_id)
 
-    async def _fill(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
+    async def _fill(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
         value = substitute(self._registry, work.table, work.field)
-        rows = await _rows(transaction, work.table, "", f'"{work.field}" IS NULL', last)
+        rows = await _rows(transaction, work.table, "", f'"{work.field}" IS NULL', last_id)
         return await _write(transaction, work.table, work.field, [(row[0], value) for row in rows])
 
-    async def _take_options(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
+    async def _take_options(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
         value = substitute(self._registry, work.table, work.field)
         # A rule requires that options are plain words, so they are safe in a statement.
-        gone = ", ".join(f"'{option}'" for option in work.options)
-        rows = await _rows(transaction, work.table, "", f'"{work.field}" IN ({gone})', last)
+        removed_options = ", ".join(f"'{option}'" for option in work.options)
+        rows = await _rows(transaction, work.table, "", f'"{work.field}" IN ({removed_options})', last_id)
         return await _write(transaction, work.table, work.field, [(row[0], value) for row in rows])
 
-    async def _make(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
+    async def _make(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
         model = self._registry.models[work.table]
         total = self._total(work)
         if total is not None:
-            return await _add_up(transaction, total, last)
+            return await _add_up(transaction, total, last_id)
         names = list(model.fields)
-        rows = await _rows(transaction, work.table, "".join(f', "{name}"' for name in names), "", last)
+        rows = await _rows(transaction, work.table, "".join(f', "{name}"' for name in names), "", last_id)
         changes: list[tuple[str, Value]] = []
         for record_id, *values in rows:
-            known: dict[str, Stored] = dict(zip(names, values, strict=True))
-            made = computed(model, known)[work.field]
-            if made != known[work.field]:
-                _require_in_range(model, record_id, {work.field: made})
-                changes.append((record_id, made))
+            known_values: dict[str, Stored] = dict(zip(names, values, strict=True))
+            made_value = computed(model, known_values)[work.field]
+            if made_value != known_values[work.field]:
+                _require_in_range(model, record_id, {work.field: made_value})
+                changes.append((record_id, made_value))
         if model.fields[work.field].personal:
             await self._forget(transaction, work, [record_id for record_id, _ in changes])
         await _write(transaction, work.table, work.field, changes)
@@ -83,43 +83,46 @@ class RowTaskRunner:
             text = f'SELECT id, "{work.field}{VALUE}" FROM "{work.table}" WHERE id = $1'
             await self._give_up(transaction, work, await transaction.fetch(text, record_id))
 
-    async def _hold(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
+    async def _hold(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
         field = self._registry.models[work.table].fields[work.field]
-        wanted = f'"{work.field}" IS NOT NULL AND "{work.field}{VALUE}" IS NULL'
-        rows = await _rows(transaction, work.table, f', "{work.field}"', wanted, last)
+        unheld_condition = f'"{work.field}" IS NOT NULL AND "{work.field}{VALUE}" IS NULL'
+        rows = await _rows(transaction, work.table, f', "{work.field}"', unheld_condition, last_id)
         values = [PersonalValue(field.personal or "", text, field.linked) for _, text in rows]
-        held = await self._vault.hold(transaction, values)
-        changes: list[tuple[str, Value]] = [(row[0], each.id) for row, each in zip(rows, held, strict=True)]
+        held_keys = await self._vault.hold(transaction, values)
+        changes: list[tuple[str, Value]] = [(row[0], each.id) for row, each in zip(rows, held_keys, strict=True)]
         return await _write(transaction, work.table, work.field + VALUE, changes)
 
-    async def _release(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
+    async def _release(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
         column = f'"{work.field}{VALUE}"'
-        rows = await _rows(transaction, work.table, f", {column}", f"{column} IS NOT NULL", last)
+        rows = await _rows(transaction, work.table, f", {column}", f"{column} IS NOT NULL", last_id)
         await self._give_up(transaction, work, rows)
         return _last(rows)
 
     async def _give_up(self, transaction: Transaction, work: RowTask, rows: Sequence[Row]) -> None:
-        held = [(record_id, value_id) for record_id, value_id in rows if value_id is not None]
-        for record_id, _ in held:
+        held_rows = [(record_id, value_id) for record_id, value_id in rows if value_id is not None]
+        for record_id, _ in held_rows:
             await self._vault.drop_aliases(transaction, work.table, record_id, work.field)
-        await self._vault.release(transaction, [value_id for _, value_id in held])
-        await _write(transaction, work.table, work.field + VALUE, [(record_id, None) for record_id, _ in held])
+        await self._vault.release(transaction, [value_id for _, value_id in held_rows])
+        await _write(transaction, work.table, work.field + VALUE, [(record_id, None) for record_id, _ in held_rows])
 
 
-async def _fold(transaction: Transaction, work: RowTask, last: str) -> str | None:
-    rows = await _rows(transaction, work.table, f', "{work.field}"', "", last)
+async def _fold(transaction: Transaction, work: RowTask, last_id: str) -> str | None:
+    rows = await _rows(transaction, work.table, f', "{work.field}"', "", last_id)
     changes: list[tuple[str, Value]] = [(record_id, text and folded(text)) for record_id, text in rows]
     return await _write(transaction, work.table, work.field + FOLDED, changes)
 
 
-async def _add_up(transaction: Transaction, total: Total, last: str) -> str | None:
+async def _add_up(transaction: Transaction, total: Total, last_id: str) -> str | None:
     parent = total.parent.name
-    child, by = total.child.name, f'child."{total.by}" = "{parent}".id'
+    child, group_condition = total.child.name, f'child."{total.by}" = "{parent}".id'
     columns = "".join(
-        f', (SELECT {each} FROM "{child}" AS child WHERE {by})' for each in sum_columns(f'child."{total.of}"')
+        f', (SELECT {each} FROM "{child}" AS child WHERE {group_condition})'
+        for each in sum_columns(f'child."{total.of}"')
     )
-    rows = await _rows(transaction, parent, columns, "", last)
-    totals: list[tuple[str, int]] = [(record_id, total_of(high, low)) for record_id, high, low in rows]
+    rows = await _rows(transaction, parent, columns, "", last_id)
+    totals: list[tuple[str, int]] = [
+        (record_id, total_of(high_half, low_half)) for record_id, high_half, low_half in rows
+    ]
     for record_id, value in totals:
         _require_in_range(total.parent, record_id, {total.field: value})
     return await _write(transaction, parent, total.field, totals)
@@ -134,10 +137,10 @@ def _require_in_range(model: Declared, record_id: str, values: Mapping[str, Stor
         )
 
 
-async def _rows(transaction: Transaction, table: str, columns: str, condition: str, last: str) -> list[Row]:
+async def _rows(transaction: Transaction, table: str, columns: str, condition: str, last_id: str) -> list[Row]:
     condition = f" AND {condition}" if condition else ""
     text = f'SELECT id{columns} FROM "{table}" WHERE id > $1{condition} ORDER BY id LIMIT {BATCH}'
-    return await transaction.fetch(text, last)
+    return await transaction.fetch(text, last_id)
 
 
 async def _write(

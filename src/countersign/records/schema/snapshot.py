@@ -100,29 +100,29 @@ EMPTY = Snapshot({}, {})
 
 
 def table(
-    model: Declared, module: str, totals: Iterable[Total], before: ModelTable | None, dialect: Dialect
+    model: Declared, module: str, totals: Iterable[Total], before_table: ModelTable | None, dialect: Dialect
 ) -> ModelTable:
     """Return the table of a model with these totals. Existing fields keep their bits, and no bit is reused.
 
     Raises:
         DeclarationError: over time, the model has had more fields than there are bits.
     """
-    bits = dict(before.bits) if before is not None else {}
-    used = before.used_bits if before is not None else 0
+    bits = dict(before_table.bits) if before_table is not None else {}
+    bits_before = before_table.used_bits if before_table is not None else 0
     bit_of = {
-        name: bits[known]
+        name: bits[known_name]
         for name, field in model.fields.items()
-        if (known := name if name in bits else field.former_name) in bits
+        if (known_name := name if name in bits else field.former_name) in bits
     }
     for name in model.fields:
         if name not in bit_of:
-            bit_of[name] = used
-            used += 1
-    if used > MAX_BITS:
+            bit_of[name] = bits_before
+            bits_before += 1
+    if bits_before > MAX_BITS:
         text = f"{model.source}: {model.name} has had more than {MAX_BITS} fields: make a second model"
         raise DeclarationError(text)
     columns = list(_columns(model, tuple(totals)))
-    return ModelTable(model.name, module, columns, list(_indexes(model, dialect)), bit_of, used)
+    return ModelTable(model.name, module, columns, list(_indexes(model, dialect)), bit_of, bits_before)
 
 
 @lru_cache(maxsize=256)
@@ -131,11 +131,11 @@ def _columns(model: Declared, totals: tuple[Total, ...]) -> tuple[Column, ...]:
 
 
 def _each_column(model: Declared, totals: tuple[Total, ...]) -> Iterable[Column]:
-    made = {total.field: (f"{total.child.name}.{total.of}", f"{total.child.name}.{total.by}") for total in totals}
-    governed = "" if model.workflow is None else model.workflow.field
+    made_from = {total.field: (f"{total.child.name}.{total.of}", f"{total.child.name}.{total.by}") for total in totals}
+    state_field = "" if model.workflow is None else model.workflow.field
     for name, field in model.fields.items():
-        indirect_sources = made.get(name) or tuple(f"{model.name}.{source}" for source in sources(field))
-        yield _own_column(field, field.required or name == governed, indirect_sources)
+        indirect_sources = made_from.get(name) or tuple(f"{model.name}.{source}" for source in sources(field))
+        yield _own_column(field, field.required or name == state_field, indirect_sources)
         if field.is_folded:
             yield Column(name + FOLDED, "TEXT", former_name=_former(field, FOLDED))
         if field.personal:
@@ -189,29 +189,29 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[
     if field.personal:
         # Rows are looked up by a value and never by NULL, so the index contains only rows with a value.
         value = f'"{field.name}{VALUE}"'
-        yield _index(table_name, value, holding=f"{value} IS NOT NULL")
+        yield _index(table_name, value, condition=f"{value} IS NOT NULL")
     if isinstance(field, Text) and field.ignores_case and field.unique_with:
         folded_copy = f'"{field.name}{FOLDED}"'
-        yield _index(table_name, folded_copy, holding=f"{folded_copy} IS NOT NULL")
+        yield _index(table_name, folded_copy, condition=f"{folded_copy} IS NOT NULL")
     if not field.index:
         return
-    ordered = field.ordered(column)
-    if ordered != column:
+    ordered_column = field.ordered(column)
+    if ordered_column != column:
         # An index expression needs its own parentheses. Equality filters use the index on the plain column.
         yield _index(table_name, f"{column}, id")
-        ordered = f"({ordered})"
-    yield _index(table_name, f"{ordered}, id")
+        ordered_column = f"({ordered_column})"
+    yield _index(table_name, f"{ordered_column}, id")
     # PostgreSQL needs a second index downwards, because a scan backwards would begin with NULLs. SQLite scans the first
     # index backwards and sorts equal values, which are thousands at each date of a large table.
     if dialect == "postgres":
-        yield _index(table_name, f"{ordered} DESC NULLS LAST, id")
+        yield _index(table_name, f"{ordered_column} DESC NULLS LAST, id")
     elif field.kind in _SHOWN_DOWNWARDS:
-        yield _index(table_name, f"{ordered} DESC, id")
+        yield _index(table_name, f"{ordered_column} DESC, id")
 
 
-def _index(table_name: str, terms: str, *, is_unique: bool = False, holding: str = "") -> Index:
-    digest = hashlib.sha256(f"{is_unique} {terms} {holding}".encode()).hexdigest()[:10]
-    return Index(f"ix_{table_name}_{digest}", terms, is_unique, holding)
+def _index(table_name: str, terms: str, *, is_unique: bool = False, condition: str = "") -> Index:
+    digest = hashlib.sha256(f"{is_unique} {terms} {condition}".encode()).hexdigest()[:10]
+    return Index(f"ix_{table_name}_{digest}", terms, is_unique, condition)
 
 
 Kind: TypeAlias = Literal["default", "made", "folded", "value", "options", "release"]

@@ -95,6 +95,6 @@ def section_of(module: str) -> str:
     no path matches, the section is the name of the folder."""
     path = module.split(".")[2:] or [module]
     for length in range(len(path), 0, -1):
-        if (found := SECTION_OF.get(".".join(path[:length]))) is not None:
-            return found
+        if (section := SECTION_OF.get(".".join(path[:length]))) is not None:
+            return section
     return path[0]

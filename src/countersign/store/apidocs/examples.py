@@ -153,7 +153,7 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
     "CoverImage": {"url": f"/api/v1/media/{DIGEST}", "type": "image/webp"},
     "ProductPublisher": {"slug": "northwind-games", "verified": False},
     "LatestRelease": {"size_by_platform": {"windows": 52428800, "linux": 48234496}},
-    "Media": {"url": f"/api/v1/media/{DIGEST}"},
+    "Media": {"url": f"/api/v1/media/{DIGEST}", "duration": None},
     "NewMedia": {"filename": "cover.png"},
     "AnnouncedMedia": {
         "media_id": ID,
@@ -430,12 +430,18 @@ class Examples:
             if referred.get("type") == "object":
                 return self._object(referred, depth + 1, SHAPES.get(component, {}))
             return self.of(referred, name, depth + 1)
-        known = _candidates(schema, name)
-        if known:
-            return known[0]
+        candidates = _candidates(schema, name)
+        if candidates:
+            return candidates[0]
         if "anyOf" in schema:
-            parts = cast("list[Document]", schema["anyOf"])
-            return self.of(next((part for part in parts if part.get("type") != "null"), parts[0]), name, depth + 1)
+            alternatives = cast("list[Document]", schema["anyOf"])
+            return self.of(
+                next(
+                    (alternative for alternative in alternatives if alternative.get("type") != "null"), alternatives[0]
+                ),
+                name,
+                depth + 1,
+            )
         return self._of_type(schema, name, depth)
 
     def _of_type(self, schema: Document, name: str, depth: int) -> Any:
@@ -452,19 +458,19 @@ class Examples:
             return schema.get("minimum", min(1, schema.get("maximum", 1)))
         return kind == "boolean"
 
-    def _object(self, schema: Document, depth: int, known: Mapping[str, object]) -> Document:
+    def _object(self, schema: Document, depth: int, known_members: Mapping[str, object]) -> Document:
         """Return an object with the known members and the members that the schema describes. An optional member whose
         default is null is omitted if it has no example."""
         members: Mapping[str, Document] = schema.get("properties", {})
-        required = schema.get("required", ())
+        required_names = schema.get("required", ())
         result: Document = {}
-        for each, member in members.items():
+        for member_name, member in members.items():
             # A schema may refer to itself: omit optional members at the maximum depth, so that the recursion ends.
-            if each in known:
-                result[each] = known[each]
-            elif each in required or (depth < _MAX_DEPTH and not _is_null_default(each, member)):
-                result[each] = self.of(member, each, depth + 1)
-        return {each: value for each, value in result.items() if value is not LEFT_OUT}
+            if member_name in known_members:
+                result[member_name] = known_members[member_name]
+            elif member_name in required_names or (depth < _MAX_DEPTH and not _is_null_default(member_name, member)):
+                result[member_name] = self.of(member, member_name, depth + 1)
+        return {member_name: value for member_name, value in result.items() if value is not LEFT_OUT}
 
     def _array(self, schema: Document, name: str, depth: int) -> list[Any]:
         items = schema.get("items")
@@ -494,7 +500,7 @@ def _is_null_default(name: str, schema: Document) -> bool:
 def _fits(value: object, schema: Document) -> bool:
     """Whether the schema allows the value. Only the keywords that distinguish the names in use are checked."""
     if "anyOf" in schema:
-        return any(_fits(value, part) for part in schema["anyOf"])
+        return any(_fits(value, alternative) for alternative in schema["anyOf"])
     if "enum" in schema:
         return value in schema["enum"]
     kind = _KINDS[type(value)]

@@ -85,12 +85,12 @@ _MEANINGS = {
 }
 
 
-def llms_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+def llms_routes(described_routes: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
     """Return the route of the overview of these routes. Routes may be added to the sequence after this call."""
 
     @lru_cache(maxsize=4)
     def encoded(root_url: str, name: str) -> bytes:
-        return overview(described, root_url, name).encode()
+        return overview(described_routes, root_url, name).encode()
 
     async def show_overview(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Show an overview for language models: documents and recipes."""
@@ -100,11 +100,11 @@ def llms_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
     return (route("GET", LLMS_PATH, show_overview, answers={200: str}, produces=produces, **documents.OPTIONS),)
 
 
-def overview(described: Sequence[Route[Store]], root_url: str, name: str) -> str:
+def overview(described_routes: Sequence[Route[Store]], root_url: str, name: str) -> str:
     """Return the overview of these routes, in Markdown."""
     addresses = documents.DOCUMENTS
     lines = [f"- [{each}]({root_url}{addresses[each]}): {meaning}" for each, meaning in _MEANINGS.items()]
-    features = ", ".join(dict.fromkeys(feature_of(each) for each in described))
+    features = ", ".join(dict.fromkeys(feature_of(each) for each in described_routes))
     lines.append(f"- {openapi.address(root_url, 'SECTION')}: one section of openapi: {features}")
     return _TEXT.format(name=name, root=root_url, prefix=PREFIX, documents="\n".join(lines))
 
@@ -157,12 +157,12 @@ class Wiki(msgspec.Struct):
     documents: dict[str, str]
 
 
-def wiki_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+def wiki_routes(described_routes: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
     """Return the route of the manual of these routes. Routes may be added to the sequence after this call."""
 
     @lru_cache(maxsize=4)
     def encoded(root_url: str) -> bytes:
-        return encode(wiki(described, root_url))
+        return encode(wiki(described_routes, root_url))
 
     async def show_wiki(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Show the manual for programs: sections, endpoints, error codes, examples."""
@@ -171,11 +171,13 @@ def wiki_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
     return (route("GET", WIKI_PATH, show_wiki, answers={200: Wiki}, **documents.OPTIONS),)
 
 
-def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
+def wiki(described_routes: Sequence[Route[Store]], root_url: str) -> Wiki:
     """Return the manual of these routes, for a store at this root address."""
-    document = openapi.document(described, root_url, "")
-    pages = [_page(each, document["paths"][address_of(each)][each.method.lower()], document) for each in described]
-    features = dict.fromkeys(feature_of(each) for each in described)
+    document = openapi.document(described_routes, root_url, "")
+    pages = [
+        _page(each, document["paths"][address_of(each)][each.method.lower()], document) for each in described_routes
+    ]
+    features = dict.fromkeys(feature_of(each) for each in described_routes)
     return Wiki(
         title="Countersign distribution",
         version=API_VERSION,
@@ -185,7 +187,7 @@ def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
             *(Section(name, openapi.section_text(name), _of_section(pages, name)) for name in features),
         ],
         endpoints=pages,
-        errors=[problems.problem_page(each) for _, each in sorted(problems.types(described).items())],
+        errors=[problems.problem_page(each) for _, each in sorted(problems.types(described_routes).items())],
         documents={name: root_url + path for name, path in documents.DOCUMENTS.items()},
     )
 
@@ -235,24 +237,24 @@ def _of_section(pages: Sequence[Page], name: str) -> list[str]:
     return [page.endpoint for page in pages if page.section == name]
 
 
-def _page(each: Route[Store], operation: Document, document: Document) -> Page:
+def _page(route: Route[Store], operation: Document, document: Document) -> Page:
     return Page(
-        endpoint=f"{each.method} {address_of(each)}",
+        endpoint=f"{route.method} {address_of(route)}",
         operation_id=operation["operationId"],
-        section=feature_of(each),
+        section=feature_of(route),
         text=" ".join(operation["description"].split()),
-        needs=each.scope or ("a token" if each.signed_in else "nothing"),
+        needs=route.scope or ("a token" if route.signed_in else "nothing"),
         parameters={parameter["name"]: parameter["in"] for parameter in operation["parameters"]},
-        answers={str(status): ", ".join(dict.fromkeys(each.produces)) for status in each.answers},
-        errors=sorted({refusal.code for refusal in each.refusals}),
+        answers={str(status): ", ".join(dict.fromkeys(route.produces)) for status in route.answers},
+        errors=sorted({refusal.code for refusal in route.refusals}),
         addition=ADDITION in operation,
-        example=_sample(each, operation, document),
+        example=_sample(route, operation, document),
     )
 
 
-def _sample(each: Route[Store], operation: Document, document: Document) -> Sample:
+def _sample(route: Route[Store], operation: Document, document: Document) -> Sample:
     """Return an example request and response, taken from the examples in the API description."""
-    path = address_of(each)
+    path = address_of(route)
     query_parts: list[str] = []
     for parameter in operation["parameters"]:
         if parameter["in"] == "path":
@@ -260,8 +262,8 @@ def _sample(each: Route[Store], operation: Document, document: Document) -> Samp
         elif parameter["in"] == "query" and parameter["required"]:
             query_parts.append(f"{parameter['name']}={quote(str(parameter['example']))}")
     body = next((kind.get("example") for kind in operation.get("requestBody", {}).get("content", {}).values()), None)
-    status = min(each.answers)
+    status = min(route.answers)
     content = openapi.response(document, operation, str(status)).get("content", {}).get(JSON, {})
-    answer = content.get("example", next((each["value"] for each in content.get("examples", {}).values()), None))
+    answer = content.get("example", next((route["value"] for route in content.get("examples", {}).values()), None))
     query = "?" + "&".join(query_parts) if query_parts else ""
-    return Sample(f"{each.method} {path}{query}", body, status, answer)
+    return Sample(f"{route.method} {path}{query}", body, status, answer)

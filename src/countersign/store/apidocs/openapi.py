@@ -48,23 +48,23 @@ def address(root_url: str, section: str) -> str:
     return f"{root_url}{FOLDER}/{section}"
 
 
-def section_routes(whole: MakeDocument) -> tuple[Route[Store], ...]:
+def section_routes(whole_document: MakeDocument) -> tuple[Route[Store], ...]:
     """Return the route that serves the sections of a description."""
 
     @lru_cache(maxsize=4)
     def encoded(root_url: str, cookie: str) -> dict[str, bytes]:
-        found = whole(root_url, cookie)
-        return {tag["name"]: encode(section_document(found, tag["name"])) for tag in found["tags"]}
+        document = whole_document(root_url, cookie)
+        return {tag["name"]: encode(section_document(document, tag["name"])) for tag in document["tags"]}
 
     async def show_section(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Show the OpenAPI description of one section."""
         sections = encoded(call.context.root_url, cookie_name(call.context))
-        found = sections.get(call.path["section"])
-        if found is None:
+        document = sections.get(call.path["section"])
+        if document is None:
             raise SectionNotFound(
                 "the description has no such section", resolution=f"Use one of: {', '.join(sections)}."
             )
-        return documents.answer(found)
+        return documents.answer(document)
 
     return (
         route(
@@ -78,34 +78,37 @@ def section_routes(whole: MakeDocument) -> tuple[Route[Store], ...]:
     )
 
 
-def section_document(whole: Document, section: str) -> Document:
+def section_document(whole_document: Document, section: str) -> Document:
     """Return the description of one section: the operations of the section, and the components that the operations
     refer to."""
-    paths = {path: _operations(whole, item, section) for path, item in whole["paths"].items()}
-    webhooks = {name: item for name, item in whole["webhooks"].items() if section in item["post"]["tags"]}
-    part: Document = {**whole, "components": {}, "webhooks": webhooks}
-    part["tags"] = [tag for tag in whole["tags"] if tag["name"] == section]
-    part["paths"] = {path: item for path, item in paths.items() if item}
+    paths = {path: _operations(whole_document, item, section) for path, item in whole_document["paths"].items()}
+    webhooks = {name: item for name, item in whole_document["webhooks"].items() if section in item["post"]["tags"]}
+    section_part: Document = {**whole_document, "components": {}, "webhooks": webhooks}
+    section_part["tags"] = [tag for tag in whole_document["tags"] if tag["name"] == section]
+    section_part["paths"] = {path: item for path, item in paths.items() if item}
     if not webhooks:
-        del part["webhooks"]
-    part["components"] = {**_components(whole, part), "securitySchemes": whole["components"]["securitySchemes"]}
-    return part
+        del section_part["webhooks"]
+    section_part["components"] = {
+        **_components(whole_document, section_part),
+        "securitySchemes": whole_document["components"]["securitySchemes"],
+    }
+    return section_part
 
 
-def _operations(whole: Document, item: Document, section: str) -> Document:
-    return {method: _without_headers(whole, each) for method, each in item.items() if section in each["tags"]}
+def _operations(whole_document: Document, item: Document, section: str) -> Document:
+    return {method: _without_headers(whole_document, each) for method, each in item.items() if section in each["tags"]}
 
 
-def _without_headers(whole: Document, operation: Document) -> Document:
-    responses = {status: _answer(whole, status, each) for status, each in operation["responses"].items()}
+def _without_headers(whole_document: Document, operation: Document) -> Document:
+    responses = {status: _answer(whole_document, status, each) for status, each in operation["responses"].items()}
     return {**operation, "responses": {status: each for status, each in responses.items() if each}}
 
 
-def _answer(whole: Document, status: str, answer: Document) -> Document:
+def _answer(whole_document: Document, status: str, answer: Document) -> Document:
     """Return a response without headers and links, or only the description and the codes of an error. Return an empty
     object for an error without codes, which the server sends before routing."""
     if "$ref" in answer:
-        answer = whole["components"]["responses"][str(answer["$ref"]).rpartition("/")[2]]
+        answer = whole_document["components"]["responses"][str(answer["$ref"]).rpartition("/")[2]]
     if int(status) < 400:
         return {name: value for name, value in answer.items() if name not in ("headers", "links")}
     if "x-codes" not in answer:
@@ -113,20 +116,20 @@ def _answer(whole: Document, status: str, answer: Document) -> Document:
     return {"description": answer["description"], "x-codes": answer["x-codes"]}
 
 
-def _components(whole: Document, part: Document) -> Document:
-    """Those of the components in `whole` that `part` refers to, directly or through other components."""
-    found: dict[str, dict[str, Any]] = {}
-    waiting = _references(part)
-    while waiting:
-        kind, name = waiting.pop()
-        if name not in found.setdefault(kind, {}):
-            found[kind][name] = whole["components"][kind][name]
-            waiting |= _references(found[kind][name])
-    return {kind: dict(sorted(named.items())) for kind, named in sorted(found.items())}
+def _components(whole_document: Document, section_part: Document) -> Document:
+    """Return the components of `whole_document` that `section_part` refers to, directly or through other components."""
+    components_by_kind: dict[str, dict[str, Any]] = {}
+    pending_references = _references(section_part)
+    while pending_references:
+        kind, name = pending_references.pop()
+        if name not in components_by_kind.setdefault(kind, {}):
+            components_by_kind[kind][name] = whole_document["components"][kind][name]
+            pending_references |= _references(components_by_kind[kind][name])
+    return {kind: dict(sorted(members.items())) for kind, members in sorted(components_by_kind.items())}
 
 
-def _references(part: object) -> set[tuple[str, str]]:
-    pairs: Iterable[tuple[str, str]] = _REFERENCE.findall(encode(part).decode())
+def _references(document_part: object) -> set[tuple[str, str]]:
+    pairs: Iterable[tuple[str, str]] = _REFERENCE.findall(encode(document_part).decode())
     return set(pairs)
 
 
@@ -167,11 +170,11 @@ def _message(kind: str, schemas: Schemas, examples: Examples) -> Document:
                 "name": name,
                 "in": "header",
                 "required": True,
-                "description": words,
+                "description": description,
                 "schema": {"type": "string"},
                 "example": example,
             }
-            for name, (words, example) in _HEADERS.items()
+            for name, (description, example) in _HEADERS.items()
         ],
         "requestBody": {"required": True, "content": {"application/json": content}},
         "responses": {"2XX": {"description": "The message was received. Any other answer is a failed attempt."}},
@@ -189,13 +192,13 @@ _ABOUT = (
 )
 
 
-def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+def routes(described_routes: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
     """Return the routes that serve the description of these routes. Routes may be added to the sequence after this
     call."""
 
     @lru_cache(maxsize=4)
     def encoded(root_url: str, cookie: str) -> bytes:
-        return encode(document(described, root_url, cookie))
+        return encode(document(described_routes, root_url, cookie))
 
     async def show_openapi(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Show the OpenAPI description of the API."""
@@ -203,20 +206,20 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
     return (
         route("GET", PATH, show_openapi, answers={200: dict}, **documents.OPTIONS),
-        *section_routes(lambda root_url, cookie: document(described, root_url, cookie)),
+        *section_routes(lambda root_url, cookie: document(described_routes, root_url, cookie)),
     )
 
 
-def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> Document:
+def document(described_routes: Iterable[Route[Store]], root_url: str, cookie: str) -> Document:
     """Return the OpenAPI document of these routes. `cookie` is the name of the session cookie."""
-    listed = tuple(described)
-    schemas = Schemas(listed, (WebhookEvent,))
-    operations = Operations(schemas, operation_ids(listed))
+    listed_routes = tuple(described_routes)
+    schemas = Schemas(listed_routes, (WebhookEvent,))
+    operations = Operations(schemas, operation_ids(listed_routes))
     paths: dict[str, Document] = {}
-    for each in listed:
-        paths.setdefault(address_of(each), {})[each.method.lower()] = operations.describe(each)
+    for listed_route in listed_routes:
+        paths.setdefault(address_of(listed_route), {})[listed_route.method.lower()] = operations.describe(listed_route)
     repeated = _share_responses(paths)
-    features = dict.fromkeys(feature_of(each) for each in listed)
+    features = dict.fromkeys(feature_of(listed_route) for listed_route in listed_routes)
     return {
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://spec.openapis.org/oas/3.1/dialect/base",
@@ -229,7 +232,7 @@ def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> D
             "schemas": schemas.components,
             "responses": repeated,
             "headers": header_components(),
-            "examples": example_components(listed, root_url),
+            "examples": example_components(listed_routes, root_url),
             "securitySchemes": _schemes(root_url, cookie),
         },
     }
@@ -237,20 +240,20 @@ def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> D
 
 def _tag(feature: str, root_url: str) -> Document:
     """Return the tag of a section, with the address of the section's own document."""
-    words = {
+    descriptions = {
         "description": "This section alone, without the shared parts.",
         "url": address(root_url, feature),
     }
-    return {"name": feature, "description": section_text(feature), "externalDocs": words}
+    return {"name": feature, "description": section_text(feature), "externalDocs": descriptions}
 
 
-def response(whole: Document, operation: Document, status: str) -> Document:
+def response(whole_document: Document, operation: Document, status: str) -> Document:
     """Return the response of an operation with this status. If several operations share the response, follow the
     reference to the component."""
-    found: Document = operation["responses"][status]
-    if "$ref" not in found:
-        return found
-    return whole["components"]["responses"][str(found["$ref"]).rpartition("/")[2]]
+    response_object: Document = operation["responses"][status]
+    if "$ref" not in response_object:
+        return response_object
+    return whole_document["components"]["responses"][str(response_object["$ref"]).rpartition("/")[2]]
 
 
 def _share_responses(paths: Document) -> Document:
@@ -279,8 +282,8 @@ def section_text(feature: str) -> str:
 
 
 def _schemes(root_url: str, cookie: str) -> Document:
-    known = {scope: scope.replace(":", " ") for scope in scopes.ALL}
-    flow = {"tokenUrl": f"{root_url}{PREFIX}/auth/token", "scopes": known}
+    known_scopes = {scope: scope.replace(":", " ") for scope in scopes.ALL}
+    flow = {"tokenUrl": f"{root_url}{PREFIX}/auth/token", "scopes": known_scopes}
     return {
         "OAuth2": {"type": "oauth2", "flows": {"clientCredentials": flow}},
         "BearerAuth": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},

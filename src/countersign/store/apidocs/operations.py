@@ -98,45 +98,51 @@ _ALWAYS = frozenset({"X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "
 
 def header_components() -> Document:
     """Return the components for all response headers, which responses refer to."""
-    found: Document = {}
+    components: Document = {}
     for name, (schema, meaning) in OF_ANSWERS.items():
-        found[name] = {"description": meaning, "required": name in _ALWAYS, "schema": schema}
+        components[name] = {"description": meaning, "required": name in _ALWAYS, "schema": schema}
         if name not in schemas.HEADERS:
-            found[name][ADDITION] = True
-    return found
+            components[name][ADDITION] = True
+    return components
 
 
 def of_request(route: Route[Store], examples: Examples) -> list[Document]:
     """Return the parameters of a route: those of the path, those of the query, and the request headers."""
-    known = schemas.ENDPOINTS.get((route.method, route.path), schemas.UNDESCRIBED).parameters
-    listed = [*_of_path(route, examples), *_of_query(route, examples), *_of_header(route, examples)]
-    for each in listed:
-        if each["name"] not in known:
-            each[ADDITION] = True
-    return listed
+    parameters_known = schemas.ENDPOINTS.get((route.method, route.path), schemas.UNDESCRIBED).parameters
+    request_parameters = [*_of_path(route, examples), *_of_query(route, examples), *_of_header(route, examples)]
+    for parameter in request_parameters:
+        if parameter["name"] not in parameters_known:
+            parameter[ADDITION] = True
+    return request_parameters
 
 
 def _of_path(route: Route[Store], examples: Examples) -> list[Document]:
-    listed: list[Document] = []
+    path_parameters: list[Document] = []
     for name in re.findall(r"\{(\w+)\}", route.path):
         schema, meaning = IN_PATH.get(name, (_TEXT, ""))
-        listed.append({"name": name, "in": "path", "required": True, "description": meaning, "schema": schema})
-        listed[-1]["example"] = examples.of(schema, name)
-    return listed
+        path_parameters.append({"name": name, "in": "path", "required": True, "description": meaning, "schema": schema})
+        path_parameters[-1]["example"] = examples.of(schema, name)
+    return path_parameters
 
 
 def _of_query(route: Route[Store], examples: Examples) -> list[Document]:
-    listed: list[Document] = []
-    schemas, required = query_parameters(route.query)
+    query_parameters_listed: list[Document] = []
+    schemas, required_names = query_parameters(route.query)
     for name, schema in schemas.items():
-        words = schema.pop("description", "")
-        listed.append(
-            {"name": name, "in": "query", "required": name in required, "description": words, "schema": schema}
+        description = schema.pop("description", "")
+        query_parameters_listed.append(
+            {
+                "name": name,
+                "in": "query",
+                "required": name in required_names,
+                "description": description,
+                "schema": schema,
+            }
         )
-        listed[-1]["example"] = examples.of(schema, name)
+        query_parameters_listed[-1]["example"] = examples.of(schema, name)
         if schema.get("deprecated"):
-            listed[-1]["deprecated"] = True
-    return listed
+            query_parameters_listed[-1]["deprecated"] = True
+    return query_parameters_listed
 
 
 def headers_read(route: Route[Store]) -> tuple[str, ...]:
@@ -147,12 +153,14 @@ def headers_read(route: Route[Store]) -> tuple[str, ...]:
 
 
 def _of_header(route: Route[Store], examples: Examples) -> list[Document]:
-    listed: list[Document] = []
+    header_parameters: list[Document] = []
     for name in headers_read(route):
         schema, meaning = OF_REQUESTS[name]
-        listed.append({"name": name, "in": "header", "required": False, "description": meaning, "schema": schema})
-        listed[-1]["example"] = examples.of(schema, name)
-    return listed
+        header_parameters.append(
+            {"name": name, "in": "header", "required": False, "description": meaning, "schema": schema}
+        )
+        header_parameters[-1]["example"] = examples.of(schema, name)
+    return header_parameters
 
 
 Key: TypeAlias = tuple[str, str]
@@ -220,12 +228,12 @@ LINKS = (
 def of_answer(source: Key, status: int, ids: Mapping[Key, str]) -> Document:
     """Map the id of each operation that can follow a response to its link. `ids` maps the method and the full path of
     each existing operation to its id."""
-    found: Document = {}
-    for each in LINKS:
-        to = ids.get(_with_prefix(each.target))
-        if (_with_prefix(each.source), each.status) == (source, status) and to is not None:
-            found[to] = {"operationId": to, "parameters": {**each.parameters}}
-    return found
+    links: Document = {}
+    for link in LINKS:
+        target_id = ids.get(_with_prefix(link.target))
+        if (_with_prefix(link.source), link.status) == (source, status) and target_id is not None:
+            links[target_id] = {"operationId": target_id, "parameters": {**link.parameters}}
+    return links
 
 
 def _with_prefix(key: Key) -> Key:
@@ -271,8 +279,8 @@ def feature_of(route: Route[Store]) -> str:
 
 def description_of(route: Route[Store]) -> str:
     """The handler's docstring without its `Raises` section."""
-    words = inspect.cleandoc(route.handler.__doc__ or "")
-    return words.partition("Raises:")[0].strip()
+    docstring = inspect.cleandoc(route.handler.__doc__ or "")
+    return docstring.partition("Raises:")[0].strip()
 
 
 class Operations:
@@ -314,22 +322,22 @@ class Operations:
         return {"required": not may_be_left_out(route.body), "content": dict.fromkeys(kinds, entry)}
 
     def _responses(self, route: Route[Store]) -> Document:
-        found: dict[int, Document] = {}
+        responses: dict[int, Document] = {}
         for status, shape in route.answers.items():
-            found[status] = {"description": HTTPStatus(status).phrase, "headers": _headers(route, status)}
-            found[status] |= self._content(route, shape)
-            if following := of_answer((route.method, address_of(route)), status, self._ids):
-                found[status]["links"] = following
+            responses[status] = {"description": HTTPStatus(status).phrase, "headers": _headers(route, status)}
+            responses[status] |= self._content(route, shape)
+            if response_links := of_answer((route.method, address_of(route)), status, self._ids):
+                responses[status]["links"] = response_links
         if "If-None-Match" in headers_read(route):
-            found[304] = {"description": "The ETag still matches.", "headers": _headers(route, 304)}
+            responses[304] = {"description": "The ETag still matches.", "headers": _headers(route, 304)}
         for refusal in refusals_of(route):
-            self._add_refusal(route, refusal, found)
+            self._add_refusal(route, refusal, responses)
         for status, meaning in SERVER_STATUSES.items():
-            found.setdefault(status, {"description": meaning})
-        for status, each in found.items():
+            responses.setdefault(status, {"description": meaning})
+        for status, response in responses.items():
             if not is_documented(route, status):
-                each[ADDITION] = True
-        return {str(status): found[status] for status in sorted(found)}
+                response[ADDITION] = True
+        return {str(status): responses[status] for status in sorted(responses)}
 
     def _content(self, route: Route[Store], shape: object) -> Document:
         """Return the `content` member: the body in each media type that the route can answer with. The result is empty
@@ -362,16 +370,16 @@ class Operations:
         is_text = kind.startswith(_OTHER_TEXT) and shape is not bytes
         return {"type": "string"} if is_text else self._schemas.of(shape)
 
-    def _add_refusal(self, route: Route[Store], refusal: type[Refused], found: dict[int, Document]) -> None:
-        entry = found.setdefault(refusal.status, {"description": refusal.title})
+    def _add_refusal(self, route: Route[Store], refusal: type[Refused], responses: dict[int, Document]) -> None:
+        entry = responses.setdefault(refusal.status, {"description": refusal.title})
         entry.setdefault("headers", _headers(route, refusal.status))
         content: Document = entry.setdefault("content", {})
         if route.produces[0].startswith("text/html"):
             content.setdefault("text/html", {"schema": {"type": "string"}})
         kind, shape = (JSON, OAuthError) if route.oauth else (PROBLEM_JSON, Problem)
-        shown = content.setdefault(kind, {"schema": self._schemas.of(shape)})
+        media_type = content.setdefault(kind, {"schema": self._schemas.of(shape)})
         reference = f"#/components/examples/{'oauth.' if route.oauth else ''}{_example_of(refusal)}"
-        shown.setdefault("examples", {})[refusal.code] = {"$ref": reference}
+        media_type.setdefault("examples", {})[refusal.code] = {"$ref": reference}
         codes: list[str] = entry.setdefault("x-codes", [])
         if refusal.code not in codes:
             codes.append(refusal.code)
@@ -379,8 +387,8 @@ class Operations:
 
 def _open_example(path: str) -> Mapping[str, object]:
     """Return an example of a response that is an object without defined members."""
-    nothing: Mapping[str, object] = {}
-    return next((each for reference, each in examples.OPEN.items() if path.startswith(reference)), nothing)
+    no_values: Mapping[str, object] = {}
+    return next((each for reference, each in examples.OPEN.items() if path.startswith(reference)), no_values)
 
 
 def security_of(route: Route[Store]) -> list[Document]:
@@ -399,17 +407,17 @@ def security_of(route: Route[Store]) -> list[Document]:
 def refusals_of(route: Route[Store]) -> list[type[Refused]]:
     """Return the problems that a route can answer with: the general problems that can occur at the route, and the
     problems that the route declares."""
-    skipped = _impossible_statuses(route)
-    general = [each for each in EVERYWHERE if _may_arise(each, route, skipped)]
+    impossible_statuses = _impossible_statuses(route)
+    general = [each for each in EVERYWHERE if _may_arise(each, route, impossible_statuses)]
     return [*general, *_deprecation_refusals(route), *route.refusals]
 
 
-def _may_arise(refusal: type[Refused], route: Route[Store], skipped: set[int]) -> bool:
+def _may_arise(refusal: type[Refused], route: Route[Store], impossible_statuses: set[int]) -> bool:
     """Whether the refusal can occur at the route. Every route that checks a key refuses a key for the sandbox, except
     for documents."""
     if refusal is SandboxOnly:
         return not route.own_credentials and not is_document(route)
-    return refusal.status not in skipped
+    return refusal.status not in impossible_statuses
 
 
 def _impossible_statuses(route: Route[Store]) -> set[int]:
@@ -427,7 +435,7 @@ def _impossible_statuses(route: Route[Store]) -> set[int]:
         405: False,
         410: False,
     }
-    return {status for status, may in may_arise.items() if not may}
+    return {status for status, may_occur in may_arise.items() if not may_occur}
 
 
 def _deprecation_refusals(route: Route[Store]) -> list[type[Refused]]:
@@ -444,7 +452,7 @@ def _has_deprecated_members(route: Route[Store]) -> bool:
 
 def _headers(route: Route[Store], status: int) -> Document:
     """The headers of an answer with this status."""
-    sent: Mapping[tuple[str, ...], bool] = {
+    is_sent_by_header: Mapping[tuple[str, ...], bool] = {
         ("X-Request-Id",): True,
         _LIMITS: route.counted,
         tuple(route.sends.get(status, ())): True,
@@ -454,20 +462,20 @@ def _headers(route: Route[Store], status: int) -> Document:
         ("ETag", "Cache-Control"): route.cached and status in (200, 304),
         ("Deprecation", "Sunset", "Link"): bool(route.announced) or _has_deprecated_members(route),
     }
-    names = dict.fromkeys(name for group, is_sent in sent.items() if is_sent for name in group)
+    names = dict.fromkeys(name for group, is_sent in is_sent_by_header.items() if is_sent for name in group)
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def example_components(routes: Iterable[Route[Store]], root_url: str) -> Document:
     """Return two examples of every refusal of the routes: one in the form of a problem, and one in the form of an OAuth
     error."""
-    found: Document = {}
+    components: Document = {}
     for refusal in dict.fromkeys(refusal for each in routes for refusal in refusals_of(each)):
         detail = " ".join((refusal.__doc__ or "").split()).partition(". ")[0].rstrip(".")
-        short: dict[str, Any] = {"error": refusal.code, "error_description": detail}
-        short |= {"code": refusal.code, "message": detail}
+        oauth_error: dict[str, Any] = {"error": refusal.code, "error_description": detail}
+        oauth_error |= {"code": refusal.code, "message": detail}
         if refusal.resolution:
-            short["resolution"] = refusal.resolution
+            oauth_error["resolution"] = refusal.resolution
         problem = Problem(
             type=f"{root_url}/problems/{refusal.code.replace('_', '-')}",
             title=refusal.title,
@@ -480,9 +488,9 @@ def example_components(routes: Iterable[Route[Store]], root_url: str) -> Documen
             error_description=detail,
         )
         name = _example_of(refusal)
-        found.setdefault(name, {"summary": refusal.title, "value": msgspec.to_builtins(problem)})
-        found.setdefault(f"oauth.{name}", {"summary": refusal.title, "value": short})
-    return found
+        components.setdefault(name, {"summary": refusal.title, "value": msgspec.to_builtins(problem)})
+        components.setdefault(f"oauth.{name}", {"summary": refusal.title, "value": oauth_error})
+    return components
 
 
 def _example_of(refusal: type[Refused]) -> str:

@@ -59,8 +59,8 @@ def types(routes: Iterable[Route[Store]]) -> dict[str, type[Refused]]:
 
     If several refusals share a code, a general refusal, which any route can answer with, takes precedence.
     """
-    named = (refusal for each in routes for refusal in each.refusals)
-    return {refusal.code.replace("_", "-"): refusal for refusal in (*named, *IN_JOBS, *EVERYWHERE)}
+    declared_refusals = (refusal for each in routes for refusal in each.refusals)
+    return {refusal.code.replace("_", "-"): refusal for refusal in (*declared_refusals, *IN_JOBS, *EVERYWHERE)}
 
 
 class ProblemType(msgspec.Struct):
@@ -73,26 +73,27 @@ class ProblemType(msgspec.Struct):
     resolution: str
 
 
-def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+def routes(described_routes: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
     """Return the route of the problem pages of these routes. Routes may be added to the sequence after this call."""
 
     @cache
     def known() -> dict[str, type[Refused]]:
-        return types(described)
+        return types(described_routes)
 
     async def show_problem_type(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Explain a problem type."""
-        found = known().get(call.path["type"])
-        if found is None:
+        problem_type = known().get(call.path["type"])
+        if problem_type is None:
             raise ProblemTypeNotFound("no problem has this type")
-        explained = problem_page(found)
+        explanation = problem_page(problem_type)
         vary = (("Vary", "Accept"),)
         if "text/html" not in (call.headers.get("accept") or ""):
-            return documents.answer(encode(explained), headers=vary)
+            return documents.answer(encode(explanation), headers=vary)
         body = (
-            f"<p><code>{escape(explained.code)}</code>, status {explained.status}</p><p>{escape(explained.meaning)}</p>"
+            f"<p><code>{escape(explanation.code)}</code>, status "
+            f"{explanation.status}</p><p>{escape(explanation.meaning)}</p>"
         )
-        page = html.render_page(explained.title, f"{body}<p>{escape(explained.resolution)}</p>")
+        page = html.render_page(explanation.title, f"{body}<p>{escape(explanation.resolution)}</p>")
         return documents.answer(page, html.HTML, (*vary, html.POLICY))
 
     return (

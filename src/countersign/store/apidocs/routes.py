@@ -78,8 +78,8 @@ async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
 
 def contacts_of(setting: str) -> tuple[str, ...]:
     """Return the contacts of the setting, in the same order, as URIs, which security.txt requires."""
-    found = [each for each in re.split(r"[,\s]+", setting) if each]
-    return tuple(each if ":" in each else f"mailto:{each}" if "@" in each else f"https://{each}" for each in found)
+    contacts = [each for each in re.split(r"[,\s]+", setting) if each]
+    return tuple(each if ":" in each else f"mailto:{each}" if "@" in each else f"https://{each}" for each in contacts)
 
 
 _HEADERS = {**documents.SENDS, 200: (*documents.SENDS[200], "Link")}
@@ -106,15 +106,15 @@ ROUTES = (
 )
 
 
-def routes(described: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
+def routes(described_routes: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
     """Return the routes of the documents. The documents describe the given routes and their own routes."""
-    every = [*described]
-    own = (
-        *openapi.routes(every),
-        *problems.routes(every),
-        *manual.wiki_routes(every),
-        *manual.llms_routes(every),
+    all_routes = [*described_routes]
+    own_routes = (
+        *openapi.routes(all_routes),
+        *problems.routes(all_routes),
+        *manual.wiki_routes(all_routes),
+        *manual.llms_routes(all_routes),
         *ROUTES,
     )
-    every += own
-    return own
+    all_routes += own_routes
+    return own_routes

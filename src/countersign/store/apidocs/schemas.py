@@ -174,18 +174,20 @@ class OAuthError(msgspec.Struct, omit_defaults=True, kw_only=True):
 class Schemas:
     """The schemas of a set of routes. `components` maps names to the schemas that other schemas refer to."""
 
-    def __init__(self, routes: Iterable[Route[Store]], sent: Sequence[type[msgspec.Struct]] = ()) -> None:
-        """Make the schemas. `sent` contains structs that the service sends outside of responses."""
-        listed = tuple(routes)
-        bodies = [each.body for each in listed if each.body is not None]
-        answers = [shape for each in listed for shape in shapes_of(each.answers) if shape not in _UNTYPED] + [*sent]
+    def __init__(self, routes: Iterable[Route[Store]], sent_structs: Sequence[type[msgspec.Struct]] = ()) -> None:
+        """Make the schemas. `sent_structs` contains structs that the service sends outside of responses."""
+        listed_routes = tuple(routes)
+        bodies = [each.body for each in listed_routes if each.body is not None]
+        answers = [shape for each in listed_routes for shape in shapes_of(each.answers) if shape not in _UNTYPED] + [
+            *sent_structs
+        ]
         shapes = list(dict.fromkeys((Problem, OAuthError, *bodies, *answers)))
-        found, self.components = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
-        self._by_shape = dict(zip(shapes, found, strict=True))
-        received = _structs(bodies)
-        for struct in _structs((Problem, OAuthError, *answers)) - received:
+        schemas_found, self.components = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
+        self._by_shape = dict(zip(shapes, schemas_found, strict=True))
+        received_structs = _structs(bodies)
+        for struct in _structs((Problem, OAuthError, *answers)) - received_structs:
             _describe_sent(self.components[_name_of(struct, self.components)], struct)
-        self._mark(listed)
+        self._mark(listed_routes)
         for schema in self.components.values():
             schema["description"] = " ".join(schema.get("description", "").split())
             _simplify(schema)
@@ -199,35 +201,36 @@ class Schemas:
     def _mark(self, routes: Iterable[Route[Store]]) -> None:
         """Mark the schemas and members that the API document does not define as additions, and make members optional
         that are optional in the API document."""
-        known: dict[str, str] = {}
-        self._name(known, Problem, "problem details")
-        for each in routes:
-            entry = ENDPOINTS.get((each.method, each.path), UNDESCRIBED)
-            self._name(known, each.body, entry.body)
+        known_names: dict[str, str] = {}
+        self._name(known_names, Problem, "problem details")
+        for route in routes:
+            entry = ENDPOINTS.get((route.method, route.path), UNDESCRIBED)
+            self._name(known_names, route.body, entry.body)
             for status, name in entry.answers.items():
-                self._name(known, each.answers.get(status), name)
+                self._name(known_names, route.answers.get(status), name)
         for name, schema in self.components.items():
-            if name in known:
-                _mark_members(schema, known[name])
+            if name in known_names:
+                _mark_members(schema, known_names[name])
             else:
                 schema[ADDITION] = True
 
-    def _name(self, known: dict[str, str], shape: object, called: str | None) -> None:
+    def _name(self, known_names: dict[str, str], shape: object, schema_name: str | None) -> None:
         """Record which object of the API document the shape corresponds to."""
-        if shape is not None and called is not None:
-            self._follow(known, self.of(shape), called)
+        if shape is not None and schema_name is not None:
+            self._follow(known_names, self.of(shape), schema_name)
 
-    def _follow(self, known: dict[str, str], schema: Document, called: str) -> None:
-        """Record that a schema, or the schema of its items, describes the object `called` of the API document. Then do
-        the same for the members in `ITEM_OBJECTS`. If `anyOf` lists several schemas, only the first is considered."""
-        first: Document = schema.get("anyOf", [schema])[0]
-        name = str(first.get("items", first).get("$ref", "")).rpartition("/")[2]
-        if not name or name in known:
+    def _follow(self, known_names: dict[str, str], schema: Document, schema_name: str) -> None:
+        """Record that a schema, or the schema of its items, describes the object `schema_name` of the API document.
+        Then do the same for the members in `ITEM_OBJECTS`. If `anyOf` lists several schemas, only the first is
+        considered."""
+        first_schema: Document = schema.get("anyOf", [schema])[0]
+        name = str(first_schema.get("items", first_schema).get("$ref", "")).rpartition("/")[2]
+        if not name or name in known_names:
             return
-        known[name] = called
+        known_names[name] = schema_name
         for (outer, member), inner in ITEM_OBJECTS.items():
-            if outer == called:
-                self._follow(known, self.components[name]["properties"][member], inner)
+            if outer == schema_name:
+                self._follow(known_names, self.components[name]["properties"][member], inner)
 
 
 def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], frozenset[str]]:
@@ -243,89 +246,91 @@ def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], fro
 def _name_of(struct: type[msgspec.Struct], components: Mapping[str, Document]) -> str:
     """Return the component name of a struct: the name of the struct, or its qualified name if several structs have the
     same name."""
-    whole = re.sub(r"[^a-zA-Z0-9.\-_]", "_", f"{struct.__module__}.{struct.__qualname__}")
-    return struct.__name__ if struct.__name__ in components else whole
+    full_name = re.sub(r"[^a-zA-Z0-9.\-_]", "_", f"{struct.__module__}.{struct.__qualname__}")
+    return struct.__name__ if struct.__name__ in components else full_name
 
 
 def _structs(shapes: Iterable[object]) -> set[type[msgspec.Struct]]:
     """Return every struct that the shapes contain, directly or indirectly."""
-    found: set[type[msgspec.Struct]] = set()
-    waiting: list[Any] = [*inspect.multi_type_info(shapes)]
-    while waiting:
-        kind = waiting.pop()
+    structs: set[type[msgspec.Struct]] = set()
+    pending_types: list[Any] = [*inspect.multi_type_info(shapes)]
+    while pending_types:
+        kind = pending_types.pop()
         if isinstance(kind, inspect.StructType):
-            if kind.cls in found:
+            if kind.cls in structs:
                 continue
-            found.add(kind.cls)
-            waiting += (field.type for field in kind.fields)
+            structs.add(kind.cls)
+            pending_types += (field.type for field in kind.fields)
         for name in ("type", "item_type", "value_type"):
-            waiting += [getattr(kind, name)] if hasattr(kind, name) else []
+            pending_types += [getattr(kind, name)] if hasattr(kind, name) else []
         for name in ("types", "item_types"):
-            waiting += getattr(kind, name, ())
-    return found
+            pending_types += getattr(kind, name, ())
+    return structs
 
 
 def _describe_sent(schema: Document, struct: type[msgspec.Struct]) -> None:
     """Describe a response struct as it is sent. With `omit_defaults`, a member with a default value is omitted and is
     never null; without it, every member is always present."""
     members: dict[str, Document] = schema["properties"]
-    for each in msgspec.structs.fields(struct):
-        if each.required or each.default is msgspec.UNSET:
+    for struct_field in msgspec.structs.fields(struct):
+        if struct_field.required or struct_field.default is msgspec.UNSET:
             continue
         if struct.__struct_config__.omit_defaults:
-            members[each.encode_name] = _without_null(members[each.encode_name])
+            members[struct_field.encode_name] = _without_null(members[struct_field.encode_name])
         else:
-            members[each.encode_name].pop("default", None)
-            schema.setdefault("required", []).append(each.encode_name)
+            members[struct_field.encode_name].pop("default", None)
+            schema.setdefault("required", []).append(struct_field.encode_name)
 
 
 def _without_null(schema: Document) -> Document:
     """The schema without null and without a null default."""
-    rest = {name: value for name, value in schema.items() if name != "anyOf" and (name, value) != ("default", None)}
-    parts = cast("list[Document]", schema.get("anyOf", []))
-    left = [part for part in parts if part.get("type") != "null"]
-    if len(left) == 1:
-        return {**left[0], **rest}
-    return {**rest, "anyOf": left} if left else rest
+    other_members = {
+        name: value for name, value in schema.items() if name != "anyOf" and (name, value) != ("default", None)
+    }
+    alternatives = cast("list[Document]", schema.get("anyOf", []))
+    alternatives_left = [alternative for alternative in alternatives if alternative.get("type") != "null"]
+    if len(alternatives_left) == 1:
+        return {**alternatives_left[0], **other_members}
+    return {**other_members, "anyOf": alternatives_left} if alternatives_left else other_members
 
 
-def _mark_members(schema: Document, called: str) -> None:
-    documented = OBJECTS[called]
+def _mark_members(schema: Document, schema_name: str) -> None:
+    documented = OBJECTS[schema_name]
     members: dict[str, Document] = schema["properties"]
     for name, member in members.items():
         if name not in documented:
             # A member that is a $ref can be marked too: JSON Schema 2020-12 allows other keywords next to $ref.
             member[ADDITION] = True
-        elif (called, name) not in NULLABLE:
+        elif (schema_name, name) not in NULLABLE:
             # The API document defines only the first alternative: mark the others as additions.
-            for part in member.get("anyOf", ())[1:]:
-                part[ADDITION] = True
+            for alternative in member.get("anyOf", ())[1:]:
+                alternative[ADDITION] = True
     optional = {name for name, is_required in documented.items() if not is_required}
     schema["required"] = [name for name in schema.get("required", ()) if name not in optional]
 
 
 def _simplify(schema: Document) -> None:
     """Rewrite every part of the schema with keywords that all OpenAPI tools support."""
-    waiting: list[Any] = [schema]
-    while waiting:
-        here = waiting.pop()
-        if isinstance(here, dict):
-            part = cast("Document", here)
-            _simplify_part(part)
-            waiting += part.values()
-        elif isinstance(here, list):
-            waiting += cast("list[object]", here)
+    pending_values: list[Any] = [schema]
+    while pending_values:
+        value = pending_values.pop()
+        if isinstance(value, dict):
+            schema_part = cast("Document", value)
+            _simplify_part(schema_part)
+            pending_values += schema_part.values()
+        elif isinstance(value, list):
+            pending_values += cast("list[object]", value)
 
 
-def _simplify_part(part: Document) -> None:
+def _simplify_part(document: Document) -> None:
     """Add the type of a string enumeration, and replace `prefixItems` by `items`."""
-    values = part.get("enum")
+    values = document.get("enum")
     if isinstance(values, list) and all(isinstance(each, str) for each in cast("list[object]", values)):
-        part.setdefault("type", "string")
-    row: list[Document] = part.pop("prefixItems", [])
+        document.setdefault("type", "string")
+    row: list[Document] = document.pop("prefixItems", [])
     if row:
         kinds = [each for number, each in enumerate(row) if each not in row[:number]]
-        part["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+        document["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 
 
 def is_documented(route: Route[Store], status: int) -> bool:

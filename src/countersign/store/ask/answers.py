@@ -12,7 +12,7 @@ from msgspec.structs import astuple, replace
 
 from countersign.kernel import clock
 from countersign.store.ask.conditions import SLOT_OF_FIELD
-from countersign.store.ask.lexicon import DENIALS
+from countersign.store.ask.lexicon import DENIALS, LISTS
 from countersign.store.ask.parser import OF_OTHERS, Reading, read
 from countersign.store.catalog import filter_queries
 from countersign.store.catalog.filter import Filter, Values, conditions, describe, error_in, join_words, with_slots
@@ -35,7 +35,7 @@ _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 
 """The weights of conditions. Their sum decides whether an answer that ignores some words is useful."""
 _EXCLUDING = frozenset(["kind", "platform", "access", "tag", "org", "license", "text"])
 """The conditions that can exclude a named product."""
-_REVERSING = frozenset(["only", "or", "first", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
+_REVERSING = frozenset(["only", "or", "first", *LISTS["ends of support"], *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
 """Words that a list must not ignore: negations, choices, and fields that are requested instead of products."""
 
 
@@ -76,7 +76,7 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
     reason = _reason(reading, unused)
     found = QuestionAnswer("") if reason else await of_filter(store, filter)
-    reason = reason or _contradiction(filter, found)
+    reason = reason or _contradiction(reading, found)
     if not reason and (not unused or found.status == "refused"):
         return await _with_candidates(store, reading, found)
     suggestions = await _suggestions(store, filter, at)
@@ -91,10 +91,11 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
 
 async def _without_foreign_tag(store: Store, reading: Reading) -> Reading:
     """Return the reading without the tag if the question is about one product by name that does not have the tag, as in
-    "For a photo caption: what is Keyturn?"."""
+    "For a photo caption: what is Keyturn?" and "Does the demo of Star Ledger run on macOS?"."""
     filter, tags = reading.filter, reading.filter.where.tag
     required = replace(tags, none=())
-    if required == Values() or not _is_about_one(filter):
+    has_others = not {name for name, _ in conditions(filter)} <= {"product", "tag", "kind"}
+    if required == Values() or not (_is_about_one(filter) or (has_others and filter.answer == "exists")):
         return reading
     tagged = with_slots(Filter(), product=filter.where.product, tag=required)
     if await filter_queries.has_rows(store.database, tagged):
@@ -153,10 +154,15 @@ def _is_about_one(filter: Filter) -> bool:
     return filter.answer == "fields" and len(filter.where.product.any) == 1
 
 
-def _contradiction(filter: Filter, found: QuestionAnswer) -> str:
-    """Return the reason why no row matches a question about one product by name: the product does not match another
-    condition of the question. Return an empty text for other questions and answers."""
-    if found.total or found.status == "refused" or not _is_about_one(filter):
+def _contradiction(reading: Reading, found: QuestionAnswer) -> str:
+    """Return the reason why no row matches a question that searches for words, or that is about one product by name and
+    has another condition. Return an empty text for other questions and answers."""
+    filter = reading.filter
+    if found.total or found.status == "refused":
+        return ""
+    if reading.is_search:
+        return f"nothing in the catalog mentions {quoted((*filter.where.text.any, *filter.where.text.all))} and fits"
+    if not _is_about_one(filter):
         return ""
     excluding = [values for name, values in conditions(filter) if name in _EXCLUDING]
     words = [each for values in excluding for each in (*values.any, *values.all)]

@@ -11,14 +11,14 @@ about a product. `titled` refers to words of the title. A `polite` request has t
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import filterfalse
 from typing import Any
 
 from msgspec.structs import replace
 
 from countersign.store.ask.lexicon import LISTS, WordToken
-from countersign.store.ask.scope import AUXILIARIES, SENTENCE_ENDS, Item, Scope
+from countersign.store.ask.scope import AUXILIARIES, QUESTION_WORDS, SENTENCE_ENDS, Item, Scope
 from countersign.store.catalog.filter import KNOWN, SLOTS, Values
 
 MAX_NUMBER = 100
@@ -29,6 +29,7 @@ SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", 
     "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
 _OF_SETS = frozenset(SLOTS) - {"product", "version", "text", "title"}
 """The slots whose conditions are true of many products."""
+_SINGLE_SLOTS = [{slot} for slot in KNOWN]
 _OR_SLOTS = _OF_SETS | {"time"}
 _COUNTED = _OF_SETS | {"find", "order", "sort"}
 """The slots of items that a number of results is beside."""
@@ -56,6 +57,7 @@ class Bound:
         self._names_things = any(item.is_pair or item.slot == "product" for item in self._items)
         self._only: set[str] = set()
         self._is_negated, self._negated_slot, self._joint, self._joint_at = False, "", "", 0
+        self._negated_at = 0
         self._read()
         self.orders, self.times = [*self.found["sort"], *self.found["order"]], self.found["time"]
         self.answer = self.found["answer"][0].value if self.found["answer"] else ""
@@ -68,7 +70,7 @@ class Bound:
             "not": self._not, "denied": self._negate_preceding, "included": self._drop_channel,
             "only": self._only_beside, "or": self._or, "and": self._or, "but": self._but,
             "find": self._find, "when": self._when,
-            "newer": self._require_newer, "number": self._number, "quoted": self._value,
+            "newer": self._require_newer, "step": self._step, "number": self._number, "quoted": self._value,
             **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
@@ -110,17 +112,24 @@ class Bound:
     def _finish(self) -> None:
         """Bind what depends on the complete question."""
         self._split()
-        tail = [*filter("?".__ne__, self.words)][-3:]
-        if all((tail[:1] == [","], AUXILIARIES & {*tail[1:2]}, tail[2:] != ["you"])):
-            # "It isn't free, is it?" asks whether the product is free, so the "not" is dropped.
-            self.answer, self.has_unbound_not = "exists", False
-            for item in self.values:
-                item.is_negated = False
+        self._read_end()
         self.found["beyond"] += [Item("beyond", "the future", 0, 0)] if self._is_of_future() else []
         # "Titled …" refers to the words after it or before it, as in: "rail" in the title.
         for item in self.of("text") if self.found["titled"] else ():
             item.slot = "title"
         self.guards += ["most"] if "most" in self.words and not self.orders else []
+
+    def _read_end(self) -> None:
+        """Read a question at the end of a statement, as in "Keyturn is free, right?"."""
+        tail = [*filter("?".__ne__, self.words)][-3:]
+        is_statement = self.words[-1:] == ["?"] and QUESTION_WORDS.isdisjoint(self.words[slice(*self.sentence)])
+        if is_statement and not LISTS["ends of statements"].isdisjoint(tail[-1:]):
+            self.answer = "exists"
+        if all((tail[:1] == [","], AUXILIARIES & {*tail[1:2]}, tail[2:] != ["you"])):
+            # "It isn't free, is it?" asks whether the product is free, so the "not" is dropped.
+            self.answer, self.has_unbound_not = "exists", False
+            for item in self.values:
+                item.is_negated = False
 
     def _is_of_future(self) -> bool:
         """Return whether the question is like "Will it come to Linux?" or "When does it come out?"."""
@@ -131,10 +140,24 @@ class Bound:
 
     def _split(self) -> None:
         """Count by the slot of the listed values, as in "Split into games, apps and tools"."""
+        counts = [item.start for item in self.found["answer"] if item.value == "count"][1:]
+        listed = self._counted(counts) if counts else self._after_each()
+        if len(listed) > 1 and {value.slot for value in listed} in _SINGLE_SLOTS:
+            starts = {value.start for value in listed}
+            self.by, self.values = listed[0].slot, [*filterfalse(lambda value: value.start in starts, self.values)]
+        elif counts:
+            self.guards.append("how many")
+
+    def _after_each(self) -> list[Item]:
         end = max([each.end for each in self.found["each"]], default=len(self.words))
-        listed = [value for value in self.values if value.start >= end]
-        if len(listed) > 1 and {value.slot for value in listed} in [{slot} for slot in KNOWN]:
-            self.by, self.values = listed[0].slot, self.values[: -len(listed)]
+        return [value for value in self.values if value.start >= end]
+
+    def _counted(self, counts: Sequence[int]) -> list[Item]:
+        """Return the values if each of them is counted, as in "How many tools are free, and how many have to be
+        bought?"."""
+        listed = self.of(self.values[-1].slot) if self.values else []
+        is_one_each = len(listed) == len(counts) + 1 and all(value.start < counts[-1] for value in self.values[:-1])
+        return listed if is_one_each and True not in [value.is_negated for value in listed] else []
 
     def _not(self, item: Item) -> None:
         # "Out of beta" is not a beta, but "games out of this studio" are of the studio.
@@ -151,7 +174,7 @@ class Bound:
             self.found["guard"].append(item)
         # "Isn't it free?" asks whether the product is free.
         elif not (is_first and word in AUXILIARIES):
-            self._is_negated, self._negated_slot, self._joint = True, "", ""
+            self._is_negated, self._negated_slot, self._joint, self._negated_at = True, "", "", item.end
             self.has_unbound_not |= self.sentence.has(item) or self._scope.limits(item)
 
     def _negate_preceding(self, item: Item) -> None:
@@ -169,6 +192,13 @@ class Bound:
         self.found["guard"] += [] if self.of("version") else [item]
         for version in self.of("version"):
             version.value = f">{str(version.value).lstrip('<>=')}"
+
+    def _step(self, item: Item) -> None:
+        """Ask for the release beside a version that is named before: "I have 2.3.0. Which version came before it?"."""
+        self.found["step"].append(item)
+        versions = [at for at, value in enumerate(self.values) if value.slot == "version"]
+        if versions and {"number", "version"}.isdisjoint(self._slots_after(item, 1)):
+            self._version(self.values.pop(versions[0]))
 
     def _drop_channel(self, _item: Item) -> None:
         """Remove the condition on the channel, as in "Betas included"."""
@@ -200,7 +230,14 @@ class Bound:
         is_aside = self.words[item.start] == "just" and not (self.sentence.has(item) or after[:1] in (["for"], ["on"]))
         return is_aside or not (LISTS["named before"].isdisjoint(after) and LISTS["askers"].isdisjoint(before))
 
+    def _is_in_group(self, item: Item) -> bool:
+        """Return whether the item is in brackets after a negation: "NOT (tag=puzzle OR tag=horror)"."""
+        words = self.words[self._negated_at : item.end]
+        return words[:1] == ["("] and ")" not in words
+
     def _or(self, item: Item) -> None:
+        if all((item.slot == "and", self._is_negated, self._is_in_group(item))):
+            self.found["guard"].append(Item("guard", "not", self._negated_at - 1, self._negated_at))
         if self.words[item.start] == "too" and self.values and self.values[-1].slot == "channel":
             self._drop_channel(item)  # "betas too"
         else:
@@ -226,13 +263,13 @@ class Bound:
         """Return whether "not" refers to releases: to all releases, or to the releases of the channel that follows, as
         in "never released as stable"."""
         is_denied = self._is_negated and not self._negated_slot
-        if is_denied and "channel" not in self._slots_after(item, 1):
+        if is_denied and {"channel", "platform"}.isdisjoint(self._slots_after(item, 1)):
             self.when, self._is_negated, self.has_unbound_not = "none", False, False
         return is_denied
 
     def _number(self, item: Item) -> None:
-        before, after = {*self.words[max(0, item.start - 1) : item.start]}, self.words[item.end : item.end + 4]
-        if LISTS["platform nouns"] & {*after} | LISTS["counted things"] & {*after[:1]}:
+        before = {*self.words[max(0, item.start - 1) : item.start]}
+        if self._counts_others(item, before):
             self.found["guard"].append(item)
         elif before & (LISTS["numbered things"] | LISTS["doing"] | {"all"}):
             # "Windows, macOS and Linux, all three"; "Ticket 4711 says …"; "I am 8"
@@ -244,6 +281,13 @@ class Bound:
         elif not self._names_things:
             # A number that counts nothing known; but "compare the two" counts the products.
             self.found["guard"].append(item)
+
+    def _counts_others(self, item: Item, before: Set[str]) -> bool:
+        """Return whether the number counts no results, or is a part of a version: "version 3 of X", "two point ten"."""
+        after = self.words[item.end : item.end + 4]
+        counted = LISTS["platform nouns"] & {*after} | LISTS["counted things"] & {*after[:1]}
+        is_of_version = _is_small(item) and not LISTS["one release"].isdisjoint(before)
+        return is_of_version or bool(counted) or after[:1] == ["point"]
 
     def _follows_product(self, item: Item) -> bool:
         """Return whether a number in digits follows the name of a product, as in "Keyturn 2"."""
@@ -272,6 +316,7 @@ class Bound:
     def _signed_version(self, item: Item) -> str:
         """Return the version, preceded by `>` or `<` if the words before it express a comparison."""
         before = self.words[max(0, item.start - 4) : item.start]
+        before *= before[-1:] != ["or"]  # "Is 1.9.1 newer or 1.10.0?"
         compared = [word for word in before if word in _SIGNS]
         if compared:
             self.used |= {*compared, "than"}
@@ -293,7 +338,7 @@ class Bound:
         is_aside = item.slot == "product" and not self.sentence.has(item)
         item.is_negated |= self._is_negated and not is_aside
         item.joint = item.joint or self._joint
-        self._is_negated &= not item.is_pair
+        self._is_negated &= not item.is_pair or self._is_in_group(item)
         self.has_unbound_not &= not item.is_negated
         self._negated_slot, self._joint = item.slot, ""
         self.values += self._each_of(item)

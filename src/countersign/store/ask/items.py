@@ -6,7 +6,7 @@ are looked up, in case the word has a typing error. Words that are still unknown
 the words that it does not use.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -15,6 +15,7 @@ from typing import NamedTuple, get_args
 from countersign.kernel.database.port import Database
 from countersign.store.ask import dates
 from countersign.store.ask.lexicon import (
+    COUNTS,
     IGNORED,
     KEYS,
     KNOWN_WORDS,
@@ -122,6 +123,11 @@ def spans(question: str, tokens: Sequence[WordToken]) -> list[names.WordSpan]:
                 break
             if not last.is_mark:
                 runs.append(names.WordSpan(start, end, question[first.start : last.end]))
+                words = [token.word for token in tokens[start:end]]
+                if not COUNTS.keys().isdisjoint(words):
+                    # "Rail Yard three"
+                    text = " ".join(str(COUNTS.get(word, word)) for word in words)
+                    runs.append(names.WordSpan(start, end, text))
     runs.sort(key=lambda run: run.start - run.end)
     return runs[-MAX_SPANS:]
 
@@ -189,13 +195,17 @@ class _KnownItems(_Question):
 
     def _priority(self, name: Name, at: int) -> int:
         if name.slot == "tag":
-            last = self.items[-1] if self.items else Item("", "", -1, -1)
-            following = WORDS.get(tuple(self._words[name.end : name.end + 1]), Meaning("", ""))
-            is_meant = (last.value, last.end) == ("tags", at) or following.slot == "kind"
-            return 5 if is_meant else _PRIORITY["tag"]
+            return 5 if self._is_topic(name, at) else _PRIORITY["tag"]
         is_word = name.end == at + 1 and self._words[at] in KNOWN_WORDS and not self._is_capital(at)
         # A title that is an ordinary word counts as the word.
         return -1 if name.slot == "product" and is_word else _PRIORITY[name.slot]
+
+    def _is_topic(self, name: Name, at: int) -> bool:
+        """Return whether a tag is before a kind of product or after one ("programs for notes"), or after "tagged"."""
+        last = self.items[-1] if self.items else Item("", "", -1, -1)
+        following = WORDS.get(tuple(self._words[name.end : name.end + 1]), Meaning("", ""))
+        follows = last.slot in ("kind", "find") and self._words[last.end : at] in (["for"], ["about"])
+        return (last.value, last.end) == ("tags", at) or following.slot == "kind" or follows
 
     def _lexicon_candidates(self, at: int) -> Iterable[Candidate]:
         token = self._tokens[at]
@@ -223,7 +233,12 @@ class _KnownItems(_Question):
 
     def _key(self, at: int) -> tuple[str, int]:
         """Return the key that begins at this word, and the position of the operator after it."""
-        operators = _OPERATORS | {"not"} if "=" in self._words else _OPERATORS
+        key, end = self._key_before(at, _OPERATORS | {"not"})
+        # In "kind=tool NOT platform=web", "tool" is not a key.
+        is_key = self._word(end) != "not" or ("=" in self._words and not self._key_before(end + 1, _OPERATORS)[0])
+        return (key, end) if is_key else ("", at)
+
+    def _key_before(self, at: int, operators: Set[str]) -> tuple[str, int]:
         found = ((KEYS.get(tuple(self._words[at : at + size])), at + size) for size in (3, 2, 1))
         return next(((key, end) for key, end in found if key and self._word(end) in operators), ("", at))
 
@@ -254,7 +269,7 @@ class _KnownItems(_Question):
         value, end = self._value(key, at + (self._word(at) in _OPENING))
         if not value:
             return []
-        is_joined = self._word(end) in _JOINTS and not self._key(end + 1)[0]
+        is_joined = self._word(end) in _JOINTS and self._word(end + 1) != "not" and not self._key(end + 1)[0]
         return [(value, end), *(self._values(key, end + 1) if is_joined else ())]
 
     def _value(self, key: str, at: int) -> tuple[str, int]:
@@ -327,7 +342,7 @@ class _UnknownItems(_Question):
             is_known = self._in_texts.keys() >= {*run}
             for span in (span for span in self._names(run) if span in tried):
                 text = self._text(*span)
-                products = await names.products_like(self._database, text, is_known=is_known, known=spellings)
+                products = await names.products_like(self._database, text, is_known=is_known, known_spellings=spellings)
                 if products:
                     self._correct(products, *span)
                     break
@@ -342,7 +357,8 @@ class _UnknownItems(_Question):
         first, last = run[0], run[-1] + 1
         # Titles of frequent words can differ only by a number at the end, as in "Caml Pilot 088342".
         ends = [item.end for item in self._recognition.items if item.slot == "number" and item.start - last in (0, 1)]
-        spans = (*((first, end) for end in ends), (first - 1, last + 1), (first - 1, last), (first, last))
+        around = ((first - 1, last + 1), (first - 1, last), (first, last + 1), (first, last))
+        spans = (*((first, end) for end in ends), *around)
         return [span for span in spans if self._is_run(*span)]
 
     def _is_run(self, start: int, end: int) -> bool:
@@ -359,8 +375,9 @@ class _UnknownItems(_Question):
         self._recognition.items = [*remaining, Item("product", value, start, end)]
 
     def _look_up_words(self, run: Sequence[int]) -> None:
+        is_opening = run[-1] in self._opening
         for at in run:
-            if self._is_opening(at):
+            if is_opening and self._is_opening(at):
                 continue
             if self._is_topic(at):
                 self._recognition.items.append(Item("text", self._in_texts[at], at, at + 1))

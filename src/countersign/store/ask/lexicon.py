@@ -55,7 +55,7 @@ def tokens_of(question: str) -> list[WordToken]:
         elif match["word"]:
             found.append(_token(match[0], start, end))
         elif match["minus"]:
-            found.append(WordToken("not", start, end))
+            found.append(WordToken("not", start, end, is_mark=True))
         elif not match["joint"]:
             found.append(WordToken(match[0].lower(), start, end, is_mark=match["mark"] is not None))
     return found[:MAX_TOKENS]
@@ -112,7 +112,8 @@ def _by_phrase(section: str) -> dict[Phrase, str]:
 _SECTIONS = _sections()
 KEYS = _by_phrase("keys")
 LISTS = {name: frozenset(word for phrase in phrases for word in phrase) for name, phrases in _SECTIONS["lists"].items()}
-COUNTS = {word: count for count, word in enumerate(str.split("two three four five six seven eight nine ten"), 2)}
+_NUMBERS = str.split("two three four five six seven eight nine ten eleven twelve thirteen")
+COUNTS = {word: count for count, word in enumerate(_NUMBERS, 2)}
 WORDS = {
     **{phrase: Meaning("beyond", named) for phrase, named in _by_phrase("beyond").items()},
     **{phrase: Meaning(*meaning.split()) for phrase, meaning in _by_phrase("meanings").items()},

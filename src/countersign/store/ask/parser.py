@@ -13,7 +13,7 @@ from countersign.kernel.database.port import Database
 from countersign.store.ask.conditions import MAX_NUMBER, MULTIPLE, SLOT_OF_FIELD, Bound
 from countersign.store.ask.items import Corrected, Recognition, recognize
 from countersign.store.ask.lexicon import COURTESY, LISTS, WordToken, tokens_of
-from countersign.store.ask.scope import AUXILIARIES, Item
+from countersign.store.ask.scope import AUXILIARIES, QUESTION_WORDS, Item
 from countersign.store.catalog import names
 from countersign.store.catalog.filter import Filter, Values, conditions, slot, with_slots
 from countersign.store.catalog.search import words as terms_of
@@ -38,7 +38,8 @@ class Reading:
 
     `unused` contains the words that did not become part of the filter. `guards` contains words that change the meaning
     of the question in a way that the filter does not express. `beyond` contains words that ask for something that no
-    catalog contains. `unknown` is a name that the catalog does not contain.
+    catalog contains. `unknown` is a name that the catalog does not contain. `is_search` is true if words are searched
+    for that may have another meaning.
     """
 
     filter: Filter
@@ -48,6 +49,7 @@ class Reading:
     unknown: str = ""
     corrected: list[Corrected] = field(default_factory=list[Corrected])
     is_about_text: bool = False
+    is_search: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -143,7 +145,7 @@ class _Builder(Bound):
         super().__init__(tokens, recognition.items)
         self._recognition = recognition
         self._all_words = {*self.words}
-        self._fields = list(dict.fromkeys(item.value for item in self.found["field"]))
+        self._fields = self._requested_fields()
         self._kinds = [item.start for item in self.of("kind")]
         self._subjects = [*self._kinds, *(noun.start for noun in self.nouns if noun.value in ("any", "products"))]
         self._releases = [item for item in self.nouns if item.value == "releases"]
@@ -154,6 +156,12 @@ class _Builder(Bound):
         self._order_of = ""
         self._first = next((word for word in self.words[self.sentence.start :] if word not in COURTESY), "")
         self._asks_whether = self._is_yes_no()
+
+    def _requested_fields(self) -> list[str]:
+        """Return the fields. In "the channel stable", the name of the field only says what "stable" is."""
+        values = {(value.slot, value.start) for value in self.values}
+        fields = [item for item in self.found["field"] if (SLOT_OF_FIELD.get(item.value), item.end) not in values]
+        return list(dict.fromkeys(item.value for item in fields))
 
     def inherit(self, base: Filter, *, is_other: bool) -> None:
         """Ask about the products of the previous question; "What else …" excludes them (`is_other`)."""
@@ -168,8 +176,16 @@ class _Builder(Bound):
         words = self.words
         if "whether" in words or (self._first in AUXILIARIES and not self.found["polite"]):
             return True
-        after = words[words.index(",") + 1 :][:2] if "," in words else []
-        return not AUXILIARIES.isdisjoint(after[:1]) and not LISTS["pronouns"].isdisjoint(after[1:])
+        if self._first in LISTS["checks"]:
+            return self._states_something()
+        auxiliary, subject, *_ = [*(words[words.index(",") + 1 :] if "," in words else ()), "", ""]
+        is_request = subject == "you" or self._first in QUESTION_WORDS
+        return auxiliary in AUXILIARIES and not is_request
+
+    def _states_something(self) -> bool:
+        """Return whether a request to verify something states it: "Verify that X runs on Linux" does."""
+        is_open = bool(self._fields) or not QUESTION_WORDS.isdisjoint(self.words)
+        return not is_open and bool(self.of("version") or (self._has_condition() and not self.orders))
 
     async def reading(self, database: Database) -> Reading:
         """Build the filter, and collect the words that are not part of the filter."""
@@ -178,6 +194,7 @@ class _Builder(Bound):
         if not self.is_terse:
             self._apply_nouns()
             self._set_find()
+            self._find_dates()
             await self._of_publisher(database)
             self._compare()
             self.guards += [guard for guard, applies in self._guard_conditions() if applies]
@@ -192,7 +209,11 @@ class _Builder(Bound):
         beyond = [item.value for item in self.found["beyond"] if not self._is_afterthought(item)]
         self._unused += [item.value for item in self.found["beyond"] if item.value not in beyond]
         rest = self.guards, beyond, self._recognition.unknown, self._recognition.corrected
-        return Reading(found, self._unused, *rest, is_about_text=bool(self.found["all"]))
+        return Reading(found, self._unused, *rest, is_about_text=bool(self.found["all"]), is_search=self._is_search())
+
+    def _is_search(self) -> bool:
+        """Return whether words of the question are searched for without a key such as `text=`."""
+        return False in [item.is_pair for item in self.of("text")]
 
     def _set_values(self) -> None:
         self._slots = self.slots()
@@ -208,11 +229,16 @@ class _Builder(Bound):
     def _unanswered(self, found: Filter) -> list[str]:
         """Return what the question asks about unnamed products that neither a list nor a number of products answers:
         the question word ("who", "why"), and the names of fields."""
-        is_of_rows = found.find == "products" and found.answer in ("list", "count", "exists")
-        if self._products or self.pairs or not is_of_rows:
-            return []
-        others = [self._first] if self._unused and self._first in OF_OTHERS else []
+        others = [self._first] * (bool(self._unused) and self._is_of_others())
+        # "Which release added it?" does not name a product.
+        is_of_rows = found.find == "products" or found == Filter(find="releases")
+        if self._products or self.pairs or not is_of_rows or found.answer not in ("list", "count", "exists"):
+            return others if self._products else []
         return [*others, *(name for name in self._fields if SLOT_OF_FIELD.get(name) not in self._slots)]
+
+    def _is_of_others(self) -> bool:
+        """Return whether the question asks for something that no list contains: "Who holds the copyright in X?"."""
+        return self._first in OF_OTHERS if not self._products else self._first == "who" and "org" not in self._fields
 
     def _unanswered_of_release(self, found: Filter) -> list[str]:
         """Return the unused words that tell which release is meant, such as "tulips" in "Which version put the tulips
@@ -291,6 +317,11 @@ class _Builder(Bound):
                 self._slots["kind"] = Values(any=("game",))
         self._members["find"] = find
 
+    def _find_dates(self) -> None:
+        """Search for releases if their date is asked for, as in "When did Northlight Games last publish anything?"."""
+        if self.orders and self._fields == ["published_at"] and not self.of("product"):
+            self._members["find"], self._fields = "releases", []
+
     def _has_condition(self) -> bool:
         """Return whether a condition restricts the products, and not only their releases."""
         return any(item.slot not in _OF_RELEASES for item in self.values)
@@ -327,6 +358,17 @@ class _Builder(Bound):
         elif self.found["same"] and len(self._products) > 1 and fields:
             self.answer, self._members["fields"] = "exists", fields
 
+    def _excludes_products(self) -> bool:
+        return any(item.is_negated and item.slot != "org" for item in self.values)
+
+    def _counts_field(self) -> bool:
+        """Return whether "how many" refers to a field of a product that has only one value."""
+        counts = [item.end for item in self.found["answer"] if item.value == "count"]
+        return any(item.start in counts and item.value not in _COUNTED_FIELDS for item in self.found["field"])
+
+    def _before_times(self) -> list[str]:
+        return [self.words[time.start - 1] for time in self.times]
+
     def _guard_conditions(self) -> tuple[tuple[str, bool], ...]:
         """Return pairs of a guard and a condition. The guard applies if the condition is true: the question is then
         ambiguous, or a filter cannot express the question."""
@@ -344,8 +386,14 @@ class _Builder(Bound):
             ("no", all((self.times, denies, "channel" in self._slots))),
             ("all", all((self._asks_whether, not products, is_of_all))),
             ("only", all(("only" in words, self._members["find"] == "publishers"))),
+            # "Which publishers have no games?" is not about the publishers of other products.
+            ("not", all((self._members["find"] == "publishers", self._excludes_products()))),
+            # "Are there two betas?", "I can't find 1.2.0, is it out?"
+            ("number", all((self._asks_whether, self.limit not in (None, 1)))),
+            ("not", all((self._asks_whether, self._slots.get("version", Values()).none))),
             ("both", all((len(kinds) > 1, "both" in words))),
-            ("both", "both" in [self.words[time.start - 1] for time in self.times]),  # "In both 2025 and 2026"
+            # "In both 2025 and 2026", "on a Friday"
+            *((word, word in LISTS["before periods"]) for word in self._before_times()),
             ("and", len(groups) > 1),  # "For phones and for desktops"
             # "Games newer than Keyturn", "What other games have the makers of Keyturn made?"
             ("products beside a named product", all((len(products) == 1, self._is_plural(self.of("kind"))))),
@@ -357,6 +405,13 @@ class _Builder(Bound):
             ("first", all((self._order_of == "oldest", self.times, self._kinds, "channel" in self._slots))),
             ("same", all((self.found["same"], "fields" not in self._members))),
             ("most", all((self._order_of == "products", self._fields))),
+            # "The latest version as of 1 May" is not one since then.
+            # "How many licenses of Keyturn can we buy?"
+            ("how many", bool(products) and self._counts_field()),
+            # "Did it release more in 2025 or 2026?"
+            ("more", all((self._asks_whether, self.times, "more" in words))),
+            ("as of", all((self.orders, "as" in [self.words[time.start] for time in self.times]))),
+            ("dropped", all(("dropped" in words, not self.times))),  # "Which tools dropped Linux support?"
             ("versions of several products", all((len(products) > 1, self.of("version")))),
         )
 
@@ -419,7 +474,7 @@ class _Builder(Bound):
             # "Did 1.1.0 come out as stable or as beta?"
             del self._slots["channel"]
             return ("versions",)
-        return tuple(name for name in ("kind", "access") if name in several)
+        return tuple(name for name in ("kind", "access", "license") if name in several and len(self.of(name)) > 1)
 
     def _is_of_version(self) -> bool:
         """Return whether the question asks for everything about a version: "Summarise the 1.9.1 release"."""
@@ -456,6 +511,7 @@ class _Builder(Bound):
         is_question = any((is_of_releases, is_of_one)) and not any((is_whether, self.orders))
         is_question |= "notes" in self._fields
         is_open = any(("version" not in self._slots, is_whether))
+        is_question &= self._first not in OF_OTHERS  # No text says who holds the copyright, or why.
         if all((self._unused, is_question, is_open, len(self._products) == 1)):
             terms = tuple(terms_of(" ".join(self._unused))[:6])
             self._slots["text"] = Values(all=terms) if is_whether else Values(any=terms)

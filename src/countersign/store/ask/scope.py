@@ -30,11 +30,11 @@ _OF_UNMARKED = _CONDITIONS - {"time", "tag"}
 _OF_LIMITS = (_CONDITIONS - {"time", "kind", "product"}) | {"and", "or", "not", "only"}
 _ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
 """The slots that are used only from the question itself, if the question names its subject."""
-AUXILIARIES, _QUESTION_WORDS, _ASKERS = LISTS["auxiliaries"], LISTS["question words"], LISTS["askers"]
+AUXILIARIES, QUESTION_WORDS, _ASKERS = LISTS["auxiliaries"], LISTS["question words"], LISTS["askers"]
 """Words that begin a yes/no question, words that begin other questions, and words for the person who asks."""
 _OPENS_ASIDE = ((LISTS["before askers"], _ASKERS), (_ASKERS, LISTS["verbs of askers"]))
 """Word pairs that begin a clause about the asker."""
-_OPENS_REQUEST = _QUESTION_WORDS | LISTS["requests"] | AUXILIARIES
+_OPENS_REQUEST = QUESTION_WORDS | LISTS["requests"] | AUXILIARIES
 _OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
 ORDERS = "stories and orders"
 """The value of items that ask for what a language model can do and a catalog cannot."""
@@ -80,6 +80,7 @@ class _Clauses:
     def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         self._tokens, self._items, self._end = tokens, items, len(tokens)
         self._within = {index for item in items for index in range(item.start, item.end)}
+        self._times = [Sentence(item.start, item.end) for item in items if item.slot == "time"]
         self._slot_at = {item.start: item.slot for item in items}
         ends = [at + 1 for at in range(self._end) if self._is_end(at)]
         self._all = [Sentence(start, end) for start, end in pairwise(sorted({0, *ends, self._end}))]
@@ -123,7 +124,7 @@ class _Clauses:
         known = {at - more for at in self._slot_at for more in range(MIN_WORDS_BEFORE)}
         begins = [start]
         for at in filter(self._opens_clause, range(start + 1, end)):
-            is_late = at >= start + MIN_WORDS_BEFORE
+            is_late = at >= start + MIN_WORDS_BEFORE and Sentence(start, at - 1) not in self._times
             if at <= first or (is_late and (self._is_question(at) or (at <= dated and at in known))):
                 begins.append(at)
         return begins[-1]
@@ -136,7 +137,7 @@ class _Clauses:
         """Return whether a clause is a question by itself, whatever precedes it: "so which games …", "what's new …"."""
         at += self._word(at) in ("so", "and")
         is_relative = self._word(at) in LISTS["relative words"]
-        return self._word(at) in _QUESTION_WORDS and (not is_relative or self._slot_at.get(at + 1) in _REQUEST_SLOTS)
+        return self._word(at) in QUESTION_WORDS and (not is_relative or self._slot_at.get(at + 1) in _REQUEST_SLOTS)
 
     def _is_aside(self, at: int, last: int) -> bool:
         """Return whether a clause about the asker begins: ", I have …", "because …", "or did I …", "to see who …", "so
@@ -161,7 +162,7 @@ class _Clauses:
     def _opens_aside(self, at: int) -> bool:
         word, following = self._word(at), self._word(at + 1)
         if word == "to":
-            return self._word(at + 2) in _QUESTION_WORDS
+            return self._word(at + 2) in QUESTION_WORDS
         return any(word in words and following in others for words, others in _OPENS_ASIDE) and not self._limits(at)
 
     def _limits(self, at: int) -> bool:
@@ -187,6 +188,7 @@ class Scope(_Clauses):
         self._states_request = bool(self._slots) or has_request
         self._is_named_only = self._slots == {"product"} and not has_request
         self._is_marked = self._is_request() or self._word(self._whole.end - 1) == "?"
+        self._points_back = not LISTS["references"].isdisjoint(map(self._word, range(*self.question)))
         self._preface = Sentence(self._whole.start, self.question.start)
         is_context = bool(self._slots_of(self._preface) - self._slots - {"time"})
         self._context = self._preface if is_context else self._find_context()
@@ -220,7 +222,7 @@ class Scope(_Clauses):
         size, is_known = sentence.end - sentence.start, not self._slot_at.keys().isdisjoint(range(*sentence))
         if self._word(sentence.end - 1) == "?":
             return 4 * (is_known or size > 2)
-        if self._word(sentence.start) in _QUESTION_WORDS | AUXILIARIES:
+        if self._word(sentence.start) in QUESTION_WORDS | AUXILIARIES:
             return 3 * is_known
         # "Output the date." is about the form of the answer.
         meaningful = _CONDITIONS if self._word(sentence.start) in LISTS["output words"] else _MEANINGFUL_SLOTS
@@ -230,8 +232,7 @@ class Scope(_Clauses):
         """Return the nearest other sentence with a condition, if the question has no condition or refers back."""
         others = [each for each in self._all if each != self._whole and self._starts(_CONDITIONS, *each)]
         before = [each for each in others if each.end <= self._whole.start]
-        points_back = not LISTS["references"].isdisjoint(map(self._word, range(*self.question)))
-        if before and (points_back or not self._slots):
+        if before and (self._points_back or not self._slots):
             return self._request(before[-1])
         return _NOWHERE if self._slots else next(iter(others), _NOWHERE)
 
@@ -256,7 +257,8 @@ class Scope(_Clauses):
     def _requests_names(self, item: Item) -> bool:
         """Return whether the context states what is asked and the question only names products, as in "The newest
         version of each: Keyturn; Inkwell"."""
-        return self._is_named_only and self._context.has(item) and item.slot in _ABOUT_ANSWER - {"beyond"}
+        is_before = self._context.has(item) or self._preface.has(item)
+        return self._is_named_only and is_before and item.slot in _ABOUT_ANSWER - {"beyond"}
 
     def _counts(self, item: Item) -> bool:
         """Return whether an item outside of the question counts."""
@@ -290,7 +292,8 @@ class Scope(_Clauses):
 
     def unknown(self) -> list[int]:
         """Return the positions of unrecognised words that could state what is asked."""
-        is_open = self._context == self._preface or not self._states_request
+        is_description = self._points_back and not self._slots and "kind" in self._slots_of_context
+        is_open = self._context == self._preface or not self._states_request or is_description
         is_open &= "product" not in self._slots_of_context
         parts = [self.question, self._context, self._preface] if is_open else [self.question]
         positions = {at for part in parts for at in range(*part)} - self._within - self._remarks()
@@ -304,10 +307,10 @@ class Scope(_Clauses):
         """Return the positions of qualifiers before the first question word that do not affect the question: "I don't
         know what …"."""
         start, end = self.question
-        question = min([at for at in range(start, end) if self._word(at) in _QUESTION_WORDS], default=start)
+        question = min([at for at in range(start, end) if self._word(at) in QUESTION_WORDS], default=start)
         mentioned = self._starts(_CONDITIONS | _REQUEST_SLOTS, start, question)
         qualifiers = (item for item in self._items if item.slot in ("not", "guard", "beyond") and item.value != ORDERS)
-        return {item.start for item in qualifiers if not mentioned and start <= item.start < question}
+        return {item.start for item in qualifiers if not mentioned and start <= item.start and item.end <= question}
 
     def opening(self) -> set[int]:
         """Return the positions of the words before the first word that states what is asked for, such as "Please
@@ -316,4 +319,4 @@ class Scope(_Clauses):
 
     def _request_start(self, part: Sentence) -> int:
         requests = [at - 2 for at in self._starts(_REQUEST_SLOTS, *part)]
-        return min([*requests, *(at for at in range(*part) if self._word(at) in _QUESTION_WORDS)], default=part.start)
+        return min([*requests, *(at for at in range(*part) if self._word(at) in QUESTION_WORDS)], default=part.start)

@@ -335,12 +335,12 @@ async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstP
     try:
         link = await require_unused(store, token)
         try:
-            hashed = await passwords.hash_password(call.body.password, link.email)
+            password_hash = await passwords.hash_password(call.body.password, link.email)
         except WeakPassword as refused:
             covers = await sign_in_pages.newest_covers(store)
             error = f"{refused.detail}. {refused.remedy}"
             return sign_in_pages.prove(token, link.email, error, refused.status, covers=covers)
-        proven = await redeem_link(store, token, hashed, first_proof)
+        proven = await redeem_link(store, token, password_hash, first_proof)
     except EmailLinkSpent as refused:
         return sign_in_pages.expired_link(refused.status)
     # End the previous session of this browser, because it may belong to another person.
@@ -374,6 +374,6 @@ def _require_own_page(call: StoreRequest[EmailFormQuery, AskForm] | StoreRequest
     sessions.require_same_origin(call.context, call.headers)
 
 
-def _limited(page: Response, refused: RateLimited) -> Response:
-    page.headers = (*page.headers, *refused.headers.items())
+def _limited(page: Response, rate_limited: RateLimited) -> Response:
+    page.headers = (*page.headers, *rate_limited.headers.items())
     return page

@@ -66,9 +66,9 @@ async def add_key(transaction: Transaction, key_hash: bytes, tier: Tier) -> None
 
 async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
     """Store when keys were last used; other ids are skipped."""
-    for key_id, at in uses.items():
+    for key_id, used_at in uses.items():
         if key_id.startswith(PREFIX):
-            await transaction.run(SET_USED_AT, bytes.fromhex(key_id.removeprefix(PREFIX)), at)
+            await transaction.run(SET_USED_AT, bytes.fromhex(key_id.removeprefix(PREFIX)), used_at)
 
 
 async def delete_unused(transaction: Transaction, days: int) -> None:

@@ -154,10 +154,10 @@ class Authenticator:
             reason = "the token is expired, malformed, or not one of this service"
             raise rejected(self._store, reason, scope) from error
         name = digest(token)
-        known = self._callers.get(name)
-        if known is not None and known[0] == identity:
-            self._note(known[1])
-            return known[1]
+        known_caller = self._callers.get(name)
+        if known_caller is not None and known_caller[0] == identity:
+            self._note(known_caller[1])
+            return known_caller[1]
         caller = await tokens.resolve_caller(self._store.database, claims)
         if caller is None:
             self._callers.pop(name, None)

@@ -55,8 +55,8 @@ class Caller:
         """Whether the caller has the scope. The token or session is enough for a reading scope; any other scope also
         requires a role."""
         if scope in scopes.READING:
-            granted = self.scopes is None or scope in self.scopes
-            return granted or (self.kind == "client" and "admin:org" in (self.scopes or ()))
+            is_granted = self.scopes is None or scope in self.scopes
+            return is_granted or (self.kind == "client" and "admin:org" in (self.scopes or ()))
         return bool(self.orgs_allowing(scope))
 
     def orgs_allowing(self, scope: str) -> tuple[str, ...]:

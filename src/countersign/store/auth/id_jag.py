@@ -122,70 +122,72 @@ async def verify(store: Store, assertion: str) -> IdentityAssertion:
         is verified.
         Unavailable: the issuer's keys cannot be fetched.
     """
-    verified = await verify_token(store, assertion, TYP)
-    claims = decode_claims(verified, _IdJagClaims)
+    verified_token = await verify_token(store, assertion, TYP)
+    claims = decode_claims(verified_token, _IdJagClaims)
     require_audience(store, claims.aud)
     _require_time(claims)
-    _require_supported(verified.claims)
-    if verified.issuer.client_ids and claims.client_id not in verified.issuer.client_ids:
+    _require_supported(verified_token.claims)
+    if verified_token.issuer.client_ids and claims.client_id not in verified_token.issuer.client_ids:
         raise InvalidClientId("the issuer is not allowed for this client")
     return IdentityAssertion(
-        issuer=verified.issuer.issuer,
-        issuer_name=verified.issuer.name,
+        issuer=verified_token.issuer.issuer,
+        issuer_name=verified_token.issuer.name,
         subject=claims.sub,
         client_id=claims.client_id,
         jti=claims.jti,
         expires_at=Instant(claims.exp * clock.SECOND),
-        email=_email(verified.issuer, claims),
+        email=_email(verified_token.issuer, claims),
         scope=None if claims.scope is None else frozenset(claims.scope.split()),
         auth_time_s=claims.auth_time,
         resource=_resource(store, claims.resource),
     )
 
 
-async def use_once(transaction: Transaction, asserted: IdentityAssertion) -> None:
+async def use_once(transaction: Transaction, identity_assertion: IdentityAssertion) -> None:
     """Record the use of an assertion. Each assertion is accepted only once.
 
     Raises:
         ReplayDetected: the assertion was used before, or by a concurrent transaction that commits.
     """
-    until = clock.later(asserted.expires_at, seconds=REMEMBERED_S)
-    if not await trusted_issuers.record_token_use(transaction, "id-jag", asserted.issuer, asserted.jti, until):
+    remembered_until = clock.later(identity_assertion.expires_at, seconds=REMEMBERED_S)
+    if not await trusted_issuers.record_token_use(
+        transaction, "id-jag", identity_assertion.issuer, identity_assertion.jti, remembered_until
+    ):
         raise ReplayDetected("the assertion was used before")
 
 
-def require_fresh(asserted: IdentityAssertion) -> None:
+def require_fresh(identity_assertion: IdentityAssertion) -> None:
     """Require that the person signed in at the issuer within the last hour (agent-auth 1.4).
 
     Raises:
         LoginRequired: the sign-in was more than an hour ago or is in the future, or `auth_time` is missing.
     """
-    if asserted.auth_time_s is None:
+    if identity_assertion.auth_time_s is None:
         raise LoginRequired("the assertion has no auth_time")
-    age_s = now_s() - asserted.auth_time_s
+    age_s = now_s() - identity_assertion.auth_time_s
     if not -SKEW_S <= age_s <= MAX_AGE_S + SKEW_S:
         raise LoginRequired("the person's sign-in at the identity provider is too long ago")
 
 
-def require_client(asserted: IdentityAssertion, client_id: str) -> None:
+def require_client(identity_assertion: IdentityAssertion, client_id: str) -> None:
     """Require that the assertion is for the client that presents it.
 
     Raises:
         InvalidClientId: the assertion is for another client.
     """
-    if asserted.client_id != client_id:
+    if identity_assertion.client_id != client_id:
         raise InvalidClientId("the assertion is for another client")
 
 
-def verified_email(asserted: IdentityAssertion) -> str:
+def verified_email(identity_assertion: IdentityAssertion) -> str:
     """The person's verified e-mail address.
 
     Raises:
         MissingVerifiedEmail: the assertion has none.
     """
-    if asserted.email is None:
+    if identity_assertion.email is None:
         raise MissingVerifiedEmail("the assertion has no e-mail address")
-    return asserted.email
+    return identity_assertion.email
 
 
 def _require_time(claims: _IdJagClaims) -> None:
@@ -197,9 +199,9 @@ def _require_time(claims: _IdJagClaims) -> None:
 
 
 def _require_supported(claims: Members) -> None:
-    verified = [name for name in _UNSUPPORTED if name in claims]
-    if verified:
-        raise MalformedToken(f"the claim {verified[0]} is not supported")
+    unsupported_claims = [name for name in _UNSUPPORTED if name in claims]
+    if unsupported_claims:
+        raise MalformedToken(f"the claim {unsupported_claims[0]} is not supported")
 
 
 def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
@@ -219,8 +221,8 @@ def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
 def _resource(store: Store, resource: str | list[str] | None) -> tuple[str, ...]:
     """Return the resources that the assertion is limited to (RFC 8707). The assertion is invalid if it names a resource
     of another service."""
-    named = [resource] if isinstance(resource, str) else resource or []
-    for each in named:
-        if each != store.root_url and not each.startswith(f"{store.root_url}/"):
+    resources = [resource] if isinstance(resource, str) else resource or []
+    for resource_name in resources:
+        if resource_name != store.root_url and not resource_name.startswith(f"{store.root_url}/"):
             raise InvalidAudience(f"the resource must lie within {store.root_url}")
-    return tuple(named)
+    return tuple(resources)

@@ -48,16 +48,16 @@ OnRename: TypeAlias = Callable[[Transaction, str], Awaitable[None]]
 
 async def change(call: StoreRequest[OrgQuery, OrganisationUpdate], renamed: OnRename) -> Response:
     """Change the organisation's name and profile, and call `renamed`."""
-    sent = call.body
+    change_body = call.body
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    organisations.require_name(sent.name)
+    organisations.require_name(change_body.name)
     text, website = await organisations.profile(call.transaction, org.id)
-    text = text if isinstance(sent.text, msgspec.UnsetType) else sent.text
-    website = website if isinstance(sent.website, msgspec.UnsetType) else sent.website
-    await call.transaction.run(queries.RENAME_ORGANISATION, org.id, sent.name)
+    text = text if isinstance(change_body.text, msgspec.UnsetType) else change_body.text
+    website = website if isinstance(change_body.website, msgspec.UnsetType) else change_body.website
+    await call.transaction.run(queries.RENAME_ORGANISATION, org.id, change_body.name)
     await call.transaction.run(queries.SET_PROFILE, org.id, text, website)
     await renamed(call.transaction, org.id)
-    return response.json(Organisation(org.slug, sent.name, clock.rfc3339(org.created_at), text, website))
+    return response.json(Organisation(org.slug, change_body.name, clock.rfc3339(org.created_at), text, website))
 
 
 async def show_usage(call: StoreRequest[OrgQuery, Nothing]) -> Response:
@@ -71,7 +71,7 @@ async def list_members(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """List the people with a role in the organisation."""
     org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     rows = await call.context.database.fetch(queries.MEMBERS, org.id)
-    return response.json([Member(email, role, clock.rfc3339(since)) for email, role, since in rows])
+    return response.json([Member(email, role, clock.rfc3339(member_since)) for email, role, member_since in rows])
 
 
 async def put_member(call: StoreRequest[OrgQuery, NewMember]) -> Response:
@@ -91,16 +91,21 @@ async def remove_member(call: StoreRequest[MemberQuery, Nothing]) -> Response:
 async def list_clients(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """List the organisation's OAuth clients."""
     org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    listed = await queries.clients(call.context.database, org.id)
-    return response.json([_client_body(client) for client in listed])
+    client_rows = await queries.clients(call.context.database, org.id)
+    return response.json([_client_body(client) for client in client_rows])
 
 
 async def add_client(call: StoreRequest[OrgQuery, NewClient]) -> Response:
     """Create an OAuth client; only this response contains its secret."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    sent = call.body
+    client_body = call.body
     client, secret = await clients.create_client(
-        call.transaction, org.id, sent.name, sent.scopes, returns_to=sent.redirect_uris, is_implicit=sent.implicit
+        call.transaction,
+        org.id,
+        client_body.name,
+        client_body.scopes,
+        returns_to=client_body.redirect_uris,
+        is_implicit=client_body.implicit,
     )
     body = _client_body(client)
     body.client_secret = secret
@@ -115,9 +120,9 @@ async def remove_client(call: StoreRequest[ClientQuery, Nothing]) -> Response:
 
 
 def _client_body(client: queries.Client) -> Client:
-    ordered = [scope for scope in scopes.ALL if scope in client.scopes]
-    since = clock.rfc3339(client.created_at)
-    return Client(client.id, client.name, ordered, since, list(client.redirect_uris), client.is_implicit)
+    ordered_scopes = [scope for scope in scopes.ALL if scope in client.scopes]
+    created_text = clock.rfc3339(client.created_at)
+    return Client(client.id, client.name, ordered_scopes, created_text, list(client.redirect_uris), client.is_implicit)
 
 
 def routes(renamed: OnRename) -> tuple[Route[Store], ...]:

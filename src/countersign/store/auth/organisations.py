@@ -21,15 +21,15 @@ async def organisation_of(reader: Reader, caller: Caller, slug: str | None, scop
         InsufficientScope: the caller does not have the scope in the organisation, or the organisation does not exist.
         InvalidRequest: no organisation is named, and the caller has the scope in several.
     """
-    allowed = caller.orgs_allowing(scope)
+    allowed_orgs = caller.orgs_allowing(scope)
     if slug is not None:
         org = await queries.organisation_with_slug(reader, slug)
-        if org is None or org.id not in allowed:
+        if org is None or org.id not in allowed_orgs:
             raise InsufficientScope(f"this requires the scope {scope} in the organisation {slug}")
         return org
-    if len(allowed) > 1:
+    if len(allowed_orgs) > 1:
         raise invalid_parameter("org", "is required because you belong to several organisations")
-    org = await queries.organisation(reader, allowed[0]) if allowed else None
+    org = await queries.organisation(reader, allowed_orgs[0]) if allowed_orgs else None
     if org is None:
         raise InsufficientScope(f"this requires the scope {scope} in an organisation")
     return org

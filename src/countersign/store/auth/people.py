@@ -50,8 +50,8 @@ async def create_person(transaction: Transaction, email: str, password: str | No
         WeakPassword: the password is too short, too long or blank.
         EmailTaken: the address is in use.
     """
-    hashed = None if password is None else await passwords.hash_password(password, email)
-    return await add_person(transaction, email, hashed)
+    password_hash = None if password is None else await passwords.hash_password(password, email)
+    return await add_person(transaction, email, password_hash)
 
 
 async def add_person(transaction: Transaction, email: str, password_hash: str | None) -> queries.Person:
@@ -186,8 +186,8 @@ async def require_unused_link(store: Store, token: str) -> None:
     Raises:
         SetupLinkSpent: the link cannot be used.
     """
-    oldest = clock.later(clock.now(), seconds=-LINK_VALID_S)
-    if await store.database.fetch_one(UNUSED_LINK, secrets.digest(token), oldest) is None:
+    oldest_valid = clock.later(clock.now(), seconds=-LINK_VALID_S)
+    if await store.database.fetch_one(UNUSED_LINK, secrets.digest(token), oldest_valid) is None:
         raise SetupLinkSpent("this set-up link is used up or expired")
 
 
@@ -200,8 +200,8 @@ async def use_link(
         SetupLinkSpent, InvalidRequest, SlugTaken, EmailTaken: the call failed, and nothing was changed.
     """
     now = clock.now()
-    oldest = clock.later(now, seconds=-LINK_VALID_S)
-    if not await transaction.run(USE_LINK, secrets.digest(token), now, oldest):
+    oldest_valid = clock.later(now, seconds=-LINK_VALID_S)
+    if not await transaction.run(USE_LINK, secrets.digest(token), now, oldest_valid):
         raise SetupLinkSpent("this set-up link is used up or expired")
     organisation = await organisations.create_organisation(transaction, slug, name)
     await add_person(transaction, email, password_hash)

@@ -192,8 +192,8 @@ async def roles(reader: Reader, person_id: str) -> dict[str, str]:
 async def client(reader: Reader, client_id: str) -> Client | None:
     """The OAuth client with this id."""
     if client_id.startswith(DYNAMIC_PREFIX):
-        since = clock.later(clock.now(), seconds=-UNUSED_CLIENT_S)
-        row = await reader.fetch_one(DYNAMIC_CLIENT, client_id, since)
+        used_since = clock.later(clock.now(), seconds=-UNUSED_CLIENT_S)
+        row = await reader.fetch_one(DYNAMIC_CLIENT, client_id, used_since)
     else:
         row = await reader.fetch_one(CLIENT, client_id)
     return None if row is None else _client(row)
@@ -206,9 +206,9 @@ async def clients(reader: Reader, org_id: str) -> list[Client]:
 
 def _client(row: tuple[str, str | None, str, bytes, str, Instant, str, int]) -> Client:
     client_id, org_id, name, secret_hash, scope_words, created_at, redirect_uris, implicit = row
-    granted = frozenset(scope_words.split())
+    granted_scopes = frozenset(scope_words.split())
     uris = msgspec.json.decode(redirect_uris, type=tuple[str, ...])
-    return Client(client_id, org_id, name, bytes(secret_hash), granted, created_at, uris, bool(implicit))
+    return Client(client_id, org_id, name, bytes(secret_hash), granted_scopes, created_at, uris, bool(implicit))
 
 
 async def session(reader: Reader, token_hash: bytes) -> Session | None:
@@ -258,10 +258,10 @@ async def grant(reader: Reader, grant_id: str) -> Grant | None:
     if row is None:
         return None
     found_id, generation, status, person_id, scope_words = row
-    granted = frozenset(scope_words.split())
+    granted_scopes = frozenset(scope_words.split())
     if status == "unclaimed":
-        return Grant(found_id, generation, True, None, granted & PRE_CLAIM)
-    return Grant(found_id, generation, status == "claimed", person_id, granted)
+        return Grant(found_id, generation, True, None, granted_scopes & PRE_CLAIM)
+    return Grant(found_id, generation, status == "claimed", person_id, granted_scopes)
 
 
 async def newest_public_products(reader: Reader, limit: int) -> list[str]:

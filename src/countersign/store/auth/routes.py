@@ -71,16 +71,19 @@ async def set_up(call: StoreRequest[SetUpQuery, SetUpForm]) -> Response:
     sessions.require_same_origin(store, call.headers)
     try:
         await people.require_unused_link(store, form.token)
-        hashed = await passwords.hash_password(form.password, form.email, form.slug, form.name)
+        password_hash = await passwords.hash_password(form.password, form.email, form.slug, form.name)
         async with store.database.transaction() as transaction:
-            await people.use_link(transaction, form.token, form.slug, form.name, form.email, hashed)
+            await people.use_link(transaction, form.token, form.slug, form.name, form.email, password_hash)
     except people.SetupLinkSpent as refused:
         return sign_in_pages.expired_set_up(refused.status, has_people=await people.has_people(store.database))
     except Refused as refused:
         if refused.status >= 500:
             raise
-        error, typed = f"{refused.detail} {refused.remedy}", {"slug": form.slug, "name": form.name, "email": form.email}
-        return sign_in_pages.set_up(form.token, error, refused.status, **typed)
+        error, typed_values = (
+            f"{refused.detail} {refused.remedy}",
+            {"slug": form.slug, "name": form.name, "email": form.email},
+        )
+        return sign_in_pages.set_up(form.token, error, refused.status, **typed_values)
     text = html.translate("The organisation is created. Sign in as {email}.", email=form.email)
     return html.message_page("Ready", text, links=(("Sign in", "/auth/signin"),))
 

@@ -81,16 +81,16 @@ async def verify(store: Store, body: bytes) -> SecurityEvent:
         token = body.strip().decode("ascii")
     except UnicodeDecodeError:
         raise MalformedToken("the body must be a security event token") from None
-    verified = await verify_token(store, token, TYP)
-    claims = decode_claims(verified, _EventClaims)
+    verified_token = await verify_token(store, token, TYP)
+    claims = decode_claims(verified_token, _EventClaims)
     require_audience(store, claims.aud)
     _require_time(claims)
-    subject = _subject(verified, claims)
+    subject = _subject(verified_token, claims)
     is_revocation = store.settings.revoked_event in claims.events
     if is_revocation and subject is None:
         raise MalformedToken("the event names no subject, as sub or as sub_id of the format iss_sub")
     expires_at = Instant((claims.iat + MAX_AGE_S + REMEMBERED_S) * clock.SECOND)
-    return SecurityEvent(verified.issuer.issuer, subject, claims.jti, is_revocation, expires_at)
+    return SecurityEvent(verified_token.issuer.issuer, subject, claims.jti, is_revocation, expires_at)
 
 
 async def use_once(transaction: Transaction, event: SecurityEvent) -> bool:
@@ -106,16 +106,16 @@ def _require_time(claims: _EventClaims) -> None:
         raise Expired("the event's token has expired")
 
 
-def _subject(verified: VerifiedToken, claims: _EventClaims) -> str | None:
+def _subject(token: VerifiedToken, claims: _EventClaims) -> str | None:
     """The subject of the event, as this issuer names it (RFC 9493 §3.2.3)."""
-    named = claims.sub_id
-    if named is None or named.format != "iss_sub":
+    subject_id = claims.sub_id
+    if subject_id is None or subject_id.format != "iss_sub":
         return claims.sub
-    if named.iss != verified.issuer.issuer:
+    if subject_id.iss != token.issuer.issuer:
         raise ForeignSubject("the event is about a subject of another issuer")
-    if named.sub is None or claims.sub not in (None, named.sub):
+    if subject_id.sub is None or claims.sub not in (None, subject_id.sub):
         raise MalformedToken("the event's sub and sub_id must name the same subject")
-    return named.sub
+    return subject_id.sub
 
 
 MEDIA_TYPE = "application/secevent+jwt"

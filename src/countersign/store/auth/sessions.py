@@ -30,19 +30,19 @@ class FormExpired(Refused):
     resolution = "Open the page again and send the form from there."
 
 
-def form_token(store: Store, session_token: str, *shown: str) -> str:
-    """The CSRF token of a form for this session. If `shown` is given, the token is valid only for a form that showed
-    exactly these texts."""
-    return base64.urlsafe_b64encode(store.addresses.sign(_message(session_token, shown))).rstrip(b"=").decode()
+def form_token(store: Store, session_token: str, *shown_values: str) -> str:
+    """The CSRF token of a form for this session. If `shown_values` is given, the token is valid only for a form that
+    showed exactly these texts."""
+    return base64.urlsafe_b64encode(store.addresses.sign(_message(session_token, shown_values))).rstrip(b"=").decode()
 
 
-def is_form_token_valid(store: Store, session_token: str, token: str, *shown: str) -> bool:
+def is_form_token_valid(store: Store, session_token: str, token: str, *shown_values: str) -> bool:
     """Whether the token belongs to a form of this session that showed these texts."""
     try:
         signature = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except (ValueError, binascii.Error):
         return False
-    return store.addresses.verify(_message(session_token, shown), signature)
+    return store.addresses.verify(_message(session_token, shown_values), signature)
 
 
 def require_form_token(store: Store, session_token: str, token: str) -> None:
@@ -55,9 +55,9 @@ def require_form_token(store: Store, session_token: str, token: str) -> None:
         raise FormExpired("this form belongs to another session")
 
 
-def _message(session_token: str, shown: Sequence[str]) -> bytes:
+def _message(session_token: str, shown_values: Sequence[str]) -> bytes:
     of_session = b"csrf\0" + secrets.digest(session_token)
-    return of_session + msgspec.json.encode(shown) if shown else of_session
+    return of_session + msgspec.json.encode(shown_values) if shown_values else of_session
 
 
 MAX_ATTEMPTS_PER_MINUTE = 5
@@ -115,8 +115,8 @@ def require_same_origin(store: Store, headers: Headers) -> None:
 def _site(origin: str, store: Store) -> tuple[str, str, int | None]:
     """Scheme, host and port of an origin; for a loopback store, all names of loopback are equal."""
     try:
-        parts = urlsplit(origin)
-        scheme, host, port = parts.scheme, parts.hostname or "", parts.port
+        url_parts = urlsplit(origin)
+        scheme, host, port = url_parts.scheme, url_parts.hostname or "", url_parts.port
     except ValueError:
         return "", "", None
     return scheme, "localhost" if store.is_loopback and host in LOOPBACK else host, port
@@ -190,12 +190,12 @@ async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenRe
     session = None if token is None else await queries.session(store.database, name)
     if session is None:
         raise unauthenticated(store, "the request has no session", "Sign in at /auth/signin first.")
-    available = await tokens.scopes_of_person(store.database, session.person_id)
-    granted = tokens.granted_scopes(scope, available)
+    available_scopes = await tokens.scopes_of_person(store.database, session.person_id)
+    token_scopes = tokens.granted_scopes(scope, available_scopes)
     is_limited = bool((scope or "").strip())
-    carried = granted if is_limited else frozenset[str]()
-    access_token, life_s = tokens.issue_in_session(store, session, name, carried)
-    return TokenResponse(access_token, "Bearer", life_s, scopes.words(granted))
+    carried_scopes = token_scopes if is_limited else frozenset[str]()
+    access_token, life_s = tokens.issue_in_session(store, session, name, carried_scopes)
+    return TokenResponse(access_token, "Bearer", life_s, scopes.words(token_scopes))
 
 
 def cookie_name(store: Store) -> str:

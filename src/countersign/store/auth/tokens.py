@@ -30,18 +30,18 @@ class InvalidScope(Refused):
     resolution = f"Ask for scopes among: {' '.join(scopes.ALL)}; leave scope out for all that you hold."
 
 
-def granted_scopes(scope: str | None, available: frozenset[str]) -> frozenset[str]:
+def granted_scopes(scope: str | None, available_scopes: frozenset[str]) -> frozenset[str]:
     """Return the scopes to grant: the requested scopes, or all available scopes if none are requested.
 
     Raises:
         InvalidScope: a requested scope is unknown or not available, or none is available.
     """
-    if not available:
+    if not available_scopes:
         raise InvalidScope("no scope is available any more")
     if scope is None or not scope.strip():
-        return available
+        return available_scopes
     scopes_requested = frozenset(scope.split())
-    missing = sorted(scopes_requested - available)
+    missing = sorted(scopes_requested - available_scopes)
     if missing:
         raise InvalidScope(f"the scope {missing[0][:64]} does not exist or is not available")
     return scopes_requested
@@ -60,17 +60,19 @@ async def scopes_of_grant(reader: Reader, grant: Grant) -> frozenset[str]:
     return grant.scopes & await scopes_of_person(reader, grant.person_id)
 
 
-def issue(store: Store, subject: str, client_id: str, granted: frozenset[str]) -> str:
+def issue(store: Store, subject: str, client_id: str, granted_scopes: frozenset[str]) -> str:
     """Issue an access token for a person or a client. `subject` is the id of the person or client."""
     now_s = clock.now() // clock.SECOND
-    return store.tokens.issue(_claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s))
+    return store.tokens.issue(
+        _claims(store, subject, client_id, granted_scopes, now_s, now_s + store.settings.token_ttl_s)
+    )
 
 
 def issue_for_grant(
     store: Store,
     subject: str,
     client_id: str,
-    granted: frozenset[str],
+    granted_scopes: frozenset[str],
     grant: Grant,
     auth_time_s: int | None = None,
     *,
@@ -80,26 +82,26 @@ def issue_for_grant(
     when the generation of the grant changes. `subject` is the id of the person, or of an unclaimed registration. `jti`
     is the id of the token, if the id was chosen beforehand."""
     now_s = clock.now() // clock.SECOND
-    fresh = _claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s)
+    new_claims = _claims(store, subject, client_id, granted_scopes, now_s, now_s + store.settings.token_ttl_s)
     claims = msgspec.structs.replace(
-        fresh, reg=grant.id, gen=grant.generation, auth_time=auth_time_s, jti=jti or fresh.jti
+        new_claims, reg=grant.id, gen=grant.generation, auth_time=auth_time_s, jti=jti or new_claims.jti
     )
     return store.tokens.issue(claims), claims
 
 
 def issue_in_session(
-    store: Store, session: queries.Session, session_hash: bytes, granted: frozenset[str]
+    store: Store, session: queries.Session, session_hash: bytes, granted_scopes: frozenset[str]
 ) -> tuple[str, int]:
     """Issue a token for a signed-in person, and return it with its lifetime in seconds. The token becomes invalid when
     the session ends. A token without scopes has all rights of the session."""
     now_s = clock.now() // clock.SECOND
     ends_s = min(now_s + store.settings.token_ttl_s, session.expires_at // clock.SECOND)
-    claims = _claims(store, session.person_id, FIRST_PARTY, granted, now_s, ends_s)
+    claims = _claims(store, session.person_id, FIRST_PARTY, granted_scopes, now_s, ends_s)
     return store.tokens.issue(msgspec.structs.replace(claims, sid=session_hash.hex())), ends_s - now_s
 
 
 def _claims(
-    store: Store, subject: str, client_id: str, granted: frozenset[str], now_s: int, ends_s: int
+    store: Store, subject: str, client_id: str, granted_scopes: frozenset[str], now_s: int, ends_s: int
 ) -> AccessClaims:
     return AccessClaims(
         iss=store.root_url,
@@ -109,7 +111,7 @@ def _claims(
         iat=now_s,
         exp=ends_s,
         jti=ids.new_uuid(),
-        scope=scopes.words(granted),
+        scope=scopes.words(granted_scopes),
     )
 
 
@@ -118,49 +120,56 @@ async def resolve_caller(reader: Reader, claims: AccessClaims) -> Caller | None:
     the person, client, session or grant of the token no longer exists."""
     if await queries.is_revoked(reader, claims.jti):
         return None
-    carried = frozenset(claims.scope.split())
+    carried_scopes = frozenset(claims.scope.split())
     if claims.reg is not None:
-        return await _caller_of_grant(reader, claims, carried)
+        return await _caller_of_grant(reader, claims, carried_scopes)
     if claims.sub == claims.client_id:
         client = await queries.client(reader, claims.sub)
         if client is None or client.org_id is None:
             return None
-        granted = carried & client.scopes
-        return Caller("client", client.id, {client.org_id: granted}, granted)
+        granted_scopes = carried_scopes & client.scopes
+        return Caller("client", client.id, {client.org_id: granted_scopes}, granted_scopes)
     if claims.sid is not None and await queries.session(reader, bytes.fromhex(claims.sid)) is None:
         return None
-    is_session = claims.sid is not None and not carried
-    return await _person(reader, claims.sub, None if is_session else carried, None)
+    is_session = claims.sid is not None and not carried_scopes
+    return await _person(reader, claims.sub, None if is_session else carried_scopes, None)
 
 
-async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried: frozenset[str]) -> Caller | None:
+async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried_scopes: frozenset[str]) -> Caller | None:
     """Return the caller of a registration or consent, if it has the same generation as the token."""
     grant = await queries.grant(reader, str(claims.reg))
     if grant is None or not grant.is_live or grant.generation != claims.gen:
         return None
-    granted = carried & grant.scopes
+    granted_scopes = carried_scopes & grant.scopes
     if claims.client_id != grant.id:
         # An OAuth client uses the grant: require that the client exists, and limit the scopes to those of the client.
         client = await queries.client(reader, claims.client_id)
         if client is None:
             return None
-        granted &= client.scopes
+        granted_scopes &= client.scopes
     if grant.person_id is None:
-        return Caller("agent", grant.id, {}, granted, through=grant.id)
-    return await _person(reader, grant.person_id, granted, grant.id)
+        return Caller("agent", grant.id, {}, granted_scopes, through=grant.id)
+    return await _person(reader, grant.person_id, granted_scopes, grant.id)
 
 
-async def _person(reader: Reader, person_id: str, carried: frozenset[str] | None, through: str | None) -> Caller | None:
-    """Return the person as a caller. The caller has all scopes of the person's roles, or only those in `carried`."""
+async def _person(
+    reader: Reader, person_id: str, carried_scopes: frozenset[str] | None, client_id: str | None
+) -> Caller | None:
+    """Return the person as a caller. The caller has all scopes of the person's roles, or only those in
+    `carried_scopes`."""
     person = await queries.person(reader, person_id)
     if person is None:
         return None
     # An agent or client gets none of the person's roles until the person's address is proven (attack T34).
-    counts = through is None or await queries.is_proven(reader, person.id)
+    counts = client_id is None or await queries.is_proven(reader, person.id)
     roles = await queries.roles(reader, person.id) if counts else {}
-    available = {org: scopes.OF_ROLE[role] for org, role in roles.items()}
-    orgs = available if carried is None else {org: role & carried for org, role in available.items()}
-    return Caller("person", person.id, orgs, carried, person.email, through)
+    available_scopes = {org: scopes.OF_ROLE[role] for org, role in roles.items()}
+    orgs = (
+        available_scopes
+        if carried_scopes is None
+        else {org: role & carried_scopes for org, role in available_scopes.items()}
+    )
+    return Caller("person", person.id, orgs, carried_scopes, person.email, client_id)
 
 
 KEYS_NAME = "token-keys"
@@ -196,12 +205,12 @@ async def load_keys(database: Database, master: MasterKey) -> KeyRing:
     Raises:
         DecryptionFailed: the master key is not the one that encrypted the ring.
     """
-    stored = await stored_keys(database, master)
-    if stored is not None:
-        return stored
-    fresh = encrypt(master, KeyRing.new().to_json(), PURPOSE)
+    stored_ring = await stored_keys(database, master)
+    if stored_ring is not None:
+        return stored_ring
+    new_ring = encrypt(master, KeyRing.new().to_json(), PURPOSE)
     async with database.transaction() as transaction:
-        await transaction.run(INSERT_KEYS, KEYS_NAME, fresh, clock.now())
+        await transaction.run(INSERT_KEYS, KEYS_NAME, new_ring, clock.now())
     stored_now = await stored_keys(database, master)
     if stored_now is None:
         raise LookupError("the token keys were removed while they were read")
@@ -234,11 +243,11 @@ async def rotate_keys(database: Database, master: MasterKey, *, drop_previous: b
     await load_keys(database, master)
     async with database.transaction() as transaction:
         row = await transaction.fetch_one(SELECT_KEYS, KEYS_NAME)
-        stored = b"" if row is None else bytes(row[0])
-        before = KeyRing.from_json(decrypt(master, stored, PURPOSE))
-        ring = KeyRing.new() if drop_previous else before.rotated()
-        fresh = encrypt(master, ring.to_json(), PURPOSE)
-        if not await transaction.run(REPLACE_KEYS, KEYS_NAME, fresh, clock.now(), stored):
+        stored_ring = b"" if row is None else bytes(row[0])
+        ring_before = KeyRing.from_json(decrypt(master, stored_ring, PURPOSE))
+        ring = KeyRing.new() if drop_previous else ring_before.rotated()
+        new_ring = encrypt(master, ring.to_json(), PURPOSE)
+        if not await transaction.run(REPLACE_KEYS, KEYS_NAME, new_ring, clock.now(), stored_ring):
             raise KeysChanged("a concurrent rotation changed the keys")
         await versions.bump(transaction, "identity")
     return ring
@@ -263,13 +272,13 @@ class SigningKeyReloader:
 
     def __init__(
         self,
-        current: Callable[[], Awaitable[tuple[int, ...]]],
+        read_versions: Callable[[], Awaitable[tuple[int, ...]]],
         position: int,
         database: Database,
         master: MasterKey,
         tokens: AccessTokens,
     ) -> None:
-        self._current = current
+        self._current = read_versions
         self._position = position
         self._database = database
         self._master = master
@@ -294,7 +303,7 @@ class SigningKeyReloader:
 
     async def _renew(self) -> None:
         row = await self._database.fetch_one(SELECT_KEYS, KEYS_NAME)
-        stored = b"" if row is None else bytes(row[0])
-        if stored and stored != self._stored:
-            self._tokens.use(KeyRing.from_json(decrypt(self._master, stored, PURPOSE)))
-            self._stored = stored
+        stored_ring = b"" if row is None else bytes(row[0])
+        if stored_ring and stored_ring != self._stored:
+            self._tokens.use(KeyRing.from_json(decrypt(self._master, stored_ring, PURPOSE)))
+            self._stored = stored_ring

@@ -75,16 +75,18 @@ async def issuers(reader: Reader) -> list[Issuer]:
     return [_issuer(row) for row in await reader.fetch(ISSUERS)]
 
 
-async def insert_issuer(transaction: Transaction, made: Issuer) -> bool:
+async def insert_issuer(transaction: Transaction, issuer_row: Issuer) -> bool:
     """Add an issuer. If an issuer with this identifier exists, do nothing and return False."""
-    lists = [_json_list(each) for each in (made.algorithms, made.client_ids, made.domains)]
+    lists = [_json_list(each) for each in (issuer_row.algorithms, issuer_row.client_ids, issuer_row.domains)]
     return bool(
-        await transaction.run(INSERT_ISSUER, made.issuer, made.name, made.jwks_uri, *lists, int(made.created_at))
+        await transaction.run(
+            INSERT_ISSUER, issuer_row.issuer, issuer_row.name, issuer_row.jwks_uri, *lists, int(issuer_row.created_at)
+        )
     )
 
 
-def _json_list(words: frozenset[str]) -> str:
-    return msgspec.json.encode(sorted(words)).decode()
+def _json_list(texts: frozenset[str]) -> str:
+    return msgspec.json.encode(sorted(texts)).decode()
 
 
 def _issuer(row: Row) -> Issuer:
@@ -139,7 +141,7 @@ async def add(
             algorithm is not supported, or a domain is invalid.
         IssuerExists: the issuer is trusted already.
     """
-    made = Issuer(
+    new_issuer = Issuer(
         _checked_identifier(store, issuer),
         _checked_name(name),
         _checked_url("the address of the keys", jwks_uri, store),
@@ -148,9 +150,9 @@ async def add(
         frozenset(map(_checked_domain, domains)),
         clock.now(),
     )
-    if not await insert_issuer(transaction, made):
+    if not await insert_issuer(transaction, new_issuer):
         raise IssuerExists(f"{issuer} is trusted already")
-    return made
+    return new_issuer
 
 
 async def remove(transaction: Transaction, issuer: str) -> None:
@@ -163,11 +165,11 @@ async def remove(transaction: Transaction, issuer: str) -> None:
         raise IssuerNotFound(f"{issuer[:MAX_ISSUER_LENGTH]} is not trusted")
 
 
-def _checked_url(what: str, url: str, store: Store) -> str:
+def _checked_url(url_name: str, url: str, store: Store) -> str:
     try:
-        safe_http_client.address(url, private=store.settings.private_issuers)
+        safe_http_client.address(url, allows_private=store.settings.private_issuers)
     except ValueError as error:
-        raise InvalidRequest(f"{what}: {error}", resolution="") from error
+        raise InvalidRequest(f"{url_name}: {error}", resolution="") from error
     return url
 
 
@@ -189,8 +191,8 @@ def _checked_name(name: str) -> str:
     return name.strip()
 
 
-def _checked_algorithms(given: Iterable[str]) -> frozenset[str]:
-    algorithms = frozenset(given) or frozenset(DEFAULT_ALGORITHMS)
+def _checked_algorithms(algorithm_names: Iterable[str]) -> frozenset[str]:
+    algorithms = frozenset(algorithm_names) or frozenset(DEFAULT_ALGORITHMS)
     unknown = sorted(algorithms - frozenset(external_jwt.ALGORITHMS))
     if unknown:
         raise InvalidRequest(f"{unknown[0]} must be one of {', '.join(external_jwt.ALGORITHMS)}", resolution="")
@@ -198,10 +200,16 @@ def _checked_algorithms(given: Iterable[str]) -> frozenset[str]:
 
 
 def _checked_domain(domain: str) -> str:
-    made = domain.strip().lower()
-    if not made or not made.isascii() or "@" in made or "." not in made.strip(".") or made.split() != [made]:
+    checked_domain = domain.strip().lower()
+    if (
+        not checked_domain
+        or not checked_domain.isascii()
+        or "@" in checked_domain
+        or "." not in checked_domain.strip(".")
+        or checked_domain.split() != [checked_domain]
+    ):
         raise InvalidRequest(f"{domain} must be an e-mail domain, like example.com", resolution="")
-    return made
+    return checked_domain
 
 
 def new_jwks_cache(settings: Settings) -> JwksCache:
@@ -209,7 +217,7 @@ def new_jwks_cache(settings: Settings) -> JwksCache:
 
     async def fetch(address: str) -> Document:
         try:
-            return await safe_http_client.get_json(address, private=settings.private_issuers)
+            return await safe_http_client.get_json(address, allows_private=settings.private_issuers)
         except safe_http_client.Unreachable as error:
             raise CannotFetchKeySet(str(error)) from error
 
@@ -320,18 +328,18 @@ async def verify_token(store: Store, token: str, typ: str) -> VerifiedToken:
         Unavailable: the issuer's keys cannot be fetched.
     """
     try:
-        read = external_jwt.read(token, typ)
+        unverified = external_jwt.read(token, typ)
     except BadToken as error:
         raise MalformedToken(str(error)) from None
-    trusted = await _issuer_of_token(store, read.claims.get("iss"))
-    key = await signing_key(store, trusted, read)
+    trusted = await _issuer_of_token(store, unverified.claims.get("iss"))
+    key = await signing_key(store, trusted, unverified)
     if key is None:
         raise UnknownKey("the issuer has no key for this token")
     try:
-        read.verify(key)
+        unverified.verify(key)
     except BadSignature as error:
         raise InvalidSignature(str(error)) from None
-    return VerifiedToken(trusted, read.claims)
+    return VerifiedToken(trusted, unverified.claims)
 
 
 async def _issuer_of_token(store: Store, identifier_claim: object) -> Issuer:

@@ -57,7 +57,7 @@ SIZES = """
     ORDER BY filename, id
 """
 MEDIA = """
-    SELECT product_id, id, kind, sha256, alt, width, height, color
+    SELECT product_id, id, kind, sha256, alt, width, height, duration_ms, color
     FROM media
     WHERE product_id IN ({ids}) AND sha256 IS NOT NULL
     ORDER BY created_at, id
@@ -104,24 +104,24 @@ class ProductRecord(NamedTuple):
 async def read_products(reader: Reader, product_ids: Sequence[str]) -> list[ProductRecord]:
     """The products with these ids, in no particular order."""
     rows = await _fetch(reader, PRODUCTS, product_ids)
-    newest: dict[str, list[NewestRelease]] = {}
+    newest_releases: dict[str, list[NewestRelease]] = {}
     for product_id, *members in await _fetch(reader, NEWEST_OF_CHANNELS, product_ids):
-        newest.setdefault(product_id, []).append(NewestRelease(*members))
+        newest_releases.setdefault(product_id, []).append(NewestRelease(*members))
     media: dict[str, list[Media]] = {}
     covers: dict[str, OwnCover] = {}
     for product_id, *members, color in await _fetch(reader, MEDIA, product_ids):
-        each = _media(*members)
+        each = media_of(*members)
         media.setdefault(product_id, []).append(each)
         if each.kind == "cover":
             covers[product_id] = OwnCover(each, color, [])
     await _add_sizes(reader, covers)
-    latest = {product_id: latest_of(found) for product_id, found in newest.items()}
-    sizes = await _sizes(reader, [each.id for each in latest.values()])
+    latest_by_product = {product_id: latest_of(newest_found) for product_id, newest_found in newest_releases.items()}
+    sizes = await _sizes(reader, [each.id for each in latest_by_product.values()])
     return [
         _record(
             _ProductRow(*row),
-            newest.get(row[0], []),
-            None if row[0] not in latest else _latest(latest[row[0]], sizes),
+            newest_releases.get(row[0], []),
+            None if row[0] not in latest_by_product else _latest(latest_by_product[row[0]], sizes),
             media.get(row[0], []),
             covers.get(row[0]),
         )
@@ -129,9 +129,9 @@ async def read_products(reader: Reader, product_ids: Sequence[str]) -> list[Prod
     ]
 
 
-def latest_of(newest: Sequence[NewestRelease]) -> NewestRelease:
+def latest_of(newest_releases: Sequence[NewestRelease]) -> NewestRelease:
     """The release that lists show: the newest of the channel stable, or the newest of all if stable has no release."""
-    return next((each for each in newest if each.channel == "stable"), newest[0])
+    return next((each for each in newest_releases if each.channel == "stable"), newest_releases[0])
 
 
 def card_of(detail: ProductDetail) -> Product:
@@ -155,14 +155,26 @@ def card_of(detail: ProductDetail) -> Product:
     )
 
 
-def cover_of(slug: str, kind: Kind, tags: Sequence[str], own: OwnCover | None = None) -> Cover:
+def cover_of(slug: str, kind: Kind, tags: Sequence[str], own_cover: OwnCover | None = None) -> Cover:
     """The product's own cover, or its placeholder cover if it has no own cover."""
-    drawn = placeholder.describe(slug, kind, tags)
-    if own is not None:
-        color, media = own.color or drawn.color, own.media
-        return Cover(url=media.url, srcset=own.sizes, color=color, focus="center", placeholder=False, alt=media.alt)
-    url = f"{PREFIX}/products/{slug}/cover.svg?v={drawn.version}"
-    return Cover(url=url, srcset=[], color=drawn.color, focus=drawn.focus, placeholder=True, alt="")
+    description = placeholder.describe(slug, kind, tags)
+    if own_cover is not None:
+        color, media = own_cover.color or description.color, own_cover.media
+        return Cover(
+            url=media.url, srcset=own_cover.sizes, color=color, focus="center", placeholder=False, alt=media.alt
+        )
+    url = f"{PREFIX}/products/{slug}/cover.svg?v={description.version}"
+    return Cover(url=url, srcset=[], color=description.color, focus=description.focus, placeholder=True, alt="")
+
+
+def media_of(
+    media_id: str, kind: MediaKind, sha256: str, alt: str, *measures: int | None
+) -> Media:
+    """An image or video. `measures` are the width and height in pixels, and the duration in milliseconds."""
+    width, height, duration_ms = measures
+    duration = None if duration_ms is None else duration_ms / 1000
+    url = f"{PREFIX}/media/{sha256}"
+    return Media(id=media_id, kind=kind, url=url, alt=alt, width=width, height=height, duration=duration)
 
 
 async def _fetch(reader: Reader, statement: str, ids: Sequence[str]) -> list[Row]:
@@ -213,8 +225,6 @@ _texts = msgspec.json.Decoder(list[str])
 _platforms = msgspec.json.Decoder(list[Platform])
 
 
-def _media(media_id: str, kind: MediaKind, sha256: str, alt: str, width: int | None, height: int | None) -> Media:
-    return Media(id=media_id, kind=kind, url=f"{PREFIX}/media/{sha256}", alt=alt, width=width, height=height)
 
 
 def _latest(release: NewestRelease, sizes: Mapping[str, dict[Platform, int]]) -> LatestRelease:
@@ -229,8 +239,8 @@ def _latest(release: NewestRelease, sizes: Mapping[str, dict[Platform, int]]) ->
 
 def _record(
     row: _ProductRow,
-    newest: Sequence[NewestRelease],
-    latest: LatestRelease | None,
+    newest_releases: Sequence[NewestRelease],
+    latest_latest_release: LatestRelease | None,
     media: list[Media],
     cover: OwnCover | None,
 ) -> ProductRecord:
@@ -246,13 +256,13 @@ def _record(
         org=row.org_slug,
         publisher=ProductPublisher(slug=row.org_slug, name=row.org_name, verified=False),
         cover=cover_of(row.slug, row.kind, tags, cover),
-        latest=latest,
+        latest=latest_latest_release,
         access=row.access,
         is_free=row.access == "free",
         media_count=sum(each.kind in IN_GALLERY for each in media),
         has_trailer=any(each.kind == "video" for each in media),
         status=row.status,
-        channels=[Channel(each.channel, each.version, clock.rfc3339(each.published_at)) for each in newest],
+        channels=[Channel(each.channel, each.version, clock.rfc3339(each.published_at)) for each in newest_releases],
         media=media,
         tags=tags,
         homepage=row.homepage,
@@ -266,7 +276,7 @@ def _record(
         Release(
             version=each.version, channel=each.channel, published_at=clock.rfc3339(each.published_at), notes=each.notes
         )
-        for each in newest
+        for each in newest_releases
     ]
-    published_at = max((each.published_at for each in newest), default=row.created_at)
+    published_at = max((each.published_at for each in newest_releases), default=row.created_at)
     return ProductRecord(detail, row.org_id, releases, published_at, row.updated_at, row.summary)

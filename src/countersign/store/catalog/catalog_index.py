@@ -78,17 +78,17 @@ async def put_downloads(transaction: Transaction, product_id: str, downloads: in
 
 
 async def put(
-    transaction: Transaction, detail: ProductDetail, changed: int, published_at: Instant, updated_at: Instant
+    transaction: Transaction, detail: ProductDetail, version: int, published_at: Instant, updated_at: Instant
 ) -> None:
-    """Write the product's row, and update the counts of its publisher. `changed` is the catalog's new version, whose
+    """Write the product's row, and update the counts of its publisher. `version` is the catalog's new version, whose
     row is locked by this transaction."""
-    counted = await transaction.fetch_one(COUNTED, detail.id) or (0, 0)
+    count_row = await transaction.fetch_one(COUNTED, detail.id) or (0, 0)
     (releases,) = await transaction.fetch_one(PUBLISHED_RELEASES, detail.id) or (0,)
     is_public = int(detail.status == "public")
     await transaction.run(
         PUT,
         detail.id,
-        changed,
+        version,
         is_public,
         detail.kind,
         sum(1 << PLATFORMS.index(each) for each in detail.platforms),
@@ -100,14 +100,14 @@ async def put(
         max(published_at, updated_at),
         releases,
     )
-    difference = is_public * releases - counted[0] * counted[1]
+    difference = is_public * releases - count_row[0] * count_row[1]
     await transaction.run(PUT_PUBLISHER, detail.org)
-    await transaction.run(COUNT_PUBLISHER, detail.org, is_public - counted[0], difference)
+    await transaction.run(COUNT_PUBLISHER, detail.org, is_public - count_row[0], difference)
 
 
-async def rank(transaction: Transaction, first: str, end: str) -> None:
+async def rank(transaction: Transaction, first_id: str, end: str) -> None:
     """Write each product's downloads of the days from the first one on, before the end."""
-    await transaction.run(RANK, first, end)
+    await transaction.run(RANK, first_id, end)
 
 
 class IndexRow(NamedTuple):
@@ -151,17 +151,17 @@ class ProductSet:
 
     def add(self, number: int) -> None:
         """Add a product."""
-        place = number >> 3
-        if place >= len(self._raw):
-            self._raw.extend(bytes(place + 1024 - len(self._raw)))
-        self._raw[place] |= 1 << (number & 7)
+        byte_index = number >> 3
+        if byte_index >= len(self._raw):
+            self._raw.extend(bytes(byte_index + 1024 - len(self._raw)))
+        self._raw[byte_index] |= 1 << (number & 7)
         self._bits = None
 
     def discard(self, number: int) -> None:
         """Remove a product, if it is in the set."""
-        place, bit = number >> 3, 1 << (number & 7)
-        if place < len(self._raw) and self._raw[place] & bit:
-            self._raw[place] ^= bit
+        byte_index, bit = number >> 3, 1 << (number & 7)
+        if byte_index < len(self._raw) and self._raw[byte_index] & bit:
+            self._raw[byte_index] ^= bit
             self._bits = None
 
     @property
@@ -181,12 +181,12 @@ class _Sets:
         self.since: dict[Instant, ProductSet] = {}
         self.published = array("q")
         self.strays = 0
-        every = [IndexRow(*row) for row in rows]
+        all_rows = [IndexRow(*row) for row in rows]
         self.words = {"tag": 0, "org": 0}
-        words = Counter(word for each in every for word in each.words())
-        for word, _ in sorted(words.items(), key=lambda each: (-each[1], each[0])):
+        word_counts = Counter(word for each in all_rows for word in each.words())
+        for word, _ in sorted(word_counts.items(), key=lambda each: (-each[1], each[0])):
             self._new_word(word)
-        for each in every:
+        for each in all_rows:
             self._add(each)
         self.strays = 0
 
@@ -194,8 +194,8 @@ class _Sets:
         """Replace the products of these rows, which are newer."""
         for row in rows:
             each = IndexRow(*row)
-            for found in (*self.by_facet.values(), *self.since.values()):
-                found.discard(each.number)
+            for product_set in (*self.by_facet.values(), *self.since.values()):
+                product_set.discard(each.number)
             self._add(each)
 
     def _add(self, row: IndexRow) -> None:
@@ -203,17 +203,17 @@ class _Sets:
         for facet in row.facets():
             self.by_facet.setdefault(facet, ProductSet()).add(number)
         for word in row.words():
-            found = self.by_facet[word] if word in self.by_facet else self._new_word(word)
-            if found is None:
+            product_set = self.by_facet[word] if word in self.by_facet else self._new_word(word)
+            if product_set is None:
                 self.strays += 1
             else:
-                found.add(number)
+                product_set.add(number)
         if number >= len(self.published):
             self.published.extend([0] * (number + 1024 - len(self.published)))
         self.published[number] = row.published_at
-        for moment, found in self.since.items():
+        for moment, product_set in self.since.items():
             if row.published_at >= moment:
-                found.add(number)
+                product_set.add(number)
         self.version = max(self.version, row.changed)
 
     def _new_word(self, word: str) -> ProductSet | None:
@@ -222,14 +222,16 @@ class _Sets:
         if self.words[name] >= MAX_WORDS:
             return None
         self.words[name] += 1
-        made = self.by_facet[word] = ProductSet()
-        return made
+        product_set = self.by_facet[word] = ProductSet()
+        return product_set
 
     def add_since(self, moment: Instant) -> None:
         """Add the set of products that were published since the moment."""
         while len(self.since) >= MAX_DAYS:
             self.since.pop(next(iter(self.since)))
-        self.since[moment] = ProductSet(number for number, at in enumerate(self.published) if number and at >= moment)
+        self.since[moment] = ProductSet(
+            number for number, published_at in enumerate(self.published) if number and published_at >= moment
+        )
 
 
 class CatalogIndex:
@@ -241,14 +243,15 @@ class CatalogIndex:
         self._is_read = False
         self._lock = asyncio.Lock()
 
-    async def follow(self, version: int, since: Iterable[Instant] = ()) -> None:
-        """Update the sets to this version of the catalog. Add the sets of products that were published since `since`.
+    async def follow(self, version: int, instants: Iterable[Instant] = ()) -> None:
+        """Update the sets to this version of the catalog. Add the sets of products that were published since
+        `instants`.
 
         Raises:
             Unavailable: the database cannot be reached, or the read exceeded its deadline.
         """
-        wanted = set(since)
-        if self._is_read and self._sets.version >= version and wanted <= self._sets.since.keys():
+        wanted_instants = set(instants)
+        if self._is_read and self._sets.version >= version and wanted_instants <= self._sets.since.keys():
             return
         async with self._lock:
             if not self._is_read or self._sets.strays > MAX_STRAYS:
@@ -261,7 +264,7 @@ class CatalogIndex:
                     self._sets.apply(rows)
             # If no row has this version, the change does not affect the sets.
             self._sets.version = max(self._sets.version, version)
-            for moment in sorted(wanted - self._sets.since.keys()):
+            for moment in sorted(wanted_instants - self._sets.since.keys()):
                 await asyncio.to_thread(self._sets.add_since, moment)
 
     async def _read_all(self) -> None:
@@ -272,10 +275,10 @@ class CatalogIndex:
 
     def products(self, facet: str) -> int | None:
         """The products with this value as bits; None if the value has no set because it is rare."""
-        found = self._sets.by_facet.get(facet)
-        if found is None:
+        product_set = self._sets.by_facet.get(facet)
+        if product_set is None:
             return None if facet.startswith(("tag:", "org:")) else 0
-        return found.bits
+        return product_set.bits
 
     def published_since(self, moment: Instant) -> int:
         """The products that were published since a time, which must be one of the times of the last `follow`."""
@@ -283,8 +286,8 @@ class CatalogIndex:
 
     def tags(self) -> dict[str, int]:
         """The most frequent tags, each with its products as bits."""
-        found = self._sets.by_facet.items()
-        return {facet.removeprefix("tag:"): each.bits for facet, each in found if facet.startswith("tag:")}
+        sets_by_facet = self._sets.by_facet.items()
+        return {facet.removeprefix("tag:"): each.bits for facet, each in sets_by_facet if facet.startswith("tag:")}
 
     def has_every_tag(self) -> bool:
         """Whether every tag has a set."""

@@ -45,16 +45,16 @@ class _Filters(NamedTuple):
     everything: int
     sets: dict[str, int]
 
-    def products(self, without: str = "") -> int:
-        """The products that match all filters, or all filters except the filter `without`."""
-        left = self.everything
+    def products(self, excluded_name: str = "") -> int:
+        """The products that match all filters, or all filters except the filter `excluded_name`."""
+        products_left = self.everything
         for name, bits in self.sets.items():
-            if name != without:
-                left &= bits
-        return left
+            if name != excluded_name:
+                products_left &= bits
+        return products_left
 
 
-async def count(store: Store, query: PageQuery, wanted: str) -> Counts:
+async def count(store: Store, query: PageQuery, wanted_facets: str) -> Counts:
     """Count all products of the list, and the values of the wanted facets, which are separated by commas. A facet is
     counted without the filter on the same facet.
 
@@ -62,20 +62,22 @@ async def count(store: Store, query: PageQuery, wanted: str) -> Counts:
         Unavailable: the products of a search or a rare value could not be read before the read deadline.
     """
     index = store.memory.get(CatalogIndex)
-    names = list(dict.fromkeys(wanted.split(",")))
+    names = list(dict.fromkeys(wanted_facets.split(",")))
     days = {value: _days_ago(number) for value, number in DAYS.items()}
     await _follow(store, index, [*days.values()] if "since" in names else [], query)
     filters = _Filters(await _visible(store, index, query), await _sets(store, index, query))
     facets: dict[str, list[FacetCount]] = {}
     for name in names:
-        left = filters.products(without=name)
+        products_left = filters.products(excluded_name=name)
         if name == "since":
-            facets[name] = _counts(left, {value: index.published_since(day) for value, day in days.items()})
+            facets[name] = _counts(products_left, {value: index.published_since(day) for value, day in days.items()})
         elif name == "tag":
-            facets[name] = _most_frequent(_counts(left, index.tags()))
-            _show_chosen(facets[name], query, left & filters.sets.get(name, 0))
+            facets[name] = _most_frequent(_counts(products_left, index.tags()))
+            _show_chosen(facets[name], query, products_left & filters.sets.get(name, 0))
         else:
-            facets[name] = _counts(left, {each: index.products(f"{name}:{each}") or 0 for each in _VALUES[name]})
+            facets[name] = _counts(
+                products_left, {each: index.products(f"{name}:{each}") or 0 for each in _VALUES[name]}
+            )
     return Counts(filters.products().bit_count(), facets)
 
 
@@ -92,8 +94,8 @@ async def _sets(store: Store, index: CatalogIndex, query: PageQuery) -> dict[str
     """The products of each filter, by its name."""
     sets: dict[str, int] = {}
     for facet in query.facets:
-        found = index.products(facet)
-        sets[facet.partition(":")[0]] = await _numbers(store, OF_FACET, facet) if found is None else found
+        product_set = index.products(facet)
+        sets[facet.partition(":")[0]] = await _numbers(store, OF_FACET, facet) if product_set is None else product_set
     if query.since is not None and query.channel is not None:
         sets["since"] = await _numbers(store, RELEASED_IN, query.channel, query.since)
     elif query.since is not None:
@@ -101,13 +103,13 @@ async def _sets(store: Store, index: CatalogIndex, query: PageQuery) -> dict[str
     return sets
 
 
-def _counts(left: int, sets: dict[str, int]) -> list[FacetCount]:
-    return [FacetCount(value, (left & bits).bit_count()) for value, bits in sets.items()]
+def _counts(products_left: int, sets: dict[str, int]) -> list[FacetCount]:
+    return [FacetCount(value, (products_left & bits).bit_count()) for value, bits in sets.items()]
 
 
 def _most_frequent(tags: list[FacetCount]) -> list[FacetCount]:
-    tags.sort(key=lambda each: (-each.count, each.value))
-    return [each for each in tags[:MAX_TAGS] if each.count]
+    tags.sort(key=lambda facet_count: (-facet_count.count, facet_count.value))
+    return [facet_count for facet_count in tags[:MAX_TAGS] if facet_count.count]
 
 
 def _show_chosen(counts: list[FacetCount], query: PageQuery, products: int) -> None:
@@ -120,15 +122,15 @@ def _show_chosen(counts: list[FacetCount], query: PageQuery, products: int) -> N
 
 async def _visible(store: Store, index: CatalogIndex, query: PageQuery) -> int:
     """The products that the list shows without any filter, or those that match its words."""
-    visible = index.products("public") or 0
+    public_products = index.products("public") or 0
     if query.orgs:
         statement = SqlBuilder()
         text = NOT_PUBLIC.format(orgs=statement.list(query.orgs))
-        visible |= await _numbers(store, text, *statement.values)
+        public_products |= await _numbers(store, text, *statement.values)
     if query.words:
         text, values = search.matching(query.words)
-        visible &= await _numbers(store, text, *values)
-    return visible
+        public_products &= await _numbers(store, text, *values)
+    return public_products
 
 
 async def _numbers(store: Store, statement: str, *values: None | int | float | str | bytes) -> int:

@@ -140,8 +140,10 @@ def error_in(query: Filter) -> str | None:
 
 
 def _error_in_texts(query: Filter) -> str | None:
-    where = query.where
-    texts = [each for values in (where.title, where.text) for each in (*values.any, *values.all, *values.none)]
+    conditions = query.where
+    texts = [
+        each for values in (conditions.title, conditions.text) for each in (*values.any, *values.all, *values.none)
+    ]
     if sum(len(words(text)) for text in texts) > MAX_TERMS:
         return f"title and text must have at most {MAX_TERMS} words together"
     return None
@@ -149,34 +151,34 @@ def _error_in_texts(query: Filter) -> str | None:
 
 def _error_in_times(query: Filter) -> str | None:
     try:
-        early = [text for text in (query.since, query.until) if text is not None and moment(text) < 0]
+        early_times = [text for text in (query.since, query.until) if text is not None and moment(text) < 0]
     except ValueError:
         return "since and until must be days or moments that exist"
-    return f"{early[0]} must not be before 1970" if early else None
+    return f"{early_times[0]} must not be before 1970" if early_times else None
 
 
 def describe(filter: Filter) -> str:
     """The filter as text that has the same meaning when it is asked as a question."""
-    where = filter.where
-    noun = join_words([f"{kind}s" for kind in where.kind.any], "or") or filter.find
-    text = " ".join([*where.access.any, *where.tag.any[:1], noun])
+    query_conditions = filter.where
+    noun = join_words([f"{kind}s" for kind in query_conditions.kind.any], "or") or filter.find
+    text = " ".join([*query_conditions.access.any, *query_conditions.tag.any[:1], noun])
     text += "".join(_condition(name, values) for name, values in conditions(filter))
-    ends = [f" {word} {end[:10]}" for word, end in (("since", filter.since), ("before", filter.until)) if end]
-    return f"{text} {_RELEASED[filter.when]}{''.join(ends)}" if ends else text
+    time_limits = [f" {word} {end[:10]}" for word, end in (("since", filter.since), ("before", filter.until)) if end]
+    return f"{text} {_RELEASED[filter.when]}{''.join(time_limits)}" if time_limits else text
 
 
 def _condition(name: str, values: Values) -> str:
     """The condition as text after the noun; kinds, access and one tag precede the noun."""
     is_before = name in ("kind", "access") or (name == "tag" and len(values.any) == 1)
     positive = () if is_before else (*values.all, *values.any)
-    parts = (("", positive, "and" if values.all else "or"), ("not ", values.none, "or"))
+    value_groups = (("", positive, "and" if values.all else "or"), ("not ", values.none, "or"))
     return "".join(
-        f" {sign}{_PHRASES.get(name, '')} {join_words([PLATFORM_NAMES.get(each, each) for each in texts], last)}"
-        for sign, texts, last in parts
+        f" {sign}{_PHRASES.get(name, '')} {join_words([PLATFORM_NAMES.get(each, each) for each in texts], conjunction)}"
+        for sign, texts, conjunction in value_groups
         if texts
     )
 
 
-def join_words(items: Sequence[str], last: str = "and") -> str:
+def join_words(items: Sequence[str], conjunction: str = "and") -> str:
     """The texts as a list: a, b and c."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {conjunction} {items[-1]}" if items else ""

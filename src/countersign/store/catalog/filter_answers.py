@@ -44,8 +44,8 @@ class FilterAnswer(msgspec.Struct, frozen=True):
 async def answer_of(store: Store, query: Filter) -> FilterAnswer:
     """The answer to the filter."""
     handlers = {"count": _count, "breakdown": _breakdown, "fields": _fields, "compare": _fields, "exists": _exists}
-    narrowed = replace(query, fields=()) if query.answer == "compare" else query
-    return replace(await handlers.get(query.answer, _list)(store, narrowed), filter=query)
+    narrowed_query = replace(query, fields=()) if query.answer == "compare" else query
+    return replace(await handlers.get(query.answer, _list)(store, narrowed_query), filter=query)
 
 
 async def _list(store: Store, query: Filter) -> FilterAnswer:
@@ -78,9 +78,12 @@ def _releases_text(rows: Sequence[ReleaseMatch], query: Filter) -> str:
     if not rows:
         return "None: no published release fits."
     if len(rows) == 1 and query.order in ("newest", "oldest"):
-        which = "latest" if query.order == "newest" else "first"
-        of = " of these versions" if query.where.version else ""
-        return f"The {which} release{of} is {_release_name(rows[0])}, published on {_day(rows[0].published_at)}."
+        which_release = "latest" if query.order == "newest" else "first"
+        version_text = " of these versions" if query.where.version else ""
+        return (
+            f"The {which_release} release{version_text} is {_release_name(rows[0])}, published on "
+            f"{_day(rows[0].published_at)}."
+        )
     return f"{_number(rows, 'release')}: {_listed([_release_with_date(row) for row in rows])}."
 
 
@@ -101,8 +104,8 @@ async def _count(store: Store, query: Filter) -> FilterAnswer:
 
 async def _breakdown(store: Store, query: Filter) -> FilterAnswer:
     counts = await filter_queries.counts(store.database, query, query.by or "kind")
-    shown = [f"{PLATFORM_NAMES.get(value, value)}: {count}" for value, count in counts.most_common(MAX_SHOWN) if count]
-    return FilterAnswer(f"{', '.join(shown) or 'None'}.", total=len(counts))
+    texts = [f"{PLATFORM_NAMES.get(value, value)}: {count}" for value, count in counts.most_common(MAX_SHOWN) if count]
+    return FilterAnswer(f"{', '.join(texts) or 'None'}.", total=len(counts))
 
 
 async def _exists(store: Store, query: Filter) -> FilterAnswer:
@@ -110,17 +113,17 @@ async def _exists(store: Store, query: Filter) -> FilterAnswer:
     if query.order in ("newest", "oldest") and _is_of_one(query):
         return await _is_extreme(store, query)
     names = (*query.where.product.any, *query.where.product.all)
-    named = await facts(store.database, names)
-    if len(named) > 1 and (query.fields or query.order != "title"):
-        return await _is_alike(store, query, named)
-    needed = 1
+    named_facts = await facts(store.database, names)
+    if len(named_facts) > 1 and (query.fields or query.order != "title"):
+        return await _is_alike(store, query, named_facts)
+    needed_count = 1
     if query.find != "releases":
-        query, needed = replace(query, find="products", limit=None, order="title"), max(1, len(names))
+        query, needed_count = replace(query, find="products", limit=None, order="title"), max(1, len(names))
     results = await _list(store, query)
-    if results.total >= needed:
+    if results.total >= needed_count:
         return replace(results, text=f"Yes: {results.text}")
-    text = f"No. {'; '.join(map(_about, named))}" if names else "No: there is none."
-    return replace(results, text=text, sources=_sources(store, named))
+    text = f"No. {'; '.join(map(_about, named_facts))}" if names else "No: there is none."
+    return replace(results, text=text, sources=_sources(store, named_facts))
 
 
 def _is_of_one(query: Filter) -> bool:
@@ -136,20 +139,20 @@ async def _is_alike(store: Store, query: Filter, products: Sequence[Facts]) -> F
         is_so = len({_predicates(each, query.fields) for each in products}) == 1
         text = " ".join(_about(each, query.fields) for each in products)
     else:
-        first = await filter_queries.products(store.database, replace(query, limit=1))
-        is_so = [each.slug for each in first] == [products[0].slug]
-        text = f"{first[0].title} comes first." if first else "None of them fits."
+        first_product = await filter_queries.products(store.database, replace(query, limit=1))
+        is_so = [each.slug for each in first_product] == [products[0].slug]
+        text = f"{first_product[0].title} comes first." if first_product else "None of them fits."
     return FilterAnswer(f"{_YES_NO[is_so]}. {text}", _sources(store, products), len(products))
 
 
 async def _is_extreme(store: Store, query: Filter) -> FilterAnswer:
     """Whether the newest or oldest release that matches the other conditions has the version, or else the channel."""
-    others = with_slots(query, **{"version" if query.where.version else "channel": Values()})
-    rows = await filter_queries.releases(store.database, replace(others, limit=1))
+    other_query = with_slots(query, **{"version" if query.where.version else "channel": Values()})
+    rows = await filter_queries.releases(store.database, replace(other_query, limit=1))
     versions = [text.lower().removeprefix("v") for text in query.where.version.any]
     accepted = versions or query.channel.any
     is_so = any((row.version.lower().removeprefix("v") if versions else row.channel) in accepted for row in rows)
-    return FilterAnswer(f"{_YES_NO[is_so]}. {_releases_text(rows, query)}", _sources(store, rows), len(rows))
+    return FilterAnswer(f"{_YES_NO[is_so]}. {_releases_text(rows, other_query)}", _sources(store, rows), len(rows))
 
 
 async def _fields(store: Store, query: Filter) -> FilterAnswer:
@@ -163,45 +166,58 @@ async def _fields(store: Store, query: Filter) -> FilterAnswer:
     text = " ".join(each.text for each in results if each.text)
     if text:
         return FilterAnswer(text, tuple(source for each in results for source in each.sources), len(products))
-    words = quoted((*query.where.text.any, *query.where.text.all)) or "this"
-    return FilterAnswer(unable(f"no release notes mention {words}."), status="refused")
+    return FilterAnswer(unable(_nothing_found(query)), status="refused")
+
+
+def _nothing_found(query: Filter) -> str:
+    if query.fields == ("artifacts",):
+        return "no files are listed."
+    return f"no release notes mention {quoted((*query.where.text.any, *query.where.text.all)) or 'this'}."
 
 
 def _products_of(query: Filter) -> Filter:
     """The filter of the products that the question is about: named products also if none of their releases
     matches."""
-    narrowed = replace(with_slots(query, version=Values()), find="products", limit=MAX_SHOWN)
+    narrowed_query = replace(with_slots(query, version=Values()), find="products", limit=MAX_SHOWN)
     if query.where.product.any:
-        return Filter(where=replace(narrowed.where, text=Values()), order=query.order, limit=MAX_SHOWN)
+        return Filter(where=replace(narrowed_query.where, text=Values()), order=query.order, limit=MAX_SHOWN)
     # If releases are requested, the limit applies to the releases of each product.
     limit = MAX_SHOWN if _OF_RELEASES & {*query.fields} else min(query.limit or MAX_SHOWN, MAX_SHOWN)
-    return replace(narrowed, limit=limit)
+    return replace(narrowed_query, limit=limit)
 
 
-async def _of_product(store: Store, query: Filter, product: Facts, among: int) -> FilterAnswer:
-    """The requested fields of the product, one `among` this many; empty if no release of one of several products
-    matches."""
+async def _of_product(store: Store, query: Filter, product: Facts, product_count: int) -> FilterAnswer:
+    """Return the requested fields of one of `product_count` products. The answer is empty if there are several products
+    and no release of this one matches."""
     if query.fields == ("channels",):
         return _newest_of_channels(store, query, product)
     if not _OF_RELEASES & {*query.fields}:
         return FilterAnswer(_about(product, query.fields), _sources(store, [product]))
-    rows = await filter_queries.releases(store.database, _releases_of(product, query, among))
+    rows = await filter_queries.releases(store.database, _releases_of(product, query, product_count))
     if rows:
-        text = ". ".join([await _release(store, query, row) for row in rows]).rstrip(".") + "."
-        other = [name for name in query.fields if name not in _OF_RELEASES]
-        return FilterAnswer(f"{text} {_about(product, other) if other else ''}".rstrip(), _sources(store, rows))
-    if among > 1 or query.where.text:
+        text = ". ".join(filter(None, [await _release(store, query, row) for row in rows])).rstrip(".")
+        text = f"{text}.{_about_beside(product, query)}" if text else ""
+        return FilterAnswer(text, _sources(store, rows) if text else ())
+    if product_count > 1 or query.where.text:
         return FilterAnswer("")
     return FilterAnswer(_no_release(query, product), _sources(store, [product]))
 
 
-def _releases_of(product: Facts, query: Filter, among: int) -> Filter:
+def _about_beside(product: Facts, query: Filter) -> str:
+    """The requested fields that are not of releases."""
+    fields = [name for name in query.fields if name not in _OF_RELEASES]
+    return f" {_about(product, fields)}" if fields else ""
+
+
+def _releases_of(product: Facts, query: Filter, product_count: int) -> Filter:
     """The filter of the product's releases: the newest one if the question does not select any; few of each if there
     are many products."""
     is_open = not any((query.where.version, query.where.text, query.since, query.until))
     limit = query.limit or (1 if is_open else MAX_OF_RANGE)
-    most = MAX_WITH_FILES if "artifacts" in query.fields and among > 1 else MAX_ROWS
-    return replace(with_slots(query, product=Values(any=(product.slug,))), limit=min(limit, most // among))
+    max_releases = MAX_WITH_FILES if "artifacts" in query.fields and product_count > 1 else MAX_ROWS
+    return replace(
+        with_slots(query, product=Values(any=(product.slug,))), limit=min(limit, max_releases // product_count)
+    )
 
 
 def _no_release(query: Filter, product: Facts) -> str:
@@ -210,19 +226,22 @@ def _no_release(query: Filter, product: Facts) -> str:
 
 
 async def _release(store: Store, query: Filter, row: ReleaseMatch) -> str:
+    """The requested fields of the release; empty if only its files are requested and there are none."""
     text = f"{_release_name(row)} was published on {_day(row.published_at)}"
     if "notes" in query.fields:
         text = f"{_release_with_date(row)}: {(row.notes or 'no notes')[:MAX_NOTES]}"
     if "artifacts" in query.fields:
         files = await filter_queries.files(store.database, row.slug, row.version)
+        if not files and query.fields == ("artifacts",):
+            return ""
         names = [f"{each.name} ({each.size} bytes, sha256 {each.sha256}, {each.platform})" for each in files]
         text += f"; files: {', '.join(names) or 'none'}"
     return text
 
 
 def _newest_of_channels(store: Store, query: Filter, product: Facts) -> FilterAnswer:
-    narrowed = (*query.channel.any, *query.channel.all) or CHANNELS
-    results = [each for each in product.detail.channels if each.channel in narrowed]
+    selected_channels = (*query.channel.any, *query.channel.all) or CHANNELS
+    results = [each for each in product.detail.channels if each.channel in selected_channels]
     names = join_words([f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in results]) or "none"
     text = f"{product.detail.title} has releases in {_number(results, 'channel')}: {names}."
     return FilterAnswer(text, tuple(_source(store, product.slug, each.version) for each in results))
@@ -262,12 +281,12 @@ def _number(items: Sequence[object], noun: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MAX_SHOWN
-    return f"{', '.join(names[:MAX_SHOWN])}, and {more} more" if more > 0 else join_words(names)
+    hidden_count = len(names) - MAX_SHOWN
+    return f"{', '.join(names[:MAX_SHOWN])}, and {hidden_count} more" if hidden_count > 0 else join_words(names)
 
 
-def _day(at: clock.Instant) -> str:
-    return clock.rfc3339(at)[:10]
+def _day(instant: clock.Instant) -> str:
+    return clock.rfc3339(instant)[:10]
 
 
 def _source(store: Store, slug: str, version: str | None = None) -> Source:

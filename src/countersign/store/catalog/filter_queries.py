@@ -146,8 +146,8 @@ class ArtifactFile(NamedTuple):
 async def total(database: Database, query: Filter) -> int:
     """The number of matching rows, regardless of the limit."""
     statement = SqlBuilder()
-    what = "count(DISTINCT c.org_slug)" if query.find == "publishers" else "count(*)"
-    text = f"SELECT {what} FROM {_FROM[query.find]} WHERE {_where(statement, query)}"
+    count_expression = "count(DISTINCT c.org_slug)" if query.find == "publishers" else "count(*)"
+    text = f"SELECT {count_expression} FROM {_FROM[query.find]} WHERE {_where(statement, query)}"
     return int((await database.scan(text, *statement.values))[0][0])
 
 
@@ -176,20 +176,23 @@ async def publishers(database: Database, query: Filter) -> list[PublisherMatch]:
     return [PublisherMatch(*row) for row in await _rows(database, replace(query, find="publishers"))]
 
 
-async def counts(database: Database, query: Filter, by: By) -> Counter[str]:
+async def counts(database: Database, query: Filter, slot_name: By) -> Counter[str]:
     """The number of rows for each value of a slot."""
-    if by in ("platform", "channel"):
-        selected = slot(query, by)
-        narrowed = {each: with_slots(query, **{by: replace(selected, all=(*selected.all, each))}) for each in KNOWN[by]}
-        return Counter({each: await total(database, filter) for each, filter in narrowed.items()})
-    statement, column = SqlBuilder(), _COLUMNS[by]
-    counted = "count(DISTINCT c.org_slug)" if query.find == "publishers" else "count(*)"
-    text = f"SELECT {column}, {counted} FROM {_FROM[query.find]} WHERE {_where(statement, query)}"
-    text = f"{text} GROUP BY {column} ORDER BY 2 DESC, 1 LIMIT {MAX_TAG_SETS if by == 'tag' else 50}"
+    if slot_name in ("platform", "channel"):
+        condition = slot(query, slot_name)
+        query_by_value = {
+            each: with_slots(query, **{slot_name: replace(condition, all=(*condition.all, each))})
+            for each in KNOWN[slot_name]
+        }
+        return Counter({each: await total(database, filter) for each, filter in query_by_value.items()})
+    statement, column = SqlBuilder(), _COLUMNS[slot_name]
+    count_expression = "count(DISTINCT c.org_slug)" if query.find == "publishers" else "count(*)"
+    text = f"SELECT {column}, {count_expression} FROM {_FROM[query.find]} WHERE {_where(statement, query)}"
+    text = f"{text} GROUP BY {column} ORDER BY 2 DESC, 1 LIMIT {MAX_TAG_SETS if slot_name == 'tag' else 50}"
     clauses: Counter[str] = Counter()
     for value, count in await database.scan(text, *statement.values):
-        clauses.update(dict.fromkeys(str(value).split() if by == "tag" else [str(value)], int(count)))
-    return await _by_name(database, clauses) if by == "org" else clauses
+        clauses.update(dict.fromkeys(str(value).split() if slot_name == "tag" else [str(value)], int(count)))
+    return await _by_name(database, clauses) if slot_name == "org" else clauses
 
 
 async def _by_name(database: Database, clauses: Counter[str]) -> Counter[str]:
@@ -198,18 +201,18 @@ async def _by_name(database: Database, clauses: Counter[str]) -> Counter[str]:
     text = f"SELECT o.slug, o.name FROM organisation o WHERE o.slug IN ({statement.list(list(clauses))})"
     rows = await database.scan(text, *statement.values) if clauses else []
     names = {str(slug): str(name) for slug, name in rows}
-    named: Counter[str] = Counter()
+    count_by_name: Counter[str] = Counter()
     for slug, count in clauses.items():
-        named[names.get(slug, slug)] += count
-    return named
+        count_by_name[names.get(slug, slug)] += count
+    return count_by_name
 
 
 async def facts(database: Database, slugs: Sequence[str]) -> list[Facts]:
     """The public products with these slugs, in their order."""
     statement = SqlBuilder()
     rows = await database.fetch(DETAILS.format(slugs=statement.list(slugs)), *statement.values) if slugs else []
-    known = [Facts(msgspec.json.decode(detail, type=ProductDetail), publisher) for detail, publisher in rows]
-    by_slug = {each.slug: each for each in known}
+    facts_found = [Facts(msgspec.json.decode(detail, type=ProductDetail), publisher) for detail, publisher in rows]
+    by_slug = {each.slug: each for each in facts_found}
     return [by_slug[slug] for slug in slugs if slug in by_slug]
 
 
@@ -246,25 +249,25 @@ async def _walked(database: Database, query: Filter) -> list[Row] | None:
 def _only_tag(query: Filter) -> str:
     """A tag that all matching products have; empty if there may be none."""
     condition = query.where.tag
-    needed = [*condition.all, *(condition.any if len(condition.any) == 1 else ())]
-    return needed[0].lower().replace(" ", "-") if needed else ""
+    required_tags = [*condition.all, *(condition.any if len(condition.any) == 1 else ())]
+    return required_tags[0].lower().replace(" ", "-") if required_tags else ""
 
 
 async def _rows(database: Database, query: Filter) -> list[Row]:
     statement = SqlBuilder()
-    where = _where(statement, query) + _dated_only(query)
+    where_clause = _where(statement, query) + _dated_only(query)
     columns, order = "c.slug, c.title", _ORDERS[query.order]
     if query.find == "releases":
         columns += ", r.version, r.channel, r.published_at, r.notes"
         sign = "" if query.order == "oldest" else " DESC"
         order = f"r.published_at{sign}, r.sort_key{sign}, r.id{sign}"
     elif query.find == "publishers":
-        columns, where = "o.slug, o.name, count(*) AS products", f"{where} GROUP BY o.slug, o.name"
+        columns, where_clause = "o.slug, o.name, count(*) AS products", f"{where_clause} GROUP BY o.slug, o.name"
         order = f"{_ORDERS_OF_PUBLISHERS.get(query.order, '')}o.name, o.slug"
     elif _is_walked(database, query):
         order = _SORTED
     limit = statement.value(min(query.limit or MAX_ROWS, MAX_ROWS))
-    text = f"SELECT {columns} FROM {_FROM[query.find]} WHERE {where} ORDER BY {order} LIMIT {limit}"
+    text = f"SELECT {columns} FROM {_FROM[query.find]} WHERE {where_clause} ORDER BY {order} LIMIT {limit}"
     return await database.scan(text, *statement.values)
 
 
@@ -280,14 +283,16 @@ def _dated_only(query: Filter) -> str:
 
 
 def _of_products(statement: SqlBuilder, query: Filter) -> list[str]:
-    dated = query.since is not None or query.until is not None
-    clauses = _conditions(statement, query, without=("channel",) if dated and query.when in ("any", "none") else ())
+    is_dated = query.since is not None or query.until is not None
+    clauses = _conditions(
+        statement, query, excluded_names=("channel",) if is_dated and query.when in ("any", "none") else ()
+    )
     if query.when in ("first", "last"):
         column = f"c.{query.when}_at"
         clauses += [f"{column} IS NOT NULL", *_range(statement, column, query)]
-    elif dated or query.when == "none":
-        ranged = [*_channels(statement, query.channel), *_range(statement, "r.published_at", query)]
-        clauses.append(_has_release(ranged, "NOT IN" if query.when == "none" else "IN"))
+    elif is_dated or query.when == "none":
+        release_conditions = [*_channels(statement, query.channel), *_range(statement, "r.published_at", query)]
+        clauses.append(_has_release(release_conditions, "NOT IN" if query.when == "none" else "IN"))
     if query.where.version:
         # DISTINCT makes PostgreSQL search for the versions first: it assumes that they are frequent, but they are
         # rare.
@@ -303,37 +308,37 @@ def _has_release(tests: Sequence[str], sign: str = "IN", distinct: str = "") -> 
 def _of_releases(statement: SqlBuilder, query: Filter) -> list[str]:
     is_of_product = bool(query.where.product.any)
     clauses = ["r.status = 'published'"]
-    clauses += _conditions(statement, query, without=("channel", "text") if is_of_product else ("channel",))
+    clauses += _conditions(statement, query, excluded_names=("channel", "text") if is_of_product else ("channel",))
     clauses += _joined(statement, _notes, query.where.text) if is_of_product else []
     clauses += _channels(statement, query.channel) + _range(statement, "r.published_at", query)
     return clauses + _joined(statement, _version, query.where.version)
 
 
 def _range(statement: SqlBuilder, column: str, query: Filter) -> list[str]:
-    ends = ((">=", query.since), ("<", query.until))
-    return [f"{column} {sign} {statement.value(moment(end))}" for sign, end in ends if end is not None]
+    time_limits = ((">=", query.since), ("<", query.until))
+    return [f"{column} {sign} {statement.value(moment(end))}" for sign, end in time_limits if end is not None]
 
 
 def _channels(statement: SqlBuilder, condition: Values) -> list[str]:
-    selected = (*condition.any, *condition.all)
-    clauses = [f"r.channel IN ({statement.list(selected)})"] if selected else []
+    channels = (*condition.any, *condition.all)
+    clauses = [f"r.channel IN ({statement.list(channels)})"] if channels else []
     return clauses + ([f"r.channel NOT IN ({statement.list(condition.none)})"] if condition.none else [])
 
 
 def _version(statement: SqlBuilder, text: str) -> str:
     """A condition on releases: `>1.0` compares by the order of versions; other versions are equal with a leading `v`
     or a trailing `.0`."""
-    compared = _COMPARISON.fullmatch(text)
-    if compared:
-        return f"(r.sort_key {compared[1]} {statement.value(sort_key(compared[2]))})"
-    plain = text.lower().removeprefix("v")
-    return f"(lower(r.version) IN ({statement.list([plain, f'v{plain}', f'{plain}.0'])}))"
+    comparison = _COMPARISON.fullmatch(text)
+    if comparison:
+        return f"(r.sort_key {comparison[1]} {statement.value(sort_key(comparison[2]))})"
+    plain_version = text.lower().removeprefix("v")
+    return f"(lower(r.version) IN ({statement.list([plain_version, f'v{plain_version}', f'{plain_version}.0'])}))"
 
 
-def _conditions(statement: SqlBuilder, query: Filter, without: Sequence[str]) -> list[str]:
+def _conditions(statement: SqlBuilder, query: Filter, excluded_names: Sequence[str]) -> list[str]:
     clauses: list[str] = []
     for name, condition in conditions(query):
-        if name in without or name == "version":
+        if name in excluded_names or name == "version":
             continue
         clauses += (
             _of_bits(statement, name, condition) if name in _BITS else _joined(statement, _TESTS[name], condition)
@@ -348,8 +353,8 @@ def _of_bits(statement: SqlBuilder, slot: str, condition: Values) -> list[str]:
         if values:
             clauses.append(f"(c.{slot}s & {statement.value(bit_mask(_BITS[slot], [*values]))}) {test}")
     if condition.all:
-        selected = bit_mask(_BITS[slot], [*condition.all])
-        clauses.append(f"(c.{slot}s & {statement.value(selected)}) >= {statement.value(selected)}")
+        selected_bits = bit_mask(_BITS[slot], [*condition.all])
+        clauses.append(f"(c.{slot}s & {statement.value(selected_bits)}) >= {statement.value(selected_bits)}")
     return clauses
 
 
@@ -362,13 +367,13 @@ def _joined(statement: SqlBuilder, test: Callable[[SqlBuilder, str], str], condi
 
 def _tag(statement: SqlBuilder, value: str) -> str:
     # A value with other characters matches no tag. Reject it, because `%` and `_` are wildcards of LIKE.
-    plain = value.lower().replace(" ", "-")
-    return f"c.tags LIKE {statement.value(f'% {plain} %')}" if _TAG.fullmatch(plain) else "1 = 0"
+    plain_tag = value.lower().replace(" ", "-")
+    return f"c.tags LIKE {statement.value(f'% {plain_tag} %')}" if _TAG.fullmatch(plain_tag) else "1 = 0"
 
 
 def _org(statement: SqlBuilder, value: str) -> str:
-    named = f"o.slug = {statement.value(value)} OR {ORG_KEY} = {statement.value(lookup_key(value))}"
-    return f"(c.org_slug IN (SELECT o.slug FROM organisation o WHERE {named}))"
+    org_condition = f"o.slug = {statement.value(value)} OR {ORG_KEY} = {statement.value(lookup_key(value))}"
+    return f"(c.org_slug IN (SELECT o.slug FROM organisation o WHERE {org_condition}))"
 
 
 def _license(statement: SqlBuilder, value: str) -> str:
@@ -381,8 +386,8 @@ def _license(statement: SqlBuilder, value: str) -> str:
 
 def _notes(statement: SqlBuilder, value: str) -> str:
     # Words do not contain the two wildcards of LIKE.
-    selected = [f"lower(coalesce(r.notes, '')) LIKE {statement.value(f'%{word}%')}" for word in words(value)]
-    return f"({' AND '.join(selected) or '1 = 0'})"
+    note_conditions = [f"lower(coalesce(r.notes, '')) LIKE {statement.value(f'%{word}%')}" for word in words(value)]
+    return f"({' AND '.join(note_conditions) or '1 = 0'})"
 
 
 _TESTS: dict[str, Callable[[SqlBuilder, str], str]] = {

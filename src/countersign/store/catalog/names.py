@@ -130,8 +130,8 @@ async def exact(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
     results: list[Name] = []
     products = await _rows(database, _PRODUCTS, list(spans_by_form))
     # Exact slug and exact spelling first, then older products of the same name.
-    written = {span.text for span in runs}
-    products.sort(key=lambda row: (row[1] not in spans_by_form, row[2] not in written))
+    span_texts = {span.text for span in runs}
+    products.sort(key=lambda row: (row[1] not in spans_by_form, row[2] not in span_texts))
     for name_key, slug, title in products:
         results += [each._replace(title=title) for each in _named("product", slug, spans_by_form, name_key, slug)]
     for slug, name in await _rows(database, _ORGS, list(spans_by_form)):
@@ -159,9 +159,9 @@ async def _families(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
 
 def _family(text: str) -> str:
     """The prefix of the licence keys that the text names; empty if it names none."""
-    family, *rest = words(text) or [""]
-    significant = [word for word in rest if word not in _LICENSE_WORDS]
-    is_family = len(rest) <= 3 and family in _FAMILIES and "".join(["0", *significant]).isdigit()
+    family, *other_words = words(text) or [""]
+    significant = [word for word in other_words if word not in _LICENSE_WORDS]
+    is_family = len(other_words) <= 3 and family in _FAMILIES and "".join(["0", *significant]).isdigit()
     return "".join([family, *significant]) if is_family else ""
 
 
@@ -173,22 +173,24 @@ def _named(slot: str, value: str, spans_by_form: dict[str, list[WordSpan]], *for
 def _by_span(results: list[Name]) -> list[Name]:
     """One name for each range and slot; the slugs of further products with the same title go into `others`."""
     unique: dict[tuple[str, int, int], Name] = {}
-    for each in results:
-        before = unique.setdefault((each.slot, each.start, each.end), each)
-        if each.slot == "product" and each.value != before.value:
-            unique[each.slot, each.start, each.end] = before._replace(others=(*before.others, each.value))
-    return sorted(unique.values(), key=lambda each: each.start - each.end)
+    for match in results:
+        earlier_match = unique.setdefault((match.slot, match.start, match.end), match)
+        if match.slot == "product" and match.value != earlier_match.value:
+            unique[match.slot, match.start, match.end] = earlier_match._replace(
+                others=(*earlier_match.others, match.value)
+            )
+    return sorted(unique.values(), key=lambda match: match.start - match.end)
 
 
 async def _tags(database: Database, spans_by_form: dict[str, list[WordSpan]]) -> list[Name]:
     """Tags that the text writes with or without the hyphen, or in the plural."""
-    requested: dict[str, list[WordSpan]] = {}
+    spans_by_tag: dict[str, list[WordSpan]] = {}
     for form, runs in spans_by_form.items():
         for tag in {form, form.replace("-", ""), _PLURAL.sub("", form)}:
-            requested.setdefault(tag, []).extend(runs)
-    rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in requested], separator=_ROW_SEPARATOR)
-    known = sorted({facet.removeprefix("tag:") for (facet,) in rows})
-    return [name for tag in known[:MAX_TAGS_OF_TEXT] for name in _named("tag", tag, requested, tag)]
+            spans_by_tag.setdefault(tag, []).extend(runs)
+    rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in spans_by_tag], separator=_ROW_SEPARATOR)
+    known_tags = sorted({facet.removeprefix("tag:") for (facet,) in rows})
+    return [name for tag in known_tags[:MAX_TAGS_OF_TEXT] for name in _named("tag", tag, spans_by_tag, tag)]
 
 
 def _significant_words(text: str) -> list[str]:
@@ -201,13 +203,15 @@ async def spellings_of(database: Database, texts: Sequence[str]) -> Spellings:
 
 
 async def products_like(
-    database: Database, text: str, *, is_known: bool = True, known: Spellings | None = None
+    database: Database, text: str, *, is_known: bool = True, known_spellings: Spellings | None = None
 ) -> list[tuple[str, str]]:
     """Products that the text may name with a typing error or incompletely, the closest first: slug, title.
     `is_known` is true if the words of the text occur in the catalog, so that it may be an ordinary word instead of a
-    name. `known` is the result of `spellings_of` for several texts, including this text."""
-    known = await spellings_of(database, [text]) if known is None else known
-    likest = _closest(text, await _with_words(database, {word: known[word] for word in _significant_words(text)}))
+    name. `known_spellings` is the result of `spellings_of` for several texts, including this text."""
+    known_spellings = await spellings_of(database, [text]) if known_spellings is None else known_spellings
+    likest = _closest(
+        text, await _with_words(database, {word: known_spellings[word] for word in _significant_words(text)})
+    )
     is_word = is_known and " " not in text
     return likest if likest or len(text) < 4 or is_word else await _longer(database, lookup_key(text))
 
@@ -217,10 +221,10 @@ async def _with_words(database: Database, spelt: Spellings) -> list[tuple[str, s
     if not spelt or not all(spelt.values()):
         return []
     statement = SqlBuilder()
-    rarest, *others = sorted(spelt, key=lambda word: sum(spelt[word].values()))
+    rarest, *other_words = sorted(spelt, key=lambda word: sum(spelt[word].values()))
     # If the rarest word has few titles, the query selects by it alone, and the last line compares the other words.
-    requested = [rarest] if sum(spelt[rarest].values()) < MAX_COUNTED else [rarest, *others]
-    padded = [[*spelt[word], *[word] * (MAX_SPELLINGS - len(spelt[word]))] for word in requested]
+    requested_words = [rarest] if sum(spelt[rarest].values()) < MAX_COUNTED else [rarest, *other_words]
+    padded = [[*spelt[word], *[word] * (MAX_SPELLINGS - len(spelt[word]))] for word in requested_words]
     results = [_PRODUCTS_WITH_WORD.format(keys=statement.list(terms)) for terms in padded]
     rows = await database.scan(_TITLES_OF.format(products=" INTERSECT ".join(results)), *statement.values)
     return [(slug, title) for slug, title in rows if all({*words(title)} & {*terms} for terms in spelt.values())]
@@ -250,12 +254,12 @@ async def publisher_of(database: Database, slug: str) -> str:
 async def resolved(database: Database, slot: str, text: str) -> str | None:
     """The value of the slot product, org or tag that this text names, exactly or with a typing error; None if no value
     matches."""
-    for each in await exact(database, [WordSpan(0, 1, text)]):
-        if each.slot == slot:
-            return each.value
+    for match in await exact(database, [WordSpan(0, 1, text)]):
+        if match.slot == slot:
+            return match.value
     like = {"product": products_like, "org": publishers_like}.get(slot)
-    near = await like(database, text) if like else []
-    return near[0][0] if near else None
+    similar_matches = await like(database, text) if like else []
+    return similar_matches[0][0] if similar_matches else None
 
 
 async def public_tags(database: Database) -> list[str]:
@@ -283,19 +287,26 @@ def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
     if len(word) < MIN_CORRECTED_LENGTH:
         return {word: MAX_COUNTED}
     limit = 0 if word.isdigit() else 1 + (len(word) > 7)
-    public = [term for term, count in counts.items() if count]
-    near = {term: edits for term in public if (edits := distance(word, term, limit)) is not None}
-    return {term: counts[term] for term in sorted(near, key=lambda term: (near[term], term))[:MAX_SPELLINGS]}
+    public_terms = [term for term, count in counts.items() if count]
+    distance_by_term = {term: edits for term in public_terms if (edits := distance(word, term, limit)) is not None}
+    return {
+        term: counts[term]
+        for term in sorted(distance_by_term, key=lambda term: (distance_by_term[term], term))[:MAX_SPELLINGS]
+    }
 
 
-def _closest(text: str, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def _closest(text: str, named_entries: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """The rows with names that equal the text, apart from typing errors and small words; numbers must be equal."""
-    requested, numbers = _plain(text)
+    requested_text, numbers = _plain(text)
     edits_by_row: dict[tuple[str, str], int] = {}
-    for each in named:
-        name, others = _plain(each[1])
-        size = max(len(requested), len(name))
-        edits = distance(requested, name, 2 if size >= LONG_NAME else int(size > 4)) if numbers == others else None
+    for each in named_entries:
+        name, other_numbers = _plain(each[1])
+        size = max(len(requested_text), len(name))
+        edits = (
+            distance(requested_text, name, 2 if size >= LONG_NAME else int(size > 4))
+            if numbers == other_numbers
+            else None
+        )
         if edits is not None:
             edits_by_row[each] = edits
     return sorted(edits_by_row, key=lambda each: (edits_by_row[each], each))[:3]
@@ -311,10 +322,10 @@ async def _rows(database: Database, text: str, keys: Sequence[str], separator: s
     statements."""
     if not keys:
         return []
-    requested = 16
-    while requested < len(keys):
-        requested *= 4
+    row_limit = 16
+    while row_limit < len(keys):
+        row_limit *= 4
     statement = SqlBuilder()
-    values = statement.list([*keys, *([keys[-1]] * (requested - len(keys)))]).replace(", ", separator)
+    values = statement.list([*keys, *([keys[-1]] * (row_limit - len(keys)))]).replace(", ", separator)
     sql = text.format(keys=values if separator == ", " else f"({values})")
     return [tuple(row) for row in await database.scan(sql, *statement.values)]

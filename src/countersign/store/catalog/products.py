@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Database, Reader, Row, Value
 from countersign.kernel.errors import NotFound
 from countersign.store.auth.authentication import InsufficientScope
 from countersign.store.auth.callers import Caller
 from countersign.store.catalog import search
-from countersign.store.catalog.schemas import Artifact, ChannelName, Draft, Release
+from countersign.store.catalog.schemas import Artifact, ChannelName, Draft, Release, UpdateSize
 
 DETAIL_BY_SLUG = "SELECT product_id, detail, etag, status, org_id FROM catalog_entry WHERE slug = $1"
 DETAIL_BY_ID = "SELECT product_id, detail, etag, status, org_id FROM catalog_entry WHERE product_id = $1"
@@ -48,6 +50,20 @@ ARTIFACTS = """
     WHERE r.product_id = $1
     ORDER BY a.filename, a.id
 """
+UPDATE_SIZES = """
+    SELECT new.release_id, old_release.version, new.platform, sum(d.size)
+    FROM build new
+    JOIN release new_release ON new_release.id = new.release_id
+    JOIN delta d ON d.to_artifact = new.artifact_id
+    JOIN build old ON old.artifact_id = d.from_artifact
+    JOIN release old_release ON old_release.id = old.release_id
+    WHERE new.product_id = $1 AND old_release.status = 'published' AND old_release.channel = new_release.channel
+      AND (old_release.published_at, old_release.sort_key, old_release.id)
+          < (new_release.published_at, new_release.sort_key, new_release.id)
+    GROUP BY new.release_id, new.artifact_id, new.platform, new.created_at, old_release.id, old_release.version,
+             old_release.published_at, old_release.sort_key
+    ORDER BY new.platform, old_release.published_at DESC, old_release.sort_key DESC, new.created_at DESC
+"""
 NEWEST_POSSIBLE = ((1 << 62), "\U0010ffff", "\U0010ffff")
 
 
@@ -75,15 +91,15 @@ class Card(NamedTuple):
 
 async def page(database: Database, query: search.PageQuery) -> list[Row]:
     """One page of products, in order; each row has the members of a `Card`."""
-    first = search.page_of_titles(query) or await _page_of_common_word(database, query)
-    if first is not None:
-        rows = await database.scan(first[0], *first[1])
+    first_page = search.page_of_titles(query) or await _page_of_common_word(database, query)
+    if first_page is not None:
+        rows = await database.scan(first_page[0], *first_page[1])
         if len(rows) == query.limit:
             return rows
-    rare = query.rare_in_order
-    if rare is not None and await _is_common(database, search.is_common_facet(rare)):
-        rare = None
-    text, values = search.page(query, rare)
+    rare_facet = query.rare_in_order
+    if rare_facet is not None and await _is_common(database, search.is_common_facet(rare_facet)):
+        rare_facet = None
+    text, values = search.page(query, rare_facet)
     return await (database.fetch(text, *values) if query.is_bounded else database.scan(text, *values))
 
 
@@ -110,10 +126,10 @@ async def owns(reader: Reader, owner: str, product_id: str) -> bool:
     return await reader.fetch_one(OWNS, owner, product_id) is not None
 
 
-async def catalog_page(database: Database, after: Sequence[str], limit: int) -> list[tuple[str, str, bytes, bytes]]:
+async def catalog_page(database: Database, after_key: Sequence[str], limit: int) -> list[tuple[str, str, bytes, bytes]]:
     """Public products by title: title, id, encoded card, encoded newest releases."""
-    rows = await database.fetch(CATALOG_PAGE, after[0], after[1], limit)
-    return [(title, product_id, card, newest) for title, product_id, card, newest in rows]
+    rows = await database.fetch(CATALOG_PAGE, after_key[0], after_key[1], limit)
+    return [(title, product_id, card, newest_release) for title, product_id, card, newest_release in rows]
 
 
 class ReleaseRow(NamedTuple):
@@ -129,20 +145,21 @@ SEES_PUBLISHED, SEES_YANKED = 0, 1
 
 
 async def releases(
-    database: Database, product_id: str, channel: str, sees: int, after: tuple[int, str, str], limit: int
+    database: Database, product_id: str, channel: str, sees: int, after_key: tuple[int, str, str], limit: int
 ) -> list[ReleaseRow]:
     """A product's releases, newest first, with their artifacts. `sees` selects the rows that the caller may see:
     published releases only, or yanked ones as well. A row is the same for every caller."""
-    rows = await database.fetch(RELEASES, product_id, channel, sees, *after, limit)
+    rows = await database.fetch(RELEASES, product_id, channel, sees, *after_key, limit)
     files = await _artifacts(database, product_id, ready_only=True)
-    return [_position(row, files) for row in rows]
+    updates = await _update_sizes(database, product_id)
+    return [_position(row, files, updates) for row in rows]
 
 
 async def drafts(
-    database: Database, product_id: str, channel: str, after: tuple[int, str, str], limit: int
+    database: Database, product_id: str, channel: str, after_key: tuple[int, str, str], limit: int
 ) -> list[ReleaseRow]:
     """A product's drafts, newest first, with all their artifacts."""
-    rows = await database.fetch(DRAFTS, product_id, channel, *after, limit)
+    rows = await database.fetch(DRAFTS, product_id, channel, *after_key, limit)
     files = await _artifacts(database, product_id, ready_only=False)
     return [
         ReleaseRow(
@@ -172,8 +189,19 @@ async def _artifacts(database: Database, product_id: str, *, ready_only: bool) -
     return files
 
 
+async def _update_sizes(database: Database, product_id: str) -> dict[str, list[UpdateSize]]:
+    """The updates of a product by the id of the release that they install. For each platform, it is the update from
+    the newest earlier release of the channel for which one is prepared."""
+    sizes: dict[str, dict[str, UpdateSize]] = {}
+    for release_id, version, platform, size in await database.fetch(UPDATE_SIZES, product_id):
+        sizes.setdefault(release_id, {}).setdefault(platform, UpdateSize(version, platform or None, int(size)))
+    return {release_id: list(by_platform.values()) for release_id, by_platform in sizes.items()}
+
+
 def _position(
-    row: tuple[str, str, ChannelName, int, str, str, str, str, int], files: dict[str, list[Artifact]]
+    row: tuple[str, str, ChannelName, int, str, str, str, str, int],
+    files: dict[str, list[Artifact]],
+    updates: dict[str, list[UpdateSize]],
 ) -> ReleaseRow:
     release_id, version, channel, published_at, sort_key, notes, status, yank_reason, notes_only = row
     release = Release(
@@ -185,6 +213,7 @@ def _position(
         yank_reason=yank_reason,
         notes_only=bool(notes_only),
         artifacts=files.get(release_id, []),
+        updates=updates.get(release_id, msgspec.UNSET),
     )
     return ReleaseRow(release, published_at, sort_key, release_id)
 

@@ -22,7 +22,7 @@ from countersign.store.catalog.search import deletion_variants, words
 PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 AT_ONCE = 500
-ENCODING = 2
+ENCODING = 3
 """The version of the encoding of rows. Increase this number when the form of card or detail changes. When the new
 version of the program starts, it rewrites all rows that have a lower number."""
 
@@ -59,9 +59,9 @@ def lookup_key(text: str) -> str:
 
     "Ember & Ash" and "ember and ash" have the same key, as have "Clockmaker's Debt" and "clockmakers debt".
     """
-    plain = normalized("NFKD", text)
-    bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    return _SILENT.sub("", bare.casefold().translate(_LETTERS)) or text
+    decomposed = normalized("NFKD", text)
+    letters = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    return _SILENT.sub("", letters.casefold().translate(_LETTERS)) or text
 
 
 def bit_mask(options: tuple[str, ...], values: list[str]) -> int:
@@ -143,10 +143,10 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
     With `reindex=False`, search words are not rewritten, and of the facets only channels are rewritten. This is enough
     after a change of releases or media.
     """
-    found = await read_products(transaction, [product_id])
-    if not found:
+    records = await read_products(transaction, [product_id])
+    if not records:
         raise LookupError(f"no product {product_id}")
-    record = found[0]
+    record = records[0]
     detail = record.detail
     await transaction.run(PUT_ENTRY, *_entry(record))
     await put_public(transaction, detail)
@@ -155,15 +155,15 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
     await transaction.run(CLEAR_CHANNELS, product_id)
     await transaction.run(DATE_FACETS, product_id, record.published_at)
     await _put_facets(transaction, record, [f"channel:{each.channel}" for each in detail.channels])
-    changed = await versions.bump(transaction, "catalog")
-    await catalog_index.put(transaction, detail, changed, record.published_at, record.updated_at)
+    version = await versions.bump(transaction, "catalog")
+    await catalog_index.put(transaction, detail, version, record.published_at, record.updated_at)
 
 
 def _entry(record: ProductRecord) -> tuple[Value, ...]:
     """The row of `catalog_entry`."""
-    detail, encoded = record.detail, encode(record.detail)
+    detail, encoded_detail = record.detail, encode(record.detail)
     names = (detail.id, record.org_id, detail.org, detail.slug, detail.title, detail.kind, detail.status)
-    bodies = (encode(card_of(detail)), encoded, encode(record.newest), etag_of(encoded))
+    bodies = (encode(card_of(detail)), encoded_detail, encode(record.newest), etag_of(encoded_detail))
     return (*names, record.published_at, *bodies, ENCODING)
 
 
@@ -177,9 +177,9 @@ async def reencode_outdated(database: Database) -> None:
 
 async def refresh_organisation(transaction: Transaction, org_id: str) -> None:
     """Rewrite the encoded rows of the organisation's products, which contain its name."""
-    after = ""
-    while rows := await transaction.fetch(OF_ORGANISATION, org_id, after, AT_ONCE):
-        after = rows[-1][0]
+    after_id = ""
+    while rows := await transaction.fetch(OF_ORGANISATION, org_id, after_id, AT_ONCE):
+        after_id = rows[-1][0]
         await _reencode(transaction, [product_id for (product_id,) in rows])
     await versions.bump(transaction, "catalog")
 
@@ -198,16 +198,18 @@ async def _index(transaction: Transaction, record: ProductRecord) -> None:
     facets += [f"tag:{tag}" for tag in detail.tags]
     await transaction.run(CLEAR_FACETS, detail.id)
     await _put_facets(transaction, record, facets)
-    found = weights(detail.title, detail.tags, f"{record.own_summary or ''} {detail.description or ''}")
+    weight_by_word = weights(detail.title, detail.tags, f"{record.own_summary or ''} {detail.description or ''}")
     await transaction.run(CLEAR_TERMS, detail.id)
     await transaction.run_many(
         PUT_TERM,
         [
             (term, detail.id, weight, detail.title if weight == WEIGHT_OF_TITLE else "")
-            for term, weight in found.items()
+            for term, weight in weight_by_word.items()
         ],
     )
-    await transaction.run_many(PUT_TYPO, [(short, term) for term in found for short in sorted(deletion_variants(term))])
+    await transaction.run_many(
+        PUT_TYPO, [(variant, term) for term in weight_by_word for variant in sorted(deletion_variants(term))]
+    )
 
 
 async def _put_facets(transaction: Transaction, record: ProductRecord, facets: Iterable[str]) -> None:
@@ -219,12 +221,12 @@ async def _put_facets(transaction: Transaction, record: ProductRecord, facets: I
 def weights(title: str, tags: Iterable[str], description: str) -> dict[str, int]:
     """Map each search word of a product to its weight. A word has the weight of the most important text that contains
     it: the title, then the tags, then the description."""
-    found: dict[str, int] = {}
+    weight_by_word: dict[str, int] = {}
     sources = (
         (description, WEIGHT_OF_DESCRIPTION),
         (" ".join(tags), WEIGHT_OF_TAG),
         (title, WEIGHT_OF_TITLE),
     )
     for text, weight in sources:
-        found.update((word, max(weight, found.get(word, 0))) for word in words(text))
-    return dict(sorted(found.items()))
+        weight_by_word.update((word, max(weight, weight_by_word.get(word, 0))) for word in words(text))
+    return dict(sorted(weight_by_word.items()))

@@ -82,14 +82,14 @@ async def list_publishers(call: StoreRequest[PublishersQuery, Nothing]) -> Respo
     store, query = call.context, call.query
     name, slug = "", ""
     if query.cursor is not None:
-        after = cursor.read(store.cursors, query.cursor, "publishers", str, str).after
-        name, slug = str(after[0]), str(after[1])
+        after_key = cursor.read(store.cursors, query.cursor, "publishers", str, str).after
+        name, slug = str(after_key[0]), str(after_key[1])
     rows = await store.database.fetch(PAGE, name, slug, query.limit + 1)
-    following = None
+    next_cursor = None
     if len(rows) > query.limit:
         rows.pop()
-        following = cursor.write(store.cursors, cursor.Position("publishers", [], [rows[-1][1], rows[-1][0]]))
-    return response.json(PublisherList([_publisher(row) for row in rows], following))
+        next_cursor = cursor.write(store.cursors, cursor.Position("publishers", [], [rows[-1][1], rows[-1][0]]))
+    return response.json(PublisherList([_publisher(row) for row in rows], next_cursor))
 
 
 async def show_publisher(call: StoreRequest[Nothing, Nothing]) -> Response:

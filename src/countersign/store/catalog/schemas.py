@@ -95,7 +95,8 @@ class Channel(msgspec.Struct):
 
 
 class Media(msgspec.Struct, kw_only=True):
-    """An image or a video of a product; `width` and `height` in pixels, null for videos."""
+    """An image or a video of a product; `width` and `height` in pixels, null for videos. `duration` is in seconds, null
+    for images and for videos whose files do not contain it."""
 
     id: Uuid
     kind: MediaKind
@@ -103,6 +104,7 @@ class Media(msgspec.Struct, kw_only=True):
     alt: str
     width: int | None
     height: int | None
+    duration: float | None
 
 
 class ProductDetail(Described, kw_only=True):
@@ -151,9 +153,18 @@ class Artifact(msgspec.Struct):
     status: str
 
 
+class UpdateSize(msgspec.Struct):
+    """The size in bytes of the prepared update from an earlier version, for the files of a platform (null: the files
+    without one)."""
+
+    from_version: str
+    platform: Platform | None
+    size: int
+
+
 class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
     """A release that is or was published; `status` and `yank_reason` only for yanked releases, `notes_only` for
-    releases without files."""
+    releases without files. `updates` has one entry per platform for which an update is prepared."""
 
     version: str
     channel: ChannelName
@@ -163,6 +174,7 @@ class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
     yank_reason: str | None = None
     notes_only: bool = False
     artifacts: list[Artifact] | msgspec.UnsetType = msgspec.UNSET
+    updates: list[UpdateSize] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Draft(msgspec.Struct, omit_defaults=True, kw_only=True):

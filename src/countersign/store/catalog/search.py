@@ -17,9 +17,9 @@ MIN_CORRECTED_LENGTH = 4
 
 def words(text: str) -> list[str]:
     """The words of a text in order: NFKD-normalized, without accents, in lower case, at most 40 characters each."""
-    plain = normalized("NFKD", text)
-    bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    return [word[:MAX_WORD] for word in _WORD.findall(bare.casefold())][:MAX_WORDS]
+    decomposed = normalized("NFKD", text)
+    letters = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    return [word[:MAX_WORD] for word in _WORD.findall(letters.casefold())][:MAX_WORDS]
 
 
 def deletion_variants(word: str) -> set[str]:
@@ -41,18 +41,18 @@ def prefix_end(word: str) -> str:
     return word + ("\U0010ffff" if len(word) > 1 else " ")
 
 
-def distance(one: str, other: str, limit: int) -> int | None:
+def distance(text: str, other_text: str, limit: int) -> int | None:
     """Return the number of inserted, deleted, replaced or transposed letters, or None if it exceeds the limit."""
-    if abs(len(one) - len(other)) > limit or len({*one} ^ {*other}) > 2 * limit:
+    if abs(len(text) - len(other_text)) > limit or len({*text} ^ {*other_text}) > 2 * limit:
         return None
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for index, letter in enumerate(one, 1):
-        older, before, row = before, row, [index]
-        for column, target in enumerate(other, 1):
-            costs = [before[column] + 1, row[-1] + 1, before[column - 1] + (letter != target)]
-            if index > 1 and column > 1 and one[index - 2 : index] == target + other[column - 2]:
-                costs.append(older[column - 2] + 1)
+    previous_row: list[int] = []
+    row = list(range(len(other_text) + 1))
+    for index, letter in enumerate(text, 1):
+        row_before_previous, previous_row, row = previous_row, row, [index]
+        for column, target in enumerate(other_text, 1):
+            costs = [previous_row[column] + 1, row[-1] + 1, previous_row[column - 1] + (letter != target)]
+            if index > 1 and column > 1 and text[index - 2 : index] == target + other_text[column - 2]:
+                costs.append(row_before_previous[column - 2] + 1)
             row.append(min(costs))
         if min(row) > limit:
             return None
@@ -145,9 +145,9 @@ class SqlBuilder:
 
     def list(self, values: Sequence[Value]) -> str:
         """The placeholders of several values, separated by commas."""
-        first = len(self.values) + 1
+        first_number = len(self.values) + 1
         self.values.extend(values)
-        return ", ".join([f"${number}" for number in range(first, len(self.values) + 1)])
+        return ", ".join([f"${number}" for number in range(first_number, len(self.values) + 1)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +192,12 @@ def search_words(question: str) -> list[str]:
     return list(dict.fromkeys(words(question)))[:MAX_SEARCH_WORDS]
 
 
-def page(query: PageQuery, rare: str | None = None) -> tuple[str, list[Value]]:
+def page(query: PageQuery, rare_facet: str | None = None) -> tuple[str, list[Value]]:
     """The statement and its values. Rows are title, product id, published_at, score, card, status, etag. The score is
-    the score of the search, or in a ranked order the value of the column. `rare` is a facet of the query that few
+    the score of the search, or in a ranked order the value of the column. `rare_facet` is a facet of the query that few
     products have: a ranked page then reads all of them."""
     statement = SqlBuilder()
-    source, conditions, facets = _source(statement, query, rare)
+    source, conditions, facets = _source(statement, query, rare_facet)
     if query.words:
         source += f" JOIN ({_hits(statement, query.words)}) AS hit ON hit.product_id = e.product_id"
     conditions.append(_visible(statement, query.orgs))
@@ -287,12 +287,12 @@ def page_of_common_word(query: PageQuery, word: str) -> tuple[str, list[Value]]:
     return text, statement.values
 
 
-def _source(statement: SqlBuilder, query: PageQuery, rare: str | None) -> tuple[str, list[str], list[str]]:
+def _source(statement: SqlBuilder, query: PageQuery, rare_facet: str | None) -> tuple[str, list[str], list[str]]:
     """Return the tables to read, their conditions, and the facets that remain to be tested. If an index has the order
     of the page, its table is read first. SQLite keeps the order of tables only in a CROSS JOIN. Otherwise it would read
     the whole catalog for four facets."""
     if query.sort in RANKED:
-        return _ranked_source(statement, query.facets, rare)
+        return _ranked_source(statement, query.facets, rare_facet)
     facets = list(query.facets)
     if query.sort in ORDERS_OF_FACETS and facets and not query.words:
         conditions = ["e.product_id = d.product_id", f"d.facet = {statement.value(facets.pop(0))}"]
@@ -301,17 +301,17 @@ def _source(statement: SqlBuilder, query: PageQuery, rare: str | None) -> tuple[
 
 
 def _ranked_source(
-    statement: SqlBuilder, facets: Sequence[str], rare: str | None
+    statement: SqlBuilder, facets: Sequence[str], rare_facet: str | None
 ) -> tuple[str, list[str], list[str]]:
     """See `_source`, for the orders of `RANKED`."""
     conditions = ["e.product_id = k.product_id"]
     conditions += [_of_index(statement, facet) for facet in facets if facet.startswith(OF_INDEX)]
-    left = [facet for facet in facets if not facet.startswith(OF_INDEX) and facet != rare]
+    facets_left = [facet for facet in facets if not facet.startswith(OF_INDEX) and facet != rare_facet]
     source = "catalog_index k CROSS JOIN catalog_entry e"
-    if rare is not None:
+    if rare_facet is not None:
         source = f"catalog_facet d CROSS JOIN {source}"
-        conditions += [f"d.facet = {statement.value(rare)}", "k.product_id = d.product_id"]
-    return source, conditions, left
+        conditions += [f"d.facet = {statement.value(rare_facet)}", "k.product_id = d.product_id"]
+    return source, conditions, facets_left
 
 
 def _of_index(statement: SqlBuilder, facet: str) -> str:
@@ -325,47 +325,52 @@ def _visible(statement: SqlBuilder, orgs: Sequence[str]) -> str:
     return f"({VISIBLE_TO_ALL} OR e.org_id IN ({statement.list(orgs)}))"
 
 
-def _published(statement: SqlBuilder, since: Instant, channel: str | None, *, walks_facet: bool) -> str:
+def _published(statement: SqlBuilder, since_instant: Instant, channel: str | None, *, walks_facet: bool) -> str:
     if channel is None:
-        return f"{'d' if walks_facet else 'e'}.published_at >= {statement.value(since)}"
-    return HAS_RELEASE.format(channel=statement.value(channel), since=statement.value(since))
+        return f"{'d' if walks_facet else 'e'}.published_at >= {statement.value(since_instant)}"
+    return HAS_RELEASE.format(channel=statement.value(channel), since=statement.value(since_instant))
 
 
 def _order(statement: SqlBuilder, query: PageQuery, *, walks_facet: bool) -> tuple[str, list[str]]:
     """The ORDER BY clause, and the condition that selects the rows after the last row of the previous page."""
-    after = [statement.value(value) for value in query.after]
-    walked = "d" if walks_facet else "e"
+    after_values = [statement.value(value) for value in query.after]
+    alias = "d" if walks_facet else "e"
     if query.sort == "-published_at":
-        order = f"{walked}.published_at DESC, {walked}.product_id DESC"
-        return order, [f"({walked}.published_at, {walked}.product_id) < ({', '.join(after)})"] if after else []
+        order = f"{alias}.published_at DESC, {alias}.product_id DESC"
+        return order, [
+            f"({alias}.published_at, {alias}.product_id) < ({', '.join(after_values)})"
+        ] if after_values else []
     if query.sort in RANKED:
         column = RANKED[query.sort]
         order = f"{column} DESC, k.product_id DESC"
-        return order, [f"({column}, k.product_id) < ({', '.join(after)})"] if after else []
+        return order, [f"({column}, k.product_id) < ({', '.join(after_values)})"] if after_values else []
     if query.sort == "relevance":
-        return BY_RELEVANCE, [f"(-hit.score, e.title, e.product_id) > ({', '.join(after)})"] if after else []
-    order = f"{walked}.title, {walked}.product_id"
-    return order, [f"({walked}.title, {walked}.product_id) > ({', '.join(after)})"] if after else []
+        return BY_RELEVANCE, [
+            f"(-hit.score, e.title, e.product_id) > ({', '.join(after_values)})"
+        ] if after_values else []
+    order = f"{alias}.title, {alias}.product_id"
+    return order, [f"({alias}.title, {alias}.product_id) > ({', '.join(after_values)})"] if after_values else []
 
 
-def matching(searched: Sequence[str]) -> tuple[str, list[Value]]:
+def matching(search_terms: Sequence[str]) -> tuple[str, list[Value]]:
     """The statement of the numbers of all products that match every word, and its values."""
     statement = SqlBuilder()
-    hits = _hits(statement, searched)
+    hits = _hits(statement, search_terms)
     text = f"SELECT k.number FROM ({hits}) AS hit JOIN catalog_index k ON k.product_id = hit.product_id"
     return text, statement.values
 
 
-def _hits(statement: SqlBuilder, searched: Sequence[str]) -> str:
+def _hits(statement: SqlBuilder, search_terms: Sequence[str]) -> str:
     """The products that match every word, with the sum of their scores."""
     tables: list[str] = []
-    for word in searched:
+    for word in search_terms:
         typos = sorted(deletion_variants(word)) or [word]
         text, end = statement.value(word), statement.value(prefix_end(word))
         tables.append(WORD_HITS.format(word=text, end=end, typos=statement.list(typos)))
-    first, *others = (f"({table}) AS w{number}" for number, table in enumerate(tables))
-    joined = first + "".join(
-        f" JOIN {other} ON w{number}.product_id = w0.product_id" for number, other in enumerate(others, start=1)
+    first_table, *other_tables = (f"({table}) AS w{number}" for number, table in enumerate(tables))
+    joined_tables = first_table + "".join(
+        f" JOIN {other_table} ON w{number}.product_id = w0.product_id"
+        for number, other_table in enumerate(other_tables, start=1)
     )
     total = " + ".join(f"w{number}.score" for number in range(len(tables)))
-    return f"SELECT w0.product_id AS product_id, {total} AS score FROM {joined}"
+    return f"SELECT w0.product_id AS product_id, {total} AS score FROM {joined_tables}"

@@ -92,33 +92,36 @@ class SuggestQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 async def suggest(call: StoreRequest[SuggestQuery, Nothing]) -> Response:
     """Suggest products, publishers and tags for a text that is being typed."""
-    store, typed = call.context, call.query.q
-    searched = search_words(typed)
-    if not searched:
+    store, typed_text = call.context, call.query.q
+    search_terms = search_words(typed_text)
+    if not search_terms:
         raise invalid_parameter("q", "must contain a letter or digit")
-    cards = await _products(store.database, searched)
-    members = (encode(await _publishers(store.database, typed)), encode(await _tags(store, "-".join(searched))))
+    cards = await _products(store.database, search_terms)
+    members = (
+        encode(await _publishers(store.database, typed_text)),
+        encode(await _tags(store, "-".join(search_terms))),
+    )
     return Response(200, b'{"products":[%b],"publishers":%b,"tags":%b}' % (b",".join(cards), *members))
 
 
-async def _products(database: Database, searched: list[str]) -> list[bytes]:
+async def _products(database: Database, search_terms: list[str]) -> list[bytes]:
     """The encoded products with these words. The last word may be the beginning of a word of the title. If no product
     matches, return the products that the search matches with typing errors."""
     statement = SqlBuilder()
-    *others, last = searched
-    word, end = statement.value(last), statement.value(prefix_end(last))
-    tests = "".join(HAS_WORD.format(word=statement.value(other)) for other in others)
+    *other_words, last_word = search_terms
+    word, end = statement.value(last_word), statement.value(prefix_end(last_word))
+    tests = "".join(HAS_WORD.format(word=statement.value(other_word)) for other_word in other_words)
     limits = {"limit": MAX_READ, "products": MAX_PRODUCTS}
     text = BY_TITLE.format(word=word, end=end, others=tests, **limits)
     rows = await database.scan(text, *statement.values)
-    if not rows and len(last) >= MIN_CORRECTED_LENGTH:
-        found = await products.page(database, PageQuery((), searched, "relevance", (), MAX_PRODUCTS))
-        return [row[4] for row in found]
+    if not rows and len(last_word) >= MIN_CORRECTED_LENGTH:
+        product_page = await products.page(database, PageQuery((), search_terms, "relevance", (), MAX_PRODUCTS))
+        return [row[4] for row in product_page]
     return [row[0] for row in rows]
 
 
-async def _publishers(database: Database, typed: str) -> list[SuggestedPublisher]:
-    key = lookup_key(typed)
+async def _publishers(database: Database, typed_text: str) -> list[SuggestedPublisher]:
+    key = lookup_key(typed_text)
     if "%" in key or "_" in key:
         return []
     rows = await database.scan(PUBLISHERS, f"%{key}%", f"{key}%", MAX_PUBLISHERS)
@@ -130,16 +133,18 @@ async def _tags(store: Store, beginning: str) -> list[FacetCount]:
     index = store.memory.get(CatalogIndex)
     is_own = store.database is store.memory.database
     await index.follow((await store.versions())[0] if is_own else -1)
-    public = index.products("public") or 0
-    found = {tag: (bits & public).bit_count() for tag, bits in index.tags().items() if tag.startswith(beginning)}
-    if len(found) < MAX_TAGS and not index.has_every_tag():
+    public_products = index.products("public") or 0
+    count_by_tag = {
+        tag: (bits & public_products).bit_count() for tag, bits in index.tags().items() if tag.startswith(beginning)
+    }
+    if len(count_by_tag) < MAX_TAGS and not index.has_every_tag():
         rows = await store.database.scan(
             RARE_TAGS, f"tag:{beginning}", f"tag:{beginning}\U0010ffff", MAX_READ, 2 * MAX_TAGS
         )
         for facet, count in rows:
-            found.setdefault(facet.removeprefix("tag:"), int(count))
-    most = sorted(found.items(), key=lambda each: (-each[1], each[0]))
-    return [FacetCount(tag, count) for tag, count in most[:MAX_TAGS] if count]
+            count_by_tag.setdefault(facet.removeprefix("tag:"), int(count))
+    most_frequent = sorted(count_by_tag.items(), key=lambda each: (-each[1], each[0]))
+    return [FacetCount(tag, count) for tag, count in most_frequent[:MAX_TAGS] if count]
 
 
 ROUTES = (

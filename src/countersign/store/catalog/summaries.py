@@ -26,7 +26,10 @@ def plain_text(markdown: str) -> str:
     """The first paragraph of a Markdown text that is not a heading, code or a table, without its markup."""
     text = _FENCE.sub("", markdown[:_MAX_READ].replace("\r\n", "\n"))
     text = _RULE_OR_TABLE.sub("", _HEADING.sub("", text))
-    paragraph = next((part for part in re.split(r"\n\s*\n", text) if _IMAGE.sub("", part[:_MAX_PARAGRAPH]).strip()), "")
+    paragraph = next(
+        (text_part for text_part in re.split(r"\n\s*\n", text) if _IMAGE.sub("", text_part[:_MAX_PARAGRAPH]).strip()),
+        "",
+    )
     text = _LINE_START.sub("", paragraph[:_MAX_PARAGRAPH])
     text = _AUTOLINK.sub(r"\1", _LINK.sub(r"\1", _IMAGE.sub("", text)))
     text = _CODE.sub(r"\1", html.unescape(_TAG.sub("", text)))
@@ -38,10 +41,12 @@ def plain_text(markdown: str) -> str:
 def first_sentence(markdown: str | None) -> str | None:
     """The first sentence of a Markdown text as plain text of at most 140 characters; None if it has no text."""
     text = plain_text(markdown or "")
-    found = _SENTENCE.match(text)
-    sentence = found.group() if found else text
+    sentence_match = _SENTENCE.match(text)
+    sentence = sentence_match.group() if sentence_match else text
     if len(sentence) <= MAX_SUMMARY:
         return sentence or None
-    cut = sentence[: MAX_SUMMARY - 1]
-    words = cut.rpartition(" ")[0] if " " in cut and not sentence[MAX_SUMMARY - 1].isspace() else cut
-    return words.rstrip(" ,;:–-") + "…"
+    shortened = sentence[: MAX_SUMMARY - 1]
+    whole_words = (
+        shortened.rpartition(" ")[0] if " " in shortened and not sentence[MAX_SUMMARY - 1].isspace() else shortened
+    )
+    return whole_words.rstrip(" ,;:–-") + "…"

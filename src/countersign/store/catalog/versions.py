@@ -22,21 +22,21 @@ _DEV, _PRE, _FINAL, _POST = "0", "1", "2", "3"
 
 def sort_key(version: str) -> str:
     """A text whose order by code point is the order of versions; invalid versions sort below valid ones."""
-    matched = _SEMVER.fullmatch(version)
-    if matched:
-        numbers = [int(part) for part in matched.group(1, 2, 3)]
-        return f"{_SEMVER_KIND}{_number(0)}{_numbers(numbers)}{_semver_phase(matched.group(4))}"
+    semver_match = _SEMVER.fullmatch(version)
+    if semver_match:
+        numbers = [int(part) for part in semver_match.group(1, 2, 3)]
+        return f"{_SEMVER_KIND}{_number(0)}{_numbers(numbers)}{_semver_phase(semver_match.group(4))}"
     try:
         return _PACKAGING + _packaging_key(Version(version))
     except InvalidVersion:
         return _NEITHER + version
 
 
-def is_lower(version: str, other: str) -> bool:
+def is_lower(version: str, other_version: str) -> bool:
     """Whether the version is lower than the other; False if one of them is invalid, or if they differ only by
     trailing `.0`."""
-    key, other_key = sort_key(version), sort_key(other)
-    if key[0] == _NEITHER or other_key[0] == _NEITHER or without_zeros(version) == without_zeros(other):
+    key, other_key = sort_key(version), sort_key(other_version)
+    if key[0] == _NEITHER or other_key[0] == _NEITHER or without_zeros(version) == without_zeros(other_version):
         return False
     return key < other_key
 

@@ -29,10 +29,11 @@ from countersign.store.context import Store
 from countersign.store.demo import downloads
 from countersign.store.demo.catalog import DAYS_BEFORE_RELEASE, DemoProduct, DemoRelease, moment, products
 from countersign.store.demo.profiles import PROFILES
-from countersign.store.demo.signed_builds import component_list, processed_release
+from countersign.store.demo.signed_builds import component_list, processed_release, updated_release
 from countersign.store.redeem import codes
 from countersign.store.releases import artifacts, blobs, lifecycle, media
 from countersign.store.releases.permissions import OwnedProduct
+from countersign.store.releases.processing.video_duration import VideoFile, duration_ms
 from countersign.store.releases.schemas import NewRelease, ProductWrite
 from countersign.store.releases.uploads import Content
 from countersign.store.statistics import counts
@@ -82,6 +83,9 @@ POPULAR_ASSETS = 12
 """How many times larger the newest builds of popular products are."""
 PROCESSED_ASSETS = 60
 """How many times larger the builds are that are processed."""
+CHANGED_PLACES, CHANGED_BYTES = 8, 64
+"""How many places of the largest file differ between versions of a product whose builds are processed, and their
+size."""
 
 
 async def seed(store: Store) -> bool:
@@ -89,22 +93,30 @@ async def seed(store: Store) -> bool:
     False."""
     if await store.database.fetch_one(ANY_ORGANISATION) is not None:
         return False
-    hashed = await passwords.hash_password(PASSWORD)
+    password_hash = await passwords.hash_password(PASSWORD)
     with ids.seeded("demo"):
-        packed = {(each.slug, release.version): builds(each, release) for each, release in _releases()}
-        shots = {each.slug: screenshots(each) for each in products()}
-        await _store_blobs(store, {*chain(*packed.values()), *chain(*shots.values()), *_covers_and_trailers()})
+        builds_by_release = {
+            (product.slug, release.version): builds(product, release) for product, release in _releases()
+        }
+        shots = {product.slug: screenshots(product) for product in products()}
+        await _store_blobs(
+            store, {*chain(*builds_by_release.values()), *chain(*shots.values()), *_covers_and_trailers()}
+        )
         async with store.database.transaction() as transaction:
             if await transaction.fetch_one(ANY_ORGANISATION) is not None:
                 return False
             with clock.fixed(moment(FOUNDED)):
                 orgs = await _organisations(transaction)
-            made: dict[str, str] = {}
-            for each in products():
-                of_product = {release.version: packed[each.slug, release.version] for release in each.releases}
-                made[each.slug] = await _product(transaction, orgs[each.publisher], each, of_product, shots[each.slug])
+            org_ids: dict[str, str] = {}
+            for product in products():
+                of_product = {
+                    release.version: builds_by_release[product.slug, release.version] for release in product.releases
+                }
+                org_ids[product.slug] = await _product(
+                    transaction, orgs[product.publisher], product, of_product, shots[product.slug]
+                )
             with clock.fixed(moment(SIGNED_UP)):
-                await _people(transaction, orgs[ORGANISATIONS[0][0]], hashed, made)
+                await _people(transaction, orgs[ORGANISATIONS[0][0]], password_hash, org_ids)
     return True
 
 
@@ -135,8 +147,10 @@ def builds(product: DemoProduct, release: DemoRelease) -> list[bytes]:
     builds that are processed, differ by platform. Older builds of a product whose builds are processed are as large."""
     version = release.version
     if release is processed_release(product):
-        more = {"bom.json": component_list(product, version)}
-        return [archive(product.slug, version, each, PROCESSED_ASSETS, more) for each in product.platforms]
+        extra_files = {"bom.json": component_list(product, version)}
+        return [archive(product.slug, version, each, PROCESSED_ASSETS, extra_files) for each in product.platforms]
+    if release is updated_release(product):
+        return [archive(product.slug, version, each, PROCESSED_ASSETS) for each in product.platforms]
     if product.slug in downloads.POPULAR and release is product.releases[-1]:
         return [archive(product.slug, version, each, POPULAR_ASSETS) for each in product.platforms]
     times = PROCESSED_ASSETS if product.components else 1
@@ -144,11 +158,11 @@ def builds(product: DemoProduct, release: DemoRelease) -> list[bytes]:
 
 
 def archive(
-    slug: str, version: str, platform: str = "linux", times: int = 1, more: Mapping[str, bytes] | None = None
+    slug: str, version: str, platform: str = "linux", times: int = 1, extra_files: Mapping[str, bytes] | None = None
 ) -> bytes:
     """A small real build: a tar.gz with a start script, a manual and some data, the same bytes every time. Most of the
-    data is the same in every version and on every platform; `times` is how many times larger the data is, and `more`
-    are further files by name."""
+    data is the same in every version and on every platform; `times` is how many times larger the data is, and
+    `extra_files` are further files by name."""
     tiles = "".join(f"{slug} {version} tile {number}\n" for number in range(120))
     size = (MIN_ASSETS + hash_of(slug) % MAX_MORE_ASSETS) * times
     program = (2_000 + hash_of(platform) % 4_000) * times
@@ -156,19 +170,33 @@ def archive(
         "start.sh": (f'#!/bin/sh\necho "{slug} {version}"\n'.encode(), 0o755),
         "README.md": (f"# {slug} {version}\n\nRun `./start.sh`.\n".encode(), 0o644),
         "data/level-1.txt": (tiles.encode(), 0o644),
-        "data/assets.bin": (hashlib.shake_128(slug.encode()).digest(size), 0o644),
-        "data/new.bin": (hashlib.shake_128(f"{slug} {version}".encode()).digest(size // 12), 0o644),
-        f"data/{platform}.bin": (hashlib.shake_128(f"{slug} {platform}".encode()).digest(program), 0o644),
-        **{name: (content, 0o644) for name, content in (more or {}).items()},
+        "data/assets.bin": (_assets(slug, version, size) if times == PROCESSED_ASSETS else _noise(slug, size), 0o644),
+        "data/new.bin": (_noise(f"{slug} {version}", size // 12), 0o644),
+        f"data/{platform}.bin": (_noise(f"{slug} {platform}", program), 0o644),
+        **{name: (content, 0o644) for name, content in (extra_files or {}).items()},
     }
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+    archive_file = io.BytesIO()
+    with tarfile.open(fileobj=archive_file, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, (content, mode) in files.items():
             entry = tarfile.TarInfo(f"{slug}-{version}/{name}")
             entry.size, entry.mode, entry.mtime = len(content), mode, moment(FOUNDED) // clock.SECOND
             tar.addfile(entry, io.BytesIO(content))
     # Most of the data is random and cannot be compressed, so large builds are only stored.
-    return gzip.compress(packed.getvalue(), compresslevel=1 if times == 1 else 0, mtime=0)
+    return gzip.compress(archive_file.getvalue(), compresslevel=1 if times == 1 else 0, mtime=0)
+
+
+def _noise(name: str, size: int) -> bytes:
+    return hashlib.shake_128(name.encode()).digest(size)
+
+
+def _assets(slug: str, version: str, size: int) -> bytes:
+    """The same data in every version, except for a few bytes in some places."""
+    data = bytearray(_noise(slug, size))
+    for number in range(CHANGED_PLACES):
+        name = f"{slug} {version} {number}"
+        start = hash_of(name) % (size - CHANGED_BYTES)
+        data[start : start + CHANGED_BYTES] = _noise(name, CHANGED_BYTES)
+    return bytes(data)
 
 
 def screenshots(product: DemoProduct) -> list[bytes]:
@@ -191,11 +219,11 @@ def _palette(product: DemoProduct) -> int:
 
 
 def _covers_and_trailers() -> Iterable[bytes]:
-    for each in products():
-        if each.cover is not None:
-            yield cover(each)
-        if each.trailer is not None:
-            yield each.read_trailer()
+    for product in products():
+        if product.cover is not None:
+            yield cover(product)
+        if product.trailer is not None:
+            yield product.read_trailer()
 
 
 def _releases() -> Iterable[tuple[DemoProduct, DemoRelease]]:
@@ -204,26 +232,26 @@ def _releases() -> Iterable[tuple[DemoProduct, DemoRelease]]:
 
 async def _store_blobs(store: Store, contents: Iterable[bytes]) -> None:
     """Put the contents into the blob store, several at a time."""
-    waiting = iter(contents)
+    pending_contents = iter(contents)
 
     async def work() -> None:
-        for each in waiting:
-            await blobs.put(store.database, store.blobs, each)
+        for content in pending_contents:
+            await blobs.put(store.database, store.blobs, content)
 
     await asyncio.gather(*(work() for _ in range(BLOBS_AT_ONCE)))
 
 
-async def _people(transaction: Transaction, org_id: str, hashed: str, made: Mapping[str, str]) -> None:
+async def _people(transaction: Transaction, org_id: str, password_hash: str, org_ids: Mapping[str, str]) -> None:
     """Insert two people, a client, the player's entitlements, and codes for other products."""
-    player = await people.add_person(transaction, PLAYER, hashed)
-    await people.add_person(transaction, PUBLISHER, hashed)
+    player = await people.add_person(transaction, PLAYER, password_hash)
+    await people.add_person(transaction, PUBLISHER, password_hash)
     await people.set_role(transaction, org_id, PUBLISHER, "owner")
     scopes = CLIENT_SCOPES.split()
     await clients.add_client(transaction, org_id, CLIENT_ID, CLIENT_SECRET, "Demo publisher", scopes)
     for slug, day in OF_PLAYER.items():
-        await library.grant(transaction, f"person:{player.id}", [made[slug]], "demo", moment(day))
-    await codes.add_known(transaction, org_id, "license", [made[OF_LICENCE_CODES]], LICENCE_CODES, 1)
-    await codes.add_known(transaction, org_id, "promo", [made[OF_PROMO_CODE]], [PROMO_CODE], PROMO_USES)
+        await library.grant(transaction, f"person:{player.id}", [org_ids[slug]], "demo", moment(day))
+    await codes.add_known(transaction, org_id, "license", [org_ids[OF_LICENCE_CODES]], LICENCE_CODES, 1)
+    await codes.add_known(transaction, org_id, "promo", [org_ids[OF_PROMO_CODE]], [PROMO_CODE], PROMO_USES)
 
 
 async def _product(
@@ -234,29 +262,29 @@ async def _product(
     with clock.fixed(created_at):
         product_id = await lifecycle.create(transaction, org_id, body)
     await _media(transaction, product_id, product, shots, created_at)
-    owned = OwnedProduct(product_id, org_id, product.publisher, body.slug, "public", body.access, created_at)
-    published: list[tuple[date, list[str]]] = []
+    owned_product = OwnedProduct(product_id, org_id, product.publisher, body.slug, "public", body.access, created_at)
+    published_releases: list[tuple[date, list[str]]] = []
     for number, release in enumerate(product.releases):
         # Releases of one day are a few minutes apart.
         with clock.fixed(moment(release.date, minutes=17 * number)):
-            artifact_ids = await _release(transaction, owned, product, release, archives[release.version])
+            artifact_ids = await _release(transaction, owned_product, product, release, archives[release.version])
         if release.withdrawn is None:
-            published.append((release.date, artifact_ids))
+            published_releases.append((release.date, artifact_ids))
     # The catalog is refreshed once, after the last release.
     await projection.refresh(transaction, product_id, reindex=False)
     today = date.fromisoformat(clock.rfc3339(clock.now())[:10])
     is_own = product.publisher == ORGANISATIONS[0][0]
     days = downloads.HISTORY_DAYS if is_own and product.slug in downloads.POPULAR else downloads.DAYS
-    downloaded = [*downloads.daily_downloads(product.slug, published, today, days)]
-    await counts.put_downloads(transaction, downloaded)
-    await catalog_index.put_downloads(transaction, product_id, downloads.of_last_week(downloaded, today))
+    daily_rows = [*downloads.daily_downloads(product.slug, published_releases, today, days)]
+    await counts.put_downloads(transaction, daily_rows)
+    await catalog_index.put_downloads(transaction, product_id, downloads.of_last_week(daily_rows, today))
     if is_own:
-        version, released = product.releases[-1].version, [each for each, _ in published]
+        version, release_days = product.releases[-1].version, [each for each, _ in published_releases]
         rows = [
             (org_id, metric, day, product_id, version, product.platforms[0], value)
             if metric == "updates"
             else (org_id, metric, day, product_id, "", "", value)
-            for metric, day, value in downloads.other_counts(product.slug, released, today, days)
+            for metric, day, value in downloads.other_counts(product.slug, release_days, today, days)
         ]
         await counts.put(transaction, rows)
     return product_id
@@ -270,13 +298,16 @@ async def _media(
         with clock.fixed(created_at):
             content = replace(_picture(cover(product)), color=placeholder.mean_color(product.cover.palette))
             await media.put_ready(transaction, product_id, "cover", product.cover.alt, content)
-    for number, (shot, drawn) in enumerate(zip(product.screenshots, shots, strict=True)):
+    for number, (shot, screenshot_data) in enumerate(zip(product.screenshots, shots, strict=True)):
         # Media are shown in the order of their creation.
         with clock.fixed(clock.later(created_at, seconds=number)):
-            await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(drawn))
+            await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(screenshot_data))
     if product.trailer is not None:
         film = product.read_trailer()
-        content = Content(hashlib.sha256(film).hexdigest(), len(film), "video/webm")
+        video = VideoFile(len(film), lambda start, length: film[start : start + length])
+        content = Content(
+            hashlib.sha256(film).hexdigest(), len(film), "video/webm", duration_ms=duration_ms(video, "video/webm")
+        )
         with clock.fixed(clock.later(created_at, seconds=len(shots))):
             await media.put_ready(transaction, product_id, "video", product.trailer, content)
 
@@ -300,16 +331,20 @@ def _body(product: DemoProduct) -> ProductWrite:
     )
 
 
-def _picture(drawn: bytes) -> Content:
-    return Content(hashlib.sha256(drawn).hexdigest(), len(drawn), SVG, placeholder.WIDTH, placeholder.HEIGHT)
+def _picture(image_data: bytes) -> Content:
+    return Content(hashlib.sha256(image_data).hexdigest(), len(image_data), SVG, placeholder.WIDTH, placeholder.HEIGHT)
 
 
 async def _release(
-    transaction: Transaction, owned: OwnedProduct, product: DemoProduct, release: DemoRelease, packed: list[bytes]
+    transaction: Transaction,
+    owned_product: OwnedProduct,
+    product: DemoProduct,
+    release: DemoRelease,
+    release_builds: list[bytes],
 ) -> list[str]:
     """Publish the release; return the ids of its artifacts."""
-    drafted = NewRelease(release.version, release.channel, release.notes.strip())
-    release_id = await lifecycle.draft(transaction, owned, drafted)
+    new_release = NewRelease(release.version, release.channel, release.notes.strip())
+    release_id = await lifecycle.draft(transaction, owned_product, new_release)
     artifact_ids = [
         await artifacts.put_ready(
             transaction,
@@ -318,7 +353,7 @@ async def _release(
             Content(hashlib.sha256(build).hexdigest(), len(build)),
             platform,
         )
-        for platform, build in zip(product.platforms, packed, strict=True)
+        for platform, build in zip(product.platforms, release_builds, strict=True)
     ]
     await lifecycle.mark_published(transaction, release_id)
     if release.withdrawn is not None:

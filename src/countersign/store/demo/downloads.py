@@ -38,56 +38,62 @@ def daily_downloads(
     """Artifact, day and downloads. `releases` are the dates and artifacts of the releases that customers get, the
     oldest first; of each the artifact of the most popular platform is first. The last DAYS are those of the newest
     release, the days before of the one before it."""
-    usual = POPULAR.get(slug, 4 + hash_of(slug) % 27)
-    for back in range(1, days + 1):
-        day = today - timedelta(days=back)
-        released = [at for at, _ in releases if at <= day]
-        if back > DAYS and not released:
+    usual_count = POPULAR.get(slug, 4 + hash_of(slug) % 27)
+    for days_ago in range(1, days + 1):
+        day = today - timedelta(days=days_ago)
+        earlier_releases = [released_at for released_at, _ in releases if released_at <= day]
+        if days_ago > DAYS and not earlier_releases:
             return
-        artifact_ids, shares = _shares_of(slug, releases, back)
-        noise = 80 + hash_of(f"{slug} {back}") % 41
-        total = usual * noise * (13 if day.weekday() >= 5 else 10) // 1_000
-        total = total * _trend_percent(back, (day - released[-1]).days if released else RISE_DAYS) // 100
+        artifact_ids, shares = _shares_of(slug, releases, days_ago)
+        noise = 80 + hash_of(f"{slug} {days_ago}") % 41
+        total = usual_count * noise * (13 if day.weekday() >= 5 else 10) // 1_000
+        total = (
+            total
+            * _trend_percent(days_ago, (day - earlier_releases[-1]).days if earlier_releases else RISE_DAYS)
+            // 100
+        )
         for artifact_id, share in zip(artifact_ids, shares, strict=True):
             if downloads := total * share // sum(shares):
                 yield artifact_id, day.isoformat(), downloads
 
 
 def _shares_of(
-    slug: str, releases: Sequence[tuple[date, Sequence[str]]], back: int
+    slug: str, releases: Sequence[tuple[date, Sequence[str]]], days_ago: int
 ) -> tuple[Sequence[str], Sequence[int]]:
     """The artifacts that are downloaded on the day, and their parts of its downloads."""
-    if back <= DAYS:
-        newest = releases[-1][1]
-        return newest, _SHARES[: len(newest)]
+    if days_ago <= DAYS:
+        newest_platforms = releases[-1][1]
+        return newest_platforms, _SHARES[: len(newest_platforms)]
     artifact_ids = releases[-2:][0][1][:HISTORY_PLATFORMS]
-    drawn = hash_of(f"{slug} platform {back}") % 3
-    return [artifact_ids[min(len(artifact_ids) - 1, drawn // 2)]], (1,)
+    draw = hash_of(f"{slug} platform {days_ago}") % 3
+    return [artifact_ids[min(len(artifact_ids) - 1, draw // 2)]], (1,)
 
 
-def _trend_percent(back: int, age_days: int) -> int:
+def _trend_percent(days_ago: int, age_days: int) -> int:
     """The downloads of the day, as a percentage of the usual ones. A release does not change the ranking of the last
     week."""
-    left = max(0, RISE_DAYS - age_days) if back > WEEK else 0
-    grown = 100 - GROWTH_PERCENT * back // HISTORY_DAYS
-    return grown * (100 + RISE_PERCENT * left * left // (RISE_DAYS * RISE_DAYS)) // 100
+    rise_days_left = max(0, RISE_DAYS - age_days) if days_ago > WEEK else 0
+    growth_percent = 100 - GROWTH_PERCENT * days_ago // HISTORY_DAYS
+    return growth_percent * (100 + RISE_PERCENT * rise_days_left * rise_days_left // (RISE_DAYS * RISE_DAYS)) // 100
 
 
-def other_counts(slug: str, released: Sequence[date], today: date, days: int = DAYS) -> Iterator[tuple[str, str, int]]:
+def other_counts(
+    slug: str, release_days: Sequence[date], today: date, days: int = DAYS
+) -> Iterator[tuple[str, str, int]]:
     """Metric, day and value of what else is counted for a product: updates, redemptions and new followers."""
-    usual = POPULAR.get(slug, 4 + hash_of(slug) % 27)
-    for back in range(1, days + 1):
-        at = today - timedelta(days=back)
-        before = [each for each in released if each <= at]
-        if not before:
+    usual_count = POPULAR.get(slug, 4 + hash_of(slug) % 27)
+    for days_ago in range(1, days + 1):
+        counted_day = today - timedelta(days=days_ago)
+        earlier_releases = [each for each in release_days if each <= counted_day]
+        if not earlier_releases:
             return
-        day, trend = at.isoformat(), _trend_percent(back, (at - before[-1]).days)
-        yield "updates", day, (usual // 2 + hash_of(f"{slug} update {back}") % 9) * trend // 100
-        yield "redemptions", day, hash_of(f"{slug} code {back}") % (3 + usual // 8)
-        yield "followers", day, hash_of(f"{slug} follow {back}") % 4
+        day, trend = counted_day.isoformat(), _trend_percent(days_ago, (counted_day - earlier_releases[-1]).days)
+        yield "updates", day, (usual_count // 2 + hash_of(f"{slug} update {days_ago}") % 9) * trend // 100
+        yield "redemptions", day, hash_of(f"{slug} code {days_ago}") % (3 + usual_count // 8)
+        yield "followers", day, hash_of(f"{slug} follow {days_ago}") % 4
 
 
 def of_last_week(rows: Sequence[tuple[str, str, int]], today: date) -> int:
     """The downloads of the last seven whole days."""
-    since = (today - timedelta(days=WEEK)).isoformat()
-    return sum(downloads for _, day, downloads in rows if day >= since)
+    first_day = (today - timedelta(days=WEEK)).isoformat()
+    return sum(downloads for _, day, downloads in rows if day >= first_day)

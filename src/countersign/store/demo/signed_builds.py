@@ -6,6 +6,7 @@ from countersign.kernel.database.port import Transaction
 from countersign.store.context import Store
 from countersign.store.demo.catalog import DemoProduct, DemoRelease, products
 from countersign.store.jobs import queries as jobs
+from countersign.store.jobs.job_types import BACKGROUND, REQUESTED
 from countersign.store.releases.processing.schemas import ProcessPayload
 
 JOB = "build.process"
@@ -27,15 +28,23 @@ def processed_release(product: DemoProduct) -> DemoRelease | None:
     return stable[-1]
 
 
+def updated_release(product: DemoProduct) -> DemoRelease | None:
+    """The release before the one whose files are processed. Its files are processed too, so that an update from it is
+    prepared."""
+    newest = processed_release(product)
+    earlier = [each for each in product.releases if each.channel == "stable" and each.withdrawn is None]
+    return None if newest is None or len(earlier) == 1 else earlier[-2]
+
+
 def component_list(product: DemoProduct, version: str) -> bytes:
     """The list of components inside the product's builds (CycloneDX 1.5)."""
-    named = [each.rpartition(" ") for each in product.components]
+    name_and_version = [each.rpartition(" ") for each in product.components]
     fields = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
         "metadata": {"component": {"type": "application", "name": product.slug, "version": version}},
-        "components": [{"type": "library", "name": name, "version": number} for name, _, number in named],
+        "components": [{"type": "library", "name": name, "version": number} for name, _, number in name_and_version],
     }
     return msgspec.json.format(msgspec.json.encode(fields))
 
@@ -50,10 +59,13 @@ async def request_builds(store: Store) -> int:
 
 
 async def _request(transaction: Transaction, store: Store, product: DemoProduct) -> int:
-    release = processed_release(product)
-    if release is None:
-        return 0
-    found = await transaction.fetch(_ARTIFACTS, product.slug, release.version)
-    for artifact_id, org_id in found:
-        await jobs.enqueue(transaction, store, JOB, ProcessPayload(artifact_id), org_id=org_id, created_by="demo")
-    return len(found)
+    count = 0
+    for release, priority in ((processed_release(product), REQUESTED), (updated_release(product), BACKGROUND)):
+        if release is not None:
+            for artifact_id, org_id in await transaction.fetch(_ARTIFACTS, product.slug, release.version):
+                payload = ProcessPayload(artifact_id)
+                await jobs.enqueue(
+                    transaction, store, JOB, payload, org_id=org_id, created_by="demo", priority=priority
+                )
+                count += 1
+    return count

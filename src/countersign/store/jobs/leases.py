@@ -136,15 +136,15 @@ class LeasedJob(NamedTuple):
     cancelled: int
 
 
-async def claim_next(database: Database, *, running: int, lease_s: float, lane: Lane) -> LeasedJob | None:
-    """Lease the next job of the lane, if there is one. Each organisation can have at most `running` requested jobs
-    and `running` background jobs at a time.
+async def claim_next(database: Database, *, max_running: int, lease_s: float, lane: Lane) -> LeasedJob | None:
+    """Lease the next job of the lane, if there is one. Each organisation can have at most `max_running` requested jobs
+    and `max_running` background jobs at a time.
 
     Raises:
         Unavailable: the database cannot be reached.
     """
     now = clock.now()
-    row = await database.fetch_one(NEXT[lane], now, running)
+    row = await database.fetch_one(NEXT[lane], now, max_running)
     if row is None or row[0] is None:
         return None
     lease = ids.new_record_id()
@@ -152,7 +152,7 @@ async def claim_next(database: Database, *, running: int, lease_s: float, lane: 
         if database.dialect == "postgres":
             await transaction.fetch(LOCK_CLAIMS)
         job: Row | None = await transaction.fetch_one(
-            CLAIM[database.dialect][lane], now, running, lease, clock.later(now, seconds=lease_s)
+            CLAIM[database.dialect][lane], now, max_running, lease, clock.later(now, seconds=lease_s)
         )
     return None if job is None else LeasedJob(lease, *job)
 
@@ -174,9 +174,9 @@ async def beat(database: Database, job: LeasedJob, progress: float, lease_s: flo
     Raises:
         LeaseLost: another worker has the job.
     """
-    until = clock.later(clock.now(), seconds=lease_s)
+    leased_until = clock.later(clock.now(), seconds=lease_s)
     async with database.transaction() as transaction:
-        row = await transaction.fetch_one(BEAT, job.id, job.lease, until, progress)
+        row = await transaction.fetch_one(BEAT, job.id, job.lease, leased_until, progress)
     if row is None:
         raise LeaseLost(job.id)
     return bool(row[0])
@@ -220,6 +220,6 @@ async def give_back(transaction: Transaction, job: LeasedJob) -> None:
     _require(await transaction.run(GIVE_BACK, job.id, job.lease, clock.now()), job)
 
 
-def _require(changed: int, job: LeasedJob) -> None:
-    if not changed:
+def _require(changed_rows: int, job: LeasedJob) -> None:
+    if not changed_rows:
         raise LeaseLost(job.id)

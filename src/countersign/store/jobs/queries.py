@@ -132,18 +132,18 @@ async def job(reader: Reader, job_id: str) -> Job | None:
 
 
 async def page(
-    reader: Reader, org_id: str, after: tuple[Instant, str], status: str, kind: str, limit: int
+    reader: Reader, org_id: str, after_key: tuple[Instant, str], status: str, kind: str, limit: int
 ) -> list[Job]:
-    """Jobs of one organisation that are older than the position `after`, newest first. An empty `status` or `kind`
+    """Jobs of one organisation that are older than the position `after_key`, newest first. An empty `status` or `kind`
     selects all jobs. Results of more than 65,536 characters are omitted."""
-    return [_job(row) for row in await reader.fetch(PAGE, org_id, *after, status, kind, limit)]
+    return [_job(row) for row in await reader.fetch(PAGE, org_id, *after_key, status, kind, limit)]
 
 
 async def cancel(transaction: Transaction, job_id: str, problem: str) -> bool:
     """End a queued job with this problem, or request a running job to stop. Return False if the job has ended."""
-    ended = await transaction.fetch_one(CANCEL_WAITING, job_id, problem, clock.now())
-    if ended is not None:
-        await events.job_ended(transaction, str(ended[0]), job_id)
+    ended_row = await transaction.fetch_one(CANCEL_WAITING, job_id, problem, clock.now())
+    if ended_row is not None:
+        await events.job_ended(transaction, str(ended_row[0]), job_id)
         return True
     return bool(await transaction.run(CANCEL_RUNNING, job_id))
 
@@ -166,25 +166,27 @@ async def forget_worker(transaction: Transaction, worker_id: str) -> None:
 
 async def unattended_s(reader: Reader) -> float:
     """The number of seconds for which jobs have been due without a heartbeat of any worker; 0 if no job is due."""
-    due = await reader.fetch_one(LONGEST_DUE)
-    seen = await reader.fetch_one(LAST_SEEN)
-    if due is None or due[0] is None:
+    due_row = await reader.fetch_one(LONGEST_DUE)
+    seen_row = await reader.fetch_one(LAST_SEEN)
+    if due_row is None or due_row[0] is None:
         return 0.0
-    since = max(due[0], (seen[0] if seen is not None else None) or 0)
-    return max(0.0, (clock.now() - since) / clock.SECOND)
+    since_instant = max(due_row[0], (seen_row[0] if seen_row is not None else None) or 0)
+    return max(0.0, (clock.now() - since_instant) / clock.SECOND)
 
 
 async def counts(database: Database) -> dict[Status, int]:
     """The number of jobs in each status."""
-    none: dict[Status, int] = {"queued": 0, "running": 0, "completed": 0, "failed": 0}
-    return none | {status: count for status, count in await database.scan(COUNTS)}
+    no_counts: dict[Status, int] = {"queued": 0, "running": 0, "completed": 0, "failed": 0}
+    return no_counts | {status: count for status, count in await database.scan(COUNTS)}
 
 
 async def oldest_s(database: Database) -> dict[Status, float]:
     """The age in seconds of the oldest queued job and of the oldest running job; 0 if no such job exists."""
     now = clock.now()
-    none: dict[Status, float] = {"queued": 0.0, "running": 0.0}
-    return none | {status: max(0.0, (now - since) / clock.SECOND) for status, since in await database.scan(OLDEST)}
+    no_ages: dict[Status, float] = {"queued": 0.0, "running": 0.0}
+    return no_ages | {
+        status: max(0.0, (now - since_instant) / clock.SECOND) for status, since_instant in await database.scan(OLDEST)
+    }
 
 
 RETRY_AFTER_S = 10

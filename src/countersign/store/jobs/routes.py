@@ -58,7 +58,7 @@ class WaitPreference(NamedTuple):
 def wait_preference(prefer: str | None, size: int) -> WaitPreference:
     """The time to wait for a job of this size. `wait` has precedence over `respond-async`, which only applies after
     the wait; unknown preferences are ignored (RFC 7240 §2)."""
-    preferences = [part.strip().lower() for part in (prefer or "").split(",")]
+    preferences = [preference.strip().lower() for preference in (prefer or "").split(",")]
     for preference_text in preferences:
         if (job_found := _WAIT.fullmatch(preference_text.replace(" ", ""))) is not None:
             wait_s = min(MAX_WAIT_S, int(job_found[1]))
@@ -69,7 +69,7 @@ def wait_preference(prefer: str | None, size: int) -> WaitPreference:
 
 
 async def wait_until_ended(
-    reader: Reader, job_id: str, within_s: float, stopping: asyncio.Event | None = None
+    reader: Reader, job_id: str, within_s: float, stop_event: asyncio.Event | None = None
 ) -> Job | None:
     """Wait until the job has ended, the time has expired, or the server stops. Return the job, or None if the job was
     removed."""
@@ -78,7 +78,7 @@ async def wait_until_ended(
     while True:
         job_found = await queries.job(reader, job_id)
         left_s = until_s - clock.monotonic_s()
-        is_stopping = stopping is not None and stopping.is_set()
+        is_stopping = stop_event is not None and stop_event.is_set()
         if job_found is None or job_found.has_ended or left_s <= 0 or is_stopping:
             return job_found
         await asyncio.sleep(min(pause_s, left_s))
@@ -91,22 +91,22 @@ MAX_STREAM_S = 300.0
 """The maximum duration of a stream. Clients reconnect to continue; the first event has the current state."""
 
 
-async def status_events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncGenerator[bytes]:
+async def status_events(reader: Reader, job: Job, stop_event: asyncio.Event | None) -> AsyncGenerator[bytes]:
     """Yield a `status` event with the JobStatus at once and after each change, and a `done` event when the job has
     ended. The stream ends after `done`, after five minutes, or when the server stops. Periodic comments keep the
     connection open."""
     began_s = sent_s = clock.monotonic_s()
-    seen: Job | None = None
+    last_job: Job | None = None
     job_found: Job | None = job
     while job_found is not None:
-        if job_found != seen:
-            seen, sent_s = job_found, clock.monotonic_s()
+        if job_found != last_job:
+            last_job, sent_s = job_found, clock.monotonic_s()
             yield _event("status", job_found)
         if job_found.has_ended:
             yield _event("done", job_found)
             return
         now_s = clock.monotonic_s()
-        if now_s - began_s > MAX_STREAM_S or (stopping is not None and stopping.is_set()):
+        if now_s - began_s > MAX_STREAM_S or (stop_event is not None and stop_event.is_set()):
             return
         if now_s - sent_s > KEEP_ALIVE_S:
             sent_s = now_s
@@ -175,20 +175,20 @@ class JobRequests:
             known_types = ", ".join(self._types) or "none"
             raise UnknownJobType(f"the job type {body.type} does not exist", resolution=f"Types: {known_types}.")
         payload: Any = decode.member(body.payload, kind.payload, "/payload")
-        admitted = await kind.admit(reader, caller, payload)
-        if admitted.org_id not in caller.orgs_allowing(WRITE_RELEASES):
+        admitted_job = await kind.admit(reader, caller, payload)
+        if admitted_job.org_id not in caller.orgs_allowing(WRITE_RELEASES):
             raise InsufficientScope(f"this requires the scope {WRITE_RELEASES} in the organisation")
-        return payload, admitted.size, admitted.org_id
+        return payload, admitted_job.size, admitted_job.org_id
 
-    async def await_job(self, call: StoreRequest[Nothing, NewJob], first: Response) -> Response:
+    async def await_job(self, call: StoreRequest[Nothing, NewJob], response: Response) -> Response:
         """Wait for the job, after the transaction that added the job was committed."""
         pending = msgspec.convert(call.prepared, _PendingWait)
         if pending.preference.wait_s <= 0:
-            return first
+            return response
         job_found = await wait_until_ended(
             call.context.database, pending.job_id, pending.preference.wait_s, call.stopping
         )
-        return first if job_found is None else _job_response(call.context, job_found, pending.preference)
+        return response if job_found is None else _job_response(call.context, job_found, pending.preference)
 
 
 def _job_response(store: Store, job: Job, preference: WaitPreference) -> Response:
@@ -228,8 +228,8 @@ async def _readable_job(reader: Reader, caller: Caller, job_id: str) -> Job:
 async def show_job(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show the state of a job."""
     job_found = await _readable_job(call.context.database, call.caller, call.path["job_id"])
-    again = () if job_found.has_ended else (("Retry-After", str(RETRY_AFTER_S)),)
-    return response.json(job_found.shown(), headers=(("Cache-Control", "no-store"), *again))
+    retry_header = () if job_found.has_ended else (("Retry-After", str(RETRY_AFTER_S)),)
+    return response.json(job_found.shown(), headers=(("Cache-Control", "no-store"), *retry_header))
 
 
 async def list_jobs(call: StoreRequest[JobsQuery, Nothing]) -> Response:
@@ -237,24 +237,28 @@ async def list_jobs(call: StoreRequest[JobsQuery, Nothing]) -> Response:
     store, query = call.context, call.query
     orgs = _orgs(call.caller)
     filter_values = [*orgs, query.status or "", query.type or ""]
-    after: tuple[Instant, str] = (Instant(NEWEST_POSSIBLE[0]), NEWEST_POSSIBLE[1])
+    after_key: tuple[Instant, str] = (Instant(NEWEST_POSSIBLE[0]), NEWEST_POSSIBLE[1])
     if query.cursor is not None:
         position = cursor.read(store.cursors, query.cursor, "jobs", int, str)
         if position.filter != filter_values:
             raise InvalidCursor("made for another filter, or for other organisations")
-        after = (Instant(int(position.after[0])), str(position.after[1]))
+        after_key = (Instant(int(position.after[0])), str(position.after[1]))
     pages = [
-        await queries.page(store.database, org, after, query.status or "", query.type or "", query.limit + 1)
+        await queries.page(store.database, org, after_key, query.status or "", query.type or "", query.limit + 1)
         for org in orgs
     ]
     # Each page is in order, and an index limits the rows that its query reads. Most callers have one organisation.
     job_found = [*heapq.merge(*pages, key=attrgetter("created_at", "id"), reverse=True)]
-    shown, more = job_found[: query.limit], job_found[query.limit :]
-    following = None
-    if more:
-        last = shown[-1]
-        following = cursor.write(store.cursors, cursor.Position("jobs", filter_values, [last.created_at, last.id]))
-    return response.json(JobList([job.shown() for job in shown], following), headers=(("Cache-Control", "no-store"),))
+    page_jobs, jobs_after_page = job_found[: query.limit], job_found[query.limit :]
+    next_cursor = None
+    if jobs_after_page:
+        last_job = page_jobs[-1]
+        next_cursor = cursor.write(
+            store.cursors, cursor.Position("jobs", filter_values, [last_job.created_at, last_job.id])
+        )
+    return response.json(
+        JobList([job.shown() for job in page_jobs], next_cursor), headers=(("Cache-Control", "no-store"),)
+    )
 
 
 async def cancel_job(call: StoreRequest[Nothing, Nothing]) -> Response:
@@ -267,8 +271,8 @@ async def cancel_job(call: StoreRequest[Nothing, Nothing]) -> Response:
     error = runner.problem_of(store, job_found.id, JobCancelled("the job was cancelled"))
     if not await queries.cancel(transaction, job_found.id, error):
         raise JobEnded("the job has ended already")
-    after = await _require_job(transaction, job_found.id)
-    return response.json(after.shown(), 200 if after.has_ended else 202)
+    job_after = await _require_job(transaction, job_found.id)
+    return response.json(job_after.shown(), 200 if job_after.has_ended else 202)
 
 
 class JobStreams:

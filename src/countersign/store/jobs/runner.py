@@ -62,13 +62,13 @@ def _remove(folder: Path) -> None:
 async def sweep(data: Path, database: Database) -> int:
     """Remove the folders of attempts that no longer run; return their number. A folder that another process is
     creating or removing is skipped."""
-    removed = 0
+    removed_count = 0
     for folder in await asyncio.to_thread(_folders, data / FOLDER):
         job_id, _, attempt = folder.name.rpartition("-")
         if attempt.isdigit() and await database.fetch_one(RUNNING_ATTEMPT, job_id, int(attempt)) is None:
             await asyncio.to_thread(_remove, folder)
-            removed += 1
-    return removed
+            removed_count += 1
+    return removed_count
 
 
 def _folders(parent: Path) -> list[Path]:
@@ -105,13 +105,13 @@ class JobAttempt:
         self._beaten_s = clock.monotonic_s()
         self._beating = asyncio.Lock()
 
-    async def progress(self, part: float) -> None:
+    async def progress(self, fraction: float) -> None:
         """Report the progress, 0 to 1; values below the previous one are ignored.
 
         Raises:
             JobStopped: the job was cancelled, or another worker has it.
         """
-        self._progress = max(self._progress, min(1.0, part))
+        self._progress = max(self._progress, min(1.0, fraction))
         if self._progress != self._reported and clock.monotonic_s() - self._beaten_s >= PROGRESS_EVERY_S:
             await self.beat()
         if self.reason in ("cancelled", "lost"):
@@ -137,13 +137,13 @@ class JobAttempt:
             if is_cancelled:
                 self.reason = "cancelled"
 
-    async def watch(self, work: "asyncio.Task[Outcome]", stopping: asyncio.Event) -> None:
+    async def watch(self, work: "asyncio.Task[Outcome]", stop_event: asyncio.Event) -> None:
         """Wait for the end of the work, and extend the lease meanwhile. Cancel the work if its time is over. Also
         cancel the work if it does not end soon after the job was cancelled or lost, or the worker was stopped."""
         settings = self.store.settings
         late_s = clock.monotonic_s() + settings.job_seconds
         leave_s = float("inf")
-        stop = asyncio.ensure_future(stopping.wait())
+        stop = asyncio.ensure_future(stop_event.wait())
         try:
             while not work.done():
                 within_s = min(
@@ -172,20 +172,20 @@ class JobAttempt:
         await asyncio.wait({work}, timeout=CANCEL_S)
 
 
-async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob, stopping: asyncio.Event) -> bool:
+async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob, stop_event: asyncio.Event) -> bool:
     """Make one attempt at the job and store its outcome; return whether this process can be reused.
 
     Raises:
         Unavailable: the database cannot be reached; the lease expires, and the job is started again.
     """
     attempt = JobAttempt(store, job)
-    refused = _refusal_before_start(store, types, job)
-    if refused is not None:
-        await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refused)))
+    refusal = _refusal_before_start(store, types, job)
+    if refusal is not None:
+        await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refusal)))
         return True
     async with scratch(Path(store.settings.data), job.id, job.attempts) as folder:
         work = asyncio.create_task(_run(store, types[job.type], attempt, folder))
-        await attempt.watch(work, stopping)
+        await attempt.watch(work, stop_event)
         outcome = None if attempt.was_left_behind else _outcome(work)
         if isinstance(outcome, Outcome):
             outcome = await _commit(store, attempt, outcome)
@@ -266,13 +266,13 @@ async def _record_end(store: Store, attempt: JobAttempt, error: BaseException | 
 async def _retry(store: Store, job: LeasedJob, error: BaseException | None) -> None:
     """Return the job to the queue after a pause, or fail it after its last attempt."""
     log = telemetry.logger("jobs")
-    counted = job.attempts - job.losses
-    log.error("attempt at a job failed", job=job.id, type=job.type, attempt=counted, exc_info=error)
-    if counted >= store.settings.job_attempts:
+    counted_attempts = job.attempts - job.losses
+    log.error("attempt at a job failed", job=job.id, type=job.type, attempt=counted_attempts, exc_info=error)
+    if counted_attempts >= store.settings.job_attempts:
         reason = "took too long" if error is None else "failed; the error was logged"
-        await _fail(store, job, JobFailed(f"attempt {counted} of {counted} {reason}"))
+        await _fail(store, job, JobFailed(f"attempt {counted_attempts} of {counted_attempts} {reason}"))
         return
-    run_after = clock.later(clock.now(), seconds=back_off_s(counted))
+    run_after = clock.later(clock.now(), seconds=back_off_s(counted_attempts))
 
     async def again(transaction: Transaction) -> None:
         await leases.try_again(transaction, job, run_after)
@@ -293,17 +293,17 @@ async def _give_back(store: Store, transaction: Transaction, job: LeasedJob) -> 
     await store.jobs.defer(transaction)
 
 
-async def _fail(store: Store, job: LeasedJob, refused: Refused) -> None:
-    await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refused)))
+async def _fail(store: Store, job: LeasedJob, refusal: Refused) -> None:
+    await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refusal)))
 
 
-def _problem(store: Store, job: LeasedJob, refused: Refused) -> str:
-    return problem_of(store, job.id, refused)
+def _problem(store: Store, job: LeasedJob, refusal: Refused) -> str:
+    return problem_of(store, job.id, refusal)
 
 
-def problem_of(store: Store, job_id: str, refused: Refused) -> str:
+def problem_of(store: Store, job_id: str, refusal: Refused) -> str:
     """The `error` of the job: problem details, as JSON."""
-    body = problem(refused, store.problems_root, f"{store.base_url}/jobs/{job_id}").body
+    body = problem(refusal, store.problems_root, f"{store.base_url}/jobs/{job_id}").body
     return body.decode() if isinstance(body, bytes) else ""
 
 

@@ -29,17 +29,17 @@ SWEEP_EVERY = 6
 """Number of heartbeats after which the worker removes the folders of attempts that ended."""
 
 
-async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Event) -> bool:
-    """Run jobs of these types until `stopping` is set. Return False if a job was abandoned. In this case the process
+async def work(store: Store, types: Sequence[AnyJobType], stop_event: asyncio.Event) -> bool:
+    """Run jobs of these types until `stop_event` is set. Return False if a job was abandoned. In this case the process
     must end, because threads of the job may still run.
 
     Raises:
         Unavailable: the engine cannot be reached.
     """
-    lanes = LaneWorker(store, types, stopping)
+    lanes = LaneWorker(store, types, stop_event)
     async with background(_heartbeat(store)):
         try:
-            await store.jobs.serve(lanes.take, stopping)
+            await store.jobs.serve(lanes.take, stop_event)
         finally:
             await lanes.close()
     return lanes.is_reusable
@@ -49,10 +49,10 @@ class LaneWorker:
     """Runs at most one requested job and one background job at the same time, so that no build (requested) waits for a
     delta (background)."""
 
-    def __init__(self, store: Store, types: Sequence[AnyJobType], stopping: asyncio.Event) -> None:
+    def __init__(self, store: Store, types: Sequence[AnyJobType], stop_event: asyncio.Event) -> None:
         self._store = store
         self._types = {kind.name: kind for kind in types}
-        self._stopping = stopping
+        self._stopping = stop_event
         self._background: asyncio.Task[None] | None = None
         self.is_reusable = True
 
@@ -64,15 +64,15 @@ class LaneWorker:
             Unavailable: the database could not be reached; the lease expires, and the job is started again.
         """
         if self._background is not None and self._background.done():
-            ended, self._background = self._background, None
-            ended.result()
+            ended_task, self._background = self._background, None
+            ended_task.result()
         # Claim a background job first. Otherwise background jobs would never start while requested jobs are waiting.
         if self._background is None and (job := await self._claim("background")) is not None:
             self._background = asyncio.create_task(self._work_in_background(job))
-        requested = await self._claim("requested")
-        if requested is None:
+        requested_job = await self._claim("requested")
+        if requested_job is None:
             return False
-        await self._perform(requested)
+        await self._perform(requested_job)
         return not self._stopping.is_set()
 
     async def close(self) -> None:
@@ -92,7 +92,7 @@ class LaneWorker:
     async def _claim(self, lane: leases.Lane) -> LeasedJob | None:
         settings = self._store.settings
         return await leases.claim_next(
-            self._store.database, running=settings.jobs_running, lease_s=settings.job_lease_s, lane=lane
+            self._store.database, max_running=settings.jobs_running, lease_s=settings.job_lease_s, lane=lane
         )
 
     async def _perform(self, job: LeasedJob) -> None:
@@ -154,7 +154,7 @@ def worker_config(store: Store) -> bytes:
     return msgspec.json.encode(WorkerConfig(store.settings, store.root_url, store.is_loopback, store.problems_url))
 
 
-def run_worker_process(opened: OpenStore, types: Sequence[AnyJobType]) -> None:
+def run_worker_process(open_store: OpenStore, types: Sequence[AnyJobType]) -> None:
     """Run a worker process: read its configuration from standard input, and run jobs until it is stopped.
 
     Raises:
@@ -165,25 +165,27 @@ def run_worker_process(opened: OpenStore, types: Sequence[AnyJobType]) -> None:
     telemetry.configure(settings.log_level)
     processes.limit_process(nice=settings.job_nice, memory_mib=settings.job_memory_mib)
     processes.die_with_parent(sys.stdin.fileno())
-    uvloop.run(_work(opened(settings, config.root_url, config.is_loopback), config.problems_url, types))
+    uvloop.run(_work(open_store(settings, config.root_url, config.is_loopback), config.problems_url, types))
 
 
-async def _work(opening: AbstractAsyncContextManager[Store], problems_url: str, types: Sequence[AnyJobType]) -> None:
-    stopping = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
-    async with opening as store, _stop_when_broken(store, stopping):
-        if not await work(replace(store, problems_url=problems_url), types, stopping):
+async def _work(
+    store_context: AbstractAsyncContextManager[Store], problems_url: str, types: Sequence[AnyJobType]
+) -> None:
+    stop_event = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop_event.set)
+    async with store_context as store, _stop_when_broken(store, stop_event):
+        if not await work(replace(store, problems_url=problems_url), types, stop_event):
             # Threads of an abandoned job would block a normal exit.
             os._exit(processes.RESTART_CODE)
 
 
 @asynccontextmanager
-async def _stop_when_broken(store: Store, stopping: asyncio.Event) -> AsyncGenerator[None]:
+async def _stop_when_broken(store: Store, stop_event: asyncio.Event) -> AsyncGenerator[None]:
     """During the block, stop this process if the database can no longer write; the parent starts another one."""
 
     async def watch() -> None:
         await store.database.broken.wait()
-        stopping.set()
+        stop_event.set()
 
     async with background(watch()):
         yield

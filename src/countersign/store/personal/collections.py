@@ -100,8 +100,8 @@ async def find_collection(reader: Reader, owner: str, collection_id: str) -> Col
 async def list_collections(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List the caller's collections, by name."""
     rows = await call.context.database.scan(LIST, call.caller.owner)
-    found = [Collection(collection_id, name, int(count)) for collection_id, name, count in rows]
-    return response.json(CollectionList(found), headers=PRIVATE)
+    collections = [Collection(collection_id, name, int(count)) for collection_id, name, count in rows]
+    return response.json(CollectionList(collections), headers=PRIVATE)
 
 
 async def create_collection(call: StoreRequest[Nothing, CollectionWrite]) -> Response:
@@ -110,43 +110,43 @@ async def create_collection(call: StoreRequest[Nothing, CollectionWrite]) -> Res
     count = await call.transaction.fetch_one(HOW_MANY, owner)
     if count is not None and count[0] >= MAX_COLLECTIONS:
         raise LimitReached(f"you have {MAX_COLLECTIONS} collections already")
-    made = Collection(ids.new_uuid(), name, 0)
-    if not await call.transaction.run(INSERT, made.id, owner, name, clock.now()):
+    collection = Collection(ids.new_uuid(), name, 0)
+    if not await call.transaction.run(INSERT, collection.id, owner, name, clock.now()):
         raise CollectionExists("you have a collection with this name")
-    return response.json(made, 201, headers=PRIVATE)
+    return response.json(collection, 201, headers=PRIVATE)
 
 
 async def rename_collection(call: StoreRequest[Nothing, CollectionWrite]) -> Response:
     """Rename a collection."""
     owner = call.caller.owner
-    found = await find_collection(call.transaction, owner, call.path["collection_id"])
-    if await call.transaction.fetch_one(IS_TAKEN, owner, call.body.name, found.id) is not None:
+    collection = await find_collection(call.transaction, owner, call.path["collection_id"])
+    if await call.transaction.fetch_one(IS_TAKEN, owner, call.body.name, collection.id) is not None:
         raise CollectionExists("you have a collection with this name")
-    await call.transaction.run(RENAME, owner, found.id, call.body.name)
-    return response.json(Collection(found.id, call.body.name, found.count), headers=PRIVATE)
+    await call.transaction.run(RENAME, owner, collection.id, call.body.name)
+    return response.json(Collection(collection.id, call.body.name, collection.count), headers=PRIVATE)
 
 
 async def delete_collection(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Delete a collection; its products stay in the library."""
-    found = await find_collection(call.transaction, call.caller.owner, call.path["collection_id"])
-    await call.transaction.run(EMPTY, found.id)
-    await call.transaction.run(DELETE, call.caller.owner, found.id)
+    collection = await find_collection(call.transaction, call.caller.owner, call.path["collection_id"])
+    await call.transaction.run(EMPTY, collection.id)
+    await call.transaction.run(DELETE, call.caller.owner, collection.id)
     return response.no_content()
 
 
 async def add_item(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Put a product of the library into a collection. Repeating it has no effect."""
-    found, product_id = await _collection_and_product(call.transaction, call)
-    if found.count >= MAX_ITEMS:
+    collection, product_id = await _collection_and_product(call.transaction, call)
+    if collection.count >= MAX_ITEMS:
         raise LimitReached(f"the collection has {MAX_ITEMS} products already")
-    await call.transaction.run(ADD, found.id, product_id, clock.now())
+    await call.transaction.run(ADD, collection.id, product_id, clock.now())
     return response.no_content()
 
 
 async def remove_item(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Remove a product from a collection. Repeating it has no effect."""
-    found, product_id = await _collection_and_product(call.transaction, call)
-    await call.transaction.run(REMOVE, found.id, product_id)
+    collection, product_id = await _collection_and_product(call.transaction, call)
+    await call.transaction.run(REMOVE, collection.id, product_id)
     return response.no_content()
 
 
@@ -154,8 +154,8 @@ async def _collection_and_product(
     transaction: Transaction, call: StoreRequest[Nothing, Nothing]
 ) -> tuple[Collection, str]:
     owner = call.caller.owner
-    found = await find_collection(transaction, owner, call.path["collection_id"])
-    return found, await owned_product(transaction, owner, call.path["id"])
+    collection = await find_collection(transaction, owner, call.path["collection_id"])
+    return collection, await owned_product(transaction, owner, call.path["id"])
 
 
 _ITEM = "/me/collections/{collection_id}/items/{id}"

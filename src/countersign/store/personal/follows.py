@@ -133,40 +133,46 @@ class OwnedIds(msgspec.Struct):
 
 async def show_owned(call: StoreRequest[OwnedQuery, Nothing]) -> Response:
     """Show which of some products the caller owns and follows."""
-    wanted = list(dict.fromkeys(call.query.ids.lower().split(",")))
-    found: list[set[str]] = []
+    wanted_ids = list(dict.fromkeys(call.query.ids.lower().split(",")))
+    id_sets: list[set[str]] = []
     for template in (OWNED, FOLLOWED):
         statement = SqlBuilder()
-        text = template.format(owner=statement.value(call.caller.owner), ids=statement.list(wanted))
-        found.append({row[0] for row in await call.context.database.fetch(text, *statement.values)})
-    owned, followed = ([each for each in wanted if each in ids] for ids in found)
-    return response.json(OwnedIds(owned, followed), headers=PRIVATE)
+        text = template.format(owner=statement.value(call.caller.owner), ids=statement.list(wanted_ids))
+        id_sets.append({row[0] for row in await call.context.database.fetch(text, *statement.values)})
+    owned_ids, followed = ([each for each in wanted_ids if each in ids] for ids in id_sets)
+    return response.json(OwnedIds(owned_ids, followed), headers=PRIVATE)
 
 
 async def list_follows(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List what the caller follows: products and organisations, the latest first."""
     database, owner = call.context.database, call.caller.owner
-    unseen = await _unseen(database, owner)
+    unseen_counts = await _unseen(database, owner)
     items: list[tuple[Instant, str, bytes]] = []
-    for since, target_id, slug, title, card in await database.scan(FOLLOWED_PRODUCTS, owner):
+    for followed_at, target_id, slug, title, card in await database.scan(FOLLOWED_PRODUCTS, owner):
         target = Target("product", slug, title)
-        items.append((since, target_id, _item(target, since, unseen.get(("product", target_id), 0), card)))
-    for since, target_id, slug, name in await database.scan(FOLLOWED_ORGS, owner):
+        items.append(
+            (followed_at, target_id, _item(target, followed_at, unseen_counts.get(("product", target_id), 0), card))
+        )
+    for followed_at, target_id, slug, name in await database.scan(FOLLOWED_ORGS, owner):
         target = Target("org", slug, name)
-        items.append((since, target_id, _item(target, since, unseen.get(("org", target_id), 0), b"null")))
+        items.append(
+            (followed_at, target_id, _item(target, followed_at, unseen_counts.get(("org", target_id), 0), b"null"))
+        )
     items.sort(reverse=True)
     return Response(200, b'{"items":[%b]}' % b",".join([body for *_, body in items]), headers=PRIVATE)
 
 
-def _item(target: Target, since: Instant, unseen: int, card: bytes) -> bytes:
-    members = (encode(target), encode(clock.rfc3339(since)), unseen, card)
+def _item(target: Target, followed_at: Instant, unseen_count: int, card: bytes) -> bytes:
+    members = (encode(target), encode(clock.rfc3339(followed_at)), unseen_count, card)
     return b'{"target":%b,"since":%b,"unseen":%d,"product":%b}' % members
 
 
 async def _unseen(database: Database, owner: str) -> dict[tuple[str, str], int]:
     """The number of releases of what is followed, since the notifications were last seen."""
-    after = max(await seen_at(database, owner), clock.later(clock.now(), seconds=-WINDOW_S))
-    return {(kind, target_id): int(count) for kind, target_id, count in await database.scan(UNSEEN, owner, after)}
+    after_instant = max(await seen_at(database, owner), clock.later(clock.now(), seconds=-WINDOW_S))
+    return {
+        (kind, target_id): int(count) for kind, target_id, count in await database.scan(UNSEEN, owner, after_instant)
+    }
 
 
 async def follow_product(call: StoreRequest[Nothing, Nothing]) -> Response:
@@ -201,12 +207,12 @@ async def _follow(transaction: Transaction, owner: str, target: Target, target_i
 async def unfollow_product(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Stop following a product."""
     id_or_slug = call.path["id"]
-    found = await entry(call.transaction, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    catalog_entry = await entry(call.transaction, id_or_slug, is_id=ids.is_uuid(id_or_slug))
     # What the caller may not see and does not follow is not found.
-    if found is None or not await _unfollow(call, "product", found.product_id):
+    if catalog_entry is None or not await _unfollow(call, "product", catalog_entry.product_id):
         await visible_entry(call.transaction, call.caller, id_or_slug)
     else:
-        await counts.count_follower(call.transaction, found.org_id, found.product_id, -1)
+        await counts.count_follower(call.transaction, catalog_entry.org_id, catalog_entry.product_id, -1)
     return response.no_content()
 
 

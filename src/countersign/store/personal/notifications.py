@@ -129,44 +129,44 @@ async def seen_at(reader: Reader, owner: str) -> Instant:
 async def list_notifications(call: StoreRequest[NotificationsQuery, Nothing]) -> Response:
     """List what happened to the products that the caller follows or owns, newest first."""
     store, query, owner = call.context, call.query, call.caller.owner
-    at, event_id = NEWEST_POSSIBLE
+    event_time, event_id = NEWEST_POSSIBLE
     if query.cursor is not None:
         position = cursor.read(store.cursors, query.cursor, "notifications", int, str)
         if position.filter != [owner]:
             raise InvalidCursor("made for another caller")
-        at, event_id = int(position.after[0]), str(position.after[1])
-    oldest = clock.later(clock.now(), seconds=-WINDOW_S)
-    seen = await seen_at(store.database, owner)
-    rows = await store.database.scan(PAGE, owner, oldest, at, event_id, query.limit + 1)
-    following = None
+        event_time, event_id = int(position.after[0]), str(position.after[1])
+    oldest_shown = clock.later(clock.now(), seconds=-WINDOW_S)
+    seen_until = await seen_at(store.database, owner)
+    rows = await store.database.scan(PAGE, owner, oldest_shown, event_time, event_id, query.limit + 1)
+    next_cursor = None
     if len(rows) > query.limit:
         rows.pop()
         position = cursor.Position("notifications", [owner], [rows[-1][1], rows[-1][2]])
-        following = cursor.write(store.cursors, position)
-    unseen = await _count_unseen(store.database, owner, max(oldest, seen))
-    items = b",".join([_item(row, seen) for row in rows])
-    body = b'{"items":[%b],"unseen":%d,"next_cursor":%b}' % (items, unseen, encode(following))
+        next_cursor = cursor.write(store.cursors, position)
+    unseen_count = await _count_unseen(store.database, owner, max(oldest_shown, seen_until))
+    items = b",".join([_item(row, seen_until) for row in rows])
+    body = b'{"items":[%b],"unseen":%d,"next_cursor":%b}' % (items, unseen_count, encode(next_cursor))
     return Response(200, body, headers=(("Cache-Control", "private, no-store"),))
 
 
-async def _count_unseen(database: Database, owner: str, after: Instant) -> int:
-    return int((await database.scan(UNSEEN, owner, after, MAX_UNSEEN))[0][0])
+async def _count_unseen(database: Database, owner: str, after_instant: Instant) -> int:
+    return int((await database.scan(UNSEEN, owner, after_instant, MAX_UNSEEN))[0][0])
 
 
-def _item(row: Row, seen: Instant) -> bytes:
-    kind, at, event_id, card, version, channel, notes = row
+def _item(row: Row, seen_until: Instant) -> bytes:
+    kind, event_time, event_id, card, version, channel, notes = row
     release = None
     if version is not None:
         release = NotifiedRelease(version, channel, None if notes is None else notes[:MAX_NOTES])
-    head = {"id": event_id, "type": kind, "at": clock.rfc3339(at), "seen": at <= seen}
+    head = {"id": event_id, "type": kind, "at": clock.rfc3339(event_time), "seen": event_time <= seen_until}
     return b'%b,"product":%b,"release":%b}' % (encode(head)[:-1], card, encode(release))
 
 
 async def mark_seen(call: StoreRequest[Nothing, Seen]) -> Response:
     """Mark the notifications as seen, until now or until a given time. A time before the stored time has no effect."""
     now = clock.now()
-    until = now if call.body.until is None else _moment(call.body.until)
-    await call.transaction.run(SET_SEEN, call.caller.owner, min(now, until))
+    seen_until = now if call.body.until is None else _moment(call.body.until)
+    await call.transaction.run(SET_SEEN, call.caller.owner, min(now, seen_until))
     return response.no_content()
 
 

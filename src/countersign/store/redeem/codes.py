@@ -122,13 +122,13 @@ async def code(reader: Reader, code_hash: bytes, owner: str) -> RedeemCode | Non
     return RedeemCode(batch_id, names, max_uses, valid_from, expires_at, status, uses, bool(is_redeemed))
 
 
-async def batches(database: Database, org_id: str, after: Sequence[int | str], limit: int) -> list[Row]:
+async def batches(database: Database, org_id: str, after_key: Sequence[int | str], limit: int) -> list[Row]:
     """The organisation's batches with their usage, newest first. The query reads every code, possibly millions.
 
     Raises:
         Unavailable: the query exceeded the read deadline.
     """
-    return await database.scan(BATCHES, org_id, after[0], after[1], limit)
+    return await database.scan(BATCHES, org_id, after_key[0], after_key[1], limit)
 
 
 async def delete_batch(transaction: Transaction, batch_id: str) -> None:
@@ -163,14 +163,23 @@ async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewB
     org = await organisation_of(store.database, caller, org_slug, "admin:org")
     products = await _own_products(store.database, org.id, body.products)
     uses = _uses(body)
-    starts = _instant("/valid_from", body.valid_from)
-    ends = _instant("/expires_at", body.expires_at)
-    if starts is not None and ends is not None and ends <= starts:
+    start_instant = _instant("/valid_from", body.valid_from)
+    end_instant = _instant("/expires_at", body.expires_at)
+    if start_instant is not None and end_instant is not None and end_instant <= start_instant:
         raise invalid_member("/expires_at", "must be after valid_from")
-    if ends is not None and ends <= clock.now():
+    if end_instant is not None and end_instant <= clock.now():
         raise invalid_member("/expires_at", "must be in the future")
     batch_id = ids.new_uuid()
-    members = (batch_id, org.id, body.kind, msgspec.json.encode(products).decode(), body.count, uses, starts, ends)
+    members = (
+        batch_id,
+        org.id,
+        body.kind,
+        msgspec.json.encode(products).decode(),
+        body.count,
+        uses,
+        start_instant,
+        end_instant,
+    )
     async with store.database.transaction() as transaction:
         await transaction.run(INSERT_BATCH, *members, caller.key, clock.now())
     seed = ids.random_bytes(SEED_BYTES)
@@ -189,15 +198,15 @@ async def add_known(
     org_id: str,
     kind: Literal["license", "promo"],
     products: list[str],
-    chosen: Sequence[str],
+    code_texts: Sequence[str],
     uses: int,
 ) -> None:
-    """Add an active batch with the codes in `chosen`. This function is used for demonstration data."""
+    """Add an active batch with the codes in `code_texts`. This function is used for demonstration data."""
     batch_id = ids.new_uuid()
-    encoded = msgspec.json.encode(products).decode()
-    members = (batch_id, org_id, kind, encoded, len(chosen), uses, None, None, "demo", clock.now())
+    encoded_products = msgspec.json.encode(products).decode()
+    members = (batch_id, org_id, kind, encoded_products, len(code_texts), uses, None, None, "demo", clock.now())
     await transaction.run(INSERT_BATCH, *members)
-    await transaction.run_many(INSERT_CODE, [(digest(code), batch_id) for code in chosen])
+    await transaction.run_many(INSERT_CODE, [(digest(code), batch_id) for code in code_texts])
     await transaction.run(ACTIVATE_BATCH, batch_id, None)
 
 
@@ -237,12 +246,12 @@ async def _own_products(database: Database, org_id: str, names: list[str]) -> li
     return product_ids
 
 
-async def encode_codes(prepared: PreparedBatch) -> AsyncIterator[bytes]:
+async def encode_codes(prepared_batch: PreparedBatch) -> AsyncIterator[bytes]:
     """The formatted codes of a batch, one a line, in chunks of several thousand lines."""
-    for start in range(0, prepared.count, CHUNK_CODES):
-        stop = min(start + CHUNK_CODES, prepared.count)
+    for start in range(0, prepared_batch.count, CHUNK_CODES):
+        stop = min(start + CHUNK_CODES, prepared_batch.count)
         is_quick = stop - start <= QUICK_CODES
-        derive = partial(_lines, prepared.seed, start, stop)
+        derive = partial(_lines, prepared_batch.seed, start, stop)
         yield derive() if is_quick else await asyncio.to_thread(derive)
 
 
@@ -252,8 +261,8 @@ def _lines(seed: bytes, start: int, stop: int) -> bytes:
 
 async def collect_abandoned(store: Store) -> int:
     """Remove batches whose issuing was interrupted more than an hour ago; return their number."""
-    oldest = clock.later(clock.now(), seconds=-ABANDONED_AFTER_S)
-    rows = await store.database.fetch(ABANDONED, oldest)
+    oldest_kept = clock.later(clock.now(), seconds=-ABANDONED_AFTER_S)
+    rows = await store.database.fetch(ABANDONED, oldest_kept)
     for (batch_id,) in rows:
         async with store.database.transaction() as transaction:
             await delete_batch(transaction, batch_id)

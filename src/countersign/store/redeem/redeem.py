@@ -57,7 +57,7 @@ class Redemption(NamedTuple):
     is_repeated: bool
 
 
-async def find_code(store: Store, owner: str, address: str, typed: str) -> RedeemCode:
+async def find_code(store: Store, owner: str, address: str, typed_code: str) -> RedeemCode:
     """Find a code for an owner, before the transaction that redeems it: the counters of wrong guesses may be remote,
     and other writers must not wait for them.
 
@@ -68,47 +68,51 @@ async def find_code(store: Store, owner: str, address: str, typed: str) -> Redee
         CodeNotFound: the code does not exist.
         RateLimited: this owner or address recently sent too many unknown codes.
     """
-    found = await codes.code(store.database, codes.digest(typed), owner)
-    if found is None or not codes.is_full_length(typed):
+    code_found = await codes.code(store.database, codes.digest(typed_code), owner)
+    if code_found is None or not codes.is_full_length(typed_code):
         await _require_below_limit(store, owner, address)
-    if found is None:
+    if code_found is None:
         await _count_failure(store, owner, address)
         raise CodeNotFound("the code does not exist")
-    return found
+    return code_found
 
 
-async def redeem(transaction: Transaction, owner: str, typed: str, found: RedeemCode) -> Redemption:
+async def redeem(transaction: Transaction, owner: str, typed_code: str, redeem_code: RedeemCode) -> Redemption:
     """Redeem the code that `find_code` found for the owner. Repeating the call returns the same result. A code that
     would grant nothing new is not used up. A code that was revoked or used up after it was found grants nothing.
 
     Raises:
         CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: the code cannot be redeemed, and nothing changes.
     """
-    if found.is_redeemed:
-        return Redemption(_result(found, already_owned=False), is_repeated=True)
+    if redeem_code.is_redeemed:
+        return Redemption(_result(redeem_code, already_owned=False), is_repeated=True)
     now = clock.now()
-    _require_usable(found, now)
-    code_hash = codes.digest(typed)
-    granted = await library.grant(transaction, owner, found.products, f"batch:{found.batch_id}", now)
-    if not granted:
+    _require_usable(redeem_code, now)
+    code_hash = codes.digest(typed_code)
+    granted_products = await library.grant(
+        transaction, owner, redeem_code.products, f"batch:{redeem_code.batch_id}", now
+    )
+    if not granted_products:
         # The products are owned by other means, or by this code in a concurrent call that committed first.
-        again = await _found_again(transaction, code_hash, owner)
-        if not again.is_redeemed:
-            _require_usable(again, now)
-        return Redemption(_result(found, already_owned=not again.is_redeemed), again.is_redeemed)
+        earlier_result = await _found_again(transaction, code_hash, owner)
+        if not earlier_result.is_redeemed:
+            _require_usable(earlier_result, now)
+        return Redemption(
+            _result(redeem_code, already_owned=not earlier_result.is_redeemed), earlier_result.is_redeemed
+        )
     if not await transaction.run(codes.INSERT_REDEMPTION, code_hash, owner, now):
-        return Redemption(_result(found, already_owned=False), is_repeated=True)
-    if not await transaction.run(codes.USE_CODE, code_hash, found.max_uses):
+        return Redemption(_result(redeem_code, already_owned=False), is_repeated=True)
+    if not await transaction.run(codes.USE_CODE, code_hash, redeem_code.max_uses):
         _require_usable(await _found_again(transaction, code_hash, owner), now)
         raise CodeAlreadyRedeemed("every use of this code is taken")
-    return Redemption(_result(found, already_owned=False), is_repeated=False)
+    return Redemption(_result(redeem_code, already_owned=False), is_repeated=False)
 
 
 async def _found_again(transaction: Transaction, code_hash: bytes, owner: str) -> RedeemCode:
-    found = await codes.code(transaction, code_hash, owner)
-    if found is None:
+    code_found = await codes.code(transaction, code_hash, owner)
+    if code_found is None:
         raise CodeNotFound("the code does not exist")
-    return found
+    return code_found
 
 
 def _result(code_found: RedeemCode, *, already_owned: bool) -> RedeemResult:

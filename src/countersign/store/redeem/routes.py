@@ -60,8 +60,8 @@ async def prepare_redeem(call: StoreRequest[Nothing, RedeemRequest]) -> RedeemCo
 async def redeem_code(call: StoreRequest[Nothing, RedeemRequest]) -> Response:
     """Redeem a code into the caller's library. Repeating it returns the same response, with the header
     `Already-Redeemed: true`."""
-    found = cast("RedeemCode", call.prepared)
-    redemption = await redeem(call.transaction, call.caller.owner, call.body.code, found)
+    code_found = cast("RedeemCode", call.prepared)
+    redemption = await redeem(call.transaction, call.caller.owner, call.body.code, code_found)
     headers = ((ALREADY_REDEEMED, "true"),) if redemption.is_repeated else ()
     return response.json(redemption.result, headers=headers)
 
@@ -73,22 +73,24 @@ async def prepare_codes(call: StoreRequest[CodesQuery, NewBatch]) -> PreparedBat
 
 async def issue_codes(call: StoreRequest[CodesQuery, NewBatch]) -> Response:
     """Issue codes; only this response contains them in full."""
-    prepared = msgspec.convert(call.prepared, PreparedBatch)
+    prepared_batch = msgspec.convert(call.prepared, PreparedBatch)
     key = call.headers.get(HEADER)
     # The seed is encrypted with the Idempotency-Key, so that a repeated request returns the codes again. Without a key,
     # the seed is discarded.
-    encrypted_seed = None if key is None else encrypt_with_secret(_key(key), prepared.batch_id.encode(), prepared.seed)
-    await call.transaction.run(codes.ACTIVATE_BATCH, prepared.batch_id, encrypted_seed)
-    return _issued(prepared, "text/csv" in (call.headers.get("accept") or ""))
+    encrypted_seed = (
+        None if key is None else encrypt_with_secret(_key(key), prepared_batch.batch_id.encode(), prepared_batch.seed)
+    )
+    await call.transaction.run(codes.ACTIVATE_BATCH, prepared_batch.batch_id, encrypted_seed)
+    return _issued(prepared_batch, "text/csv" in (call.headers.get("accept") or ""))
 
 
 def _key(header: str) -> bytes:
     return header.strip().strip('"').lower().encode()
 
 
-def _issued(prepared: PreparedBatch, as_csv: bool) -> Response:
-    body = _csv(prepared) if as_csv else _document(prepared)
-    return Response(201, body, CSV if as_csv else "application/json", (("Batch-Id", prepared.batch_id),))
+def _issued(prepared_batch: PreparedBatch, as_csv: bool) -> Response:
+    body = _csv(prepared_batch) if as_csv else _document(prepared_batch)
+    return Response(201, body, CSV if as_csv else "application/json", (("Batch-Id", prepared_batch.batch_id),))
 
 
 async def replay_codes(call: StoreRequest[CodesQuery, NewBatch], replayed: Response) -> Response:
@@ -103,16 +105,16 @@ async def replay_codes(call: StoreRequest[CodesQuery, NewBatch], replayed: Respo
     return answer
 
 
-async def _csv(prepared: PreparedBatch) -> AsyncIterator[bytes]:
+async def _csv(prepared_batch: PreparedBatch) -> AsyncIterator[bytes]:
     yield CSV_HEAD
-    async for lines in codes.encode_codes(prepared):
+    async for lines in codes.encode_codes(prepared_batch):
         yield lines
 
 
-async def _document(prepared: PreparedBatch) -> AsyncIterator[bytes]:
-    yield b'{"batch_id":"%b","codes":[' % prepared.batch_id.encode()
+async def _document(prepared_batch: PreparedBatch) -> AsyncIterator[bytes]:
+    yield b'{"batch_id":"%b","codes":[' % prepared_batch.batch_id.encode()
     separator = b'"'
-    async for lines in codes.encode_codes(prepared):
+    async for lines in codes.encode_codes(prepared_batch):
         yield separator + lines.rstrip().replace(b"\n", b'","') + b'"'
         separator = b',"'
     yield b"]}"
@@ -122,13 +124,13 @@ async def list_batches(call: StoreRequest[BatchQuery, Nothing]) -> Response:
     """List the organisation's batches of codes with their usage, newest first."""
     store, query = call.context, call.query
     org = await organisation_of(store.database, call.caller, query.org, ADMIN)
-    after = NEWEST_POSSIBLE
+    after_key = NEWEST_POSSIBLE
     if query.cursor is not None:
         position = cursor.read(store.cursors, query.cursor, "codes", int, str)
         if position.filter != [org.id]:
             raise InvalidCursor("made for another organisation")
-        after = (int(position.after[0]), str(position.after[1]))
-    rows = await codes.batches(store.database, org.id, after, query.limit + 1)
+        after_key = (int(position.after[0]), str(position.after[1]))
+    rows = await codes.batches(store.database, org.id, after_key, query.limit + 1)
     headers: tuple[tuple[str, str], ...] = ()
     if len(rows) > query.limit:
         rows.pop()
@@ -161,10 +163,10 @@ async def revoke_batch(call: StoreRequest[CodesQuery, Revocation]) -> Response:
     batch_id = call.path["batch_id"]
     if not await call.transaction.run(codes.REVOKE_BATCH, batch_id, org.id):
         raise BatchNotFound("the organisation has no batch with this id")
-    revoked = 0
+    revoked_codes = 0
     if call.body.entitlements:
-        revoked = await library.revoke_by_source(call.transaction, f"batch:{batch_id}", clock.now())
-    return response.json(RevokedBatch(batch_id, "revoked", revoked))
+        revoked_codes = await library.revoke_by_source(call.transaction, f"batch:{batch_id}", clock.now())
+    return response.json(RevokedBatch(batch_id, "revoked", revoked_codes))
 
 
 _REDEEM_REFUSALS = (CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked)

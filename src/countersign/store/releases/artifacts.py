@@ -86,7 +86,7 @@ class Announcement(NamedTuple):
 
 
 async def announce(
-    transaction: Transaction, release: OwnedRelease, body: NewArtifact, *, by: str, max_mib: int, ttl_s: int
+    transaction: Transaction, release: OwnedRelease, body: NewArtifact, *, announcer: str, max_mib: int, ttl_s: int
 ) -> Announcement:
     """Announce a file of the release. If an earlier upload of the file is unfinished, the file keeps its id and gets a
     new upload address, and the received parts are discarded.
@@ -107,7 +107,7 @@ async def announce(
         "artifact",
         artifact_id,
         org_id=release.product.org_id,
-        announced_by=by,
+        announced_by=announcer,
         size=body.size,
         sha256=None if body.sha256 is None else body.sha256.lower(),
         ttl_s=ttl_s,
@@ -121,12 +121,12 @@ async def _receiving(transaction: Transaction, release: OwnedRelease, body: NewA
     row = (release.id, body.filename, body.size, body.platform, clock.now())
     if await transaction.run(INSERT, artifact_id, *row):
         return artifact_id
-    present = await transaction.fetch_one(BY_FILENAME, release.id, body.filename)
-    if present is not None and present[1] == "receiving":
+    existing_row = await transaction.fetch_one(BY_FILENAME, release.id, body.filename)
+    if existing_row is not None and existing_row[1] == "receiving":
         # To avoid deadlocks, lock the upload before the artifact, as all other code does.
-        await uploads.drop_of_subject(transaction, present[0])
-        if await transaction.run(ANNOUNCE_AGAIN, present[0], body.size, body.platform):
-            return present[0]
+        await uploads.drop_of_subject(transaction, existing_row[0])
+        if await transaction.run(ANNOUNCE_AGAIN, existing_row[0], body.size, body.platform):
+            return existing_row[0]
     # A concurrent request may have removed or finished the artifact: insert it, unless it exists now.
     if await transaction.run(INSERT, artifact_id, *row):
         return artifact_id
@@ -188,7 +188,7 @@ async def announce_artifact(call: StoreRequest[Nothing, NewArtifact]) -> Respons
         transaction,
         release,
         call.body,
-        by=call.caller.key,
+        announcer=call.caller.key,
         max_mib=store.settings.artifact_max_mib,
         ttl_s=store.settings.upload_ttl_s,
     )
@@ -217,8 +217,8 @@ async def download_artifact(call: StoreRequest[Nothing, Nothing]) -> Response:
     count = download.download_counter(store, artifact.id)
     address = await download.redirect_address(store, artifact)
     if address is None:
-        offered = download.stored_content(artifact, is_for_anyone=is_for_anyone)
-        return await range_response.range_response(store.blobs, call.headers, offered, count)
+        content_answer = download.stored_content(artifact, is_for_anyone=is_for_anyone)
+        return await range_response.range_response(store.blobs, call.headers, content_answer, count)
     byte_range = requested_range(call.headers.get("range"), artifact.size)
     counts = byte_range is None or byte_range.start == 0
     headers = (("Location", address), ("Cache-Control", "no-store"), ("Content-Length", "0"))

@@ -94,18 +94,20 @@ async def collect(store: Store, *, is_confirmed: bool = False, takes_unknown: bo
     Raises:
         Unavailable: database or blob store are unavailable; earlier removals persist.
     """
-    before = clock.later(clock.now(), seconds=-MIN_IDLE_S)
+    idle_before = clock.later(clock.now(), seconds=-MIN_IDLE_S)
     try:
         await _require_own(store)
     except (InstallationMismatch, DatabaseOutdated) as refused:
         await _report(store, CollectionReport(clock.now(), stopped=f"{refused.detail}. {refused.remedy}"))
         return CollectResult(0, 0, 0, refused.detail)
-    expired = await _expired_uploads(store)
-    staged = await _abandoned_stages(store, before)
-    if expired or staged:
-        _log().info("removed uploads", expired=expired, leftovers=staged)
-    removed, stopped = await _unused_blobs(store, before, is_confirmed=is_confirmed, takes_unknown=takes_unknown)
-    return CollectResult(expired, staged, removed, stopped)
+    expired_uploads = await _expired_uploads(store)
+    abandoned_stages = await _abandoned_stages(store, idle_before)
+    if expired_uploads or abandoned_stages:
+        _log().info("removed uploads", expired=expired_uploads, leftovers=abandoned_stages)
+    removed_blobs, stop_reason = await _unused_blobs(
+        store, idle_before, is_confirmed=is_confirmed, takes_unknown=takes_unknown
+    )
+    return CollectResult(expired_uploads, abandoned_stages, removed_blobs, stop_reason)
 
 
 async def report(reader: Reader) -> CollectionReport | None:
@@ -128,12 +130,12 @@ async def _require_own(store: Store) -> None:
 
 
 async def _expired_uploads(store: Store) -> int:
-    removed = 0
+    removed_uploads = 0
     while batch := await uploads.expired(store.database, UPLOADS_PER_BATCH):
         for upload in batch:
             await _remove_upload(store, upload)
-        removed += len(batch)
-    return removed
+        removed_uploads += len(batch)
+    return removed_uploads
 
 
 async def _remove_upload(store: Store, upload: Upload) -> None:
@@ -145,15 +147,15 @@ async def _remove_upload(store: Store, upload: Upload) -> None:
     await store.blobs.discard(upload.id)
 
 
-async def _abandoned_stages(store: Store, before: Instant) -> int:
+async def _abandoned_stages(store: Store, idle_before: Instant) -> int:
     """Discard staged parts of finished or removed uploads that were not written to for a day. This is safe because the
     blob store belongs only to this installation."""
-    removed = 0
-    async for staged in store.blobs.staged():
-        if staged.changed_at < before and not await uploads.is_open(store.database, staged.upload):
-            await store.blobs.discard(staged.upload)
-            removed += 1
-    return removed
+    removed_stages = 0
+    async for staged_upload in store.blobs.staged():
+        if staged_upload.changed_at < idle_before and not await uploads.is_open(store.database, staged_upload.upload):
+            await store.blobs.discard(staged_upload.upload)
+            removed_stages += 1
+    return removed_stages
 
 
 @dataclass(slots=True)
@@ -182,57 +184,59 @@ def _count_removals() -> Generator[_Removals]:
             _log().info("removed files that were unreferenced for a day", files=removals.files, bytes=removals.size)
 
 
-async def _unused_blobs(store: Store, before: Instant, *, is_confirmed: bool, takes_unknown: bool) -> tuple[int, str]:
+async def _unused_blobs(
+    store: Store, idle_before: Instant, *, is_confirmed: bool, takes_unknown: bool
+) -> tuple[int, str]:
     """Finish the removals of an earlier run, then remove due files; return the number of removed files, and the reason
     why due files were not removed."""
     database = store.database
     with _count_removals() as removals:
-        await _finish_removals(store, before, removals)
+        await _finish_removals(store, idle_before, removals)
         await blobs.note_unused(database)
-        survey = await _survey(store, before)
+        survey = await _survey(store, idle_before)
         if takes_unknown and survey.unknown:
             await blobs.note_idle(database, *survey.unknown)
             _log().info("unknown files will be removed after a day", files=len(survey.unknown))
             survey = survey._replace(unknown=[], unknown_bytes=0)
-        stopped = "" if is_confirmed else _stop_reason(survey)
+        stop_reason = "" if is_confirmed else _stop_reason(survey)
         notes = (survey.files, len(survey.due), len(survey.unknown), survey.unknown_bytes)
-        await _report(store, CollectionReport(clock.now(), *notes, stopped))
-        if stopped:
-            return removals.files, stopped
+        await _report(store, CollectionReport(clock.now(), *notes, stop_reason))
+        if stop_reason:
+            return removals.files, stop_reason
         for sha256 in survey.gone:
-            await blobs.remove_unused(database, store.blobs, sha256, before)
+            await blobs.remove_unused(database, store.blobs, sha256, idle_before)
         for sha256, length in survey.due.items():
-            if await blobs.remove_unused(database, store.blobs, sha256, before):
+            if await blobs.remove_unused(database, store.blobs, sha256, idle_before):
                 removals.add(length)
         return removals.files, ""
 
 
-async def _finish_removals(store: Store, before: Instant, removals: _Removals) -> None:
+async def _finish_removals(store: Store, idle_before: Instant, removals: _Removals) -> None:
     """Remove the files whose removal an interrupted run started, unless another run has claimed the removal."""
     while condemned := await blobs.condemned(store.database, UPLOADS_PER_BATCH):
         for sha256, size in condemned:
-            if await blobs.remove_condemned(store.database, store.blobs, sha256, idle_since=before):
+            if await blobs.remove_condemned(store.database, store.blobs, sha256, idle_since=idle_before):
                 removals.add(size)
 
 
-async def _survey(store: Store, before: Instant) -> _Survey:
+async def _survey(store: Store, idle_before: Instant) -> _Survey:
     """Compare the stored files with the database. Both are read in the order of their digests."""
     files, unknown_bytes = 0, 0
-    due, unknown = dict[str, int](), list[str]()
-    left = await blobs.due(store.database, before)
-    known = blobs.known_digests(store.database)
-    last = await anext(known, None)
-    async for each in store.blobs.sealed():
+    due_blobs, unknown = dict[str, int](), list[str]()
+    blobs_left = await blobs.due(store.database, idle_before)
+    digests = blobs.known_digests(store.database)
+    last_digest = await anext(digests, None)
+    async for sealed_blob in store.blobs.sealed():
         files += 1
-        while last is not None and last < each.sha256:
-            last = await anext(known, None)
-        if each.sha256 in left:
-            left.remove(each.sha256)
-            due[each.sha256] = each.size
-        elif last != each.sha256 and each.changed_at < before:
-            unknown.append(each.sha256)
-            unknown_bytes += each.size
-    return _Survey(files, due, sorted(left), unknown, unknown_bytes)
+        while last_digest is not None and last_digest < sealed_blob.sha256:
+            last_digest = await anext(digests, None)
+        if sealed_blob.sha256 in blobs_left:
+            blobs_left.remove(sealed_blob.sha256)
+            due_blobs[sealed_blob.sha256] = sealed_blob.size
+        elif last_digest != sealed_blob.sha256 and sealed_blob.changed_at < idle_before:
+            unknown.append(sealed_blob.sha256)
+            unknown_bytes += sealed_blob.size
+    return _Survey(files, due_blobs, sorted(blobs_left), unknown, unknown_bytes)
 
 
 def _stop_reason(survey: _Survey) -> str:
@@ -245,16 +249,18 @@ def _stop_reason(survey: _Survey) -> str:
     )
 
 
-async def _report(store: Store, current: CollectionReport) -> None:
+async def _report(store: Store, current_report: CollectionReport) -> None:
     """Store the report for `doctor` and the metrics, and log changes that the operator should know."""
-    before = await report(store.database)
+    report_before = await report(store.database)
     async with store.database.transaction() as transaction:
-        await transaction.run(SET_REPORT, *current)
-    if current.stopped and (before is None or before.stopped != current.stopped):
-        _log().error("the collector is stopped: due files are not removed", reason=current.stopped)
-    if current.unknown and (before is None or before.unknown != current.unknown):
+        await transaction.run(SET_REPORT, *current_report)
+    if current_report.stopped and (report_before is None or report_before.stopped != current_report.stopped):
+        _log().error("the collector is stopped: due files are not removed", reason=current_report.stopped)
+    if current_report.unknown and (report_before is None or report_before.unknown != current_report.unknown):
         _log().warning(
-            "stored files are unknown to the database and are kept", files=current.unknown, bytes=current.unknown_bytes
+            "stored files are unknown to the database and are kept",
+            files=current_report.unknown,
+            bytes=current_report.unknown_bytes,
         )
 
 

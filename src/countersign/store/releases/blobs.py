@@ -141,9 +141,9 @@ async def reserve(database: Database, store: BlobStore, blobs: Sequence[tuple[st
         return []
     async with database.transaction() as transaction:
         reservations = [await touch(transaction, sha256, size) for sha256, size in sorted(set(blobs))]
-    for each in reservations:
-        if await store.size(each.sha256) != each.size:
-            await _give_up(database, store, each.sha256)
+    for reservation in reservations:
+        if await store.size(reservation.sha256) != reservation.size:
+            await _give_up(database, store, reservation.sha256)
             raise BlobRemoved("a file that was just stored was removed", headers={"Retry-After": "1"})
     return reservations
 
@@ -176,10 +176,10 @@ async def keep(transaction: Transaction, reservations: Iterable[Reservation]) ->
     Raises:
         BlobRemoved: a removal of a blob has begun since it was reserved.
     """
-    for each in sorted(reservations):
-        if not await transaction.run(KEEP, each.sha256, each.token, clock.now()):
+    for reservation in sorted(reservations):
+        if not await transaction.run(KEEP, reservation.sha256, reservation.token, clock.now()):
             raise BlobRemoved("a reserved file was removed", headers={"Retry-After": "1"})
-        await transaction.run(FORGET_IDLE, each.sha256)
+        await transaction.run(FORGET_IDLE, reservation.sha256)
 
 
 def removal_in_progress() -> Unavailable:
@@ -221,14 +221,14 @@ async def put(database: Database, store: BlobStore, data: bytes) -> str:
     return await store.put(data)
 
 
-async def unused(database: Database, before: Instant) -> AsyncIterator[str]:
-    """Blobs that are unreferenced and were not touched since `before`."""
-    rows = await database.scan(USES, "", before)
+async def unused(database: Database, idle_before: Instant) -> AsyncIterator[str]:
+    """Blobs that are unreferenced and were not touched since `idle_before`."""
+    rows = await database.scan(USES, "", idle_before)
     while rows:
         for sha256, is_unused in rows:
             if is_unused:
                 yield sha256
-        rows = await database.scan(USES, rows[-1][0], before)
+        rows = await database.scan(USES, rows[-1][0], idle_before)
 
 
 async def note_unused(database: Database) -> None:
@@ -236,33 +236,33 @@ async def note_unused(database: Database) -> None:
     now = clock.now()
     async with database.transaction() as transaction:
         await transaction.run(FORGET_REFERRED)
-    checked = [sha256 async for sha256 in unused(database, now)]
-    await _note(database, NOTE_FIRST_IDLE, checked, now)
+    unused_digests = [sha256 async for sha256 in unused(database, now)]
+    await _note(database, NOTE_FIRST_IDLE, unused_digests, now)
 
 
-async def _note(database: Database, statement: str, digests: Sequence[str], since: Instant) -> None:
+async def _note(database: Database, statement: str, digests: Sequence[str], since_instant: Instant) -> None:
     for start in range(0, len(digests), PAGE):
         async with database.transaction() as transaction:
-            await transaction.run_many(statement, [(sha256, since) for sha256 in digests[start : start + PAGE]])
+            await transaction.run_many(statement, [(sha256, since_instant) for sha256 in digests[start : start + PAGE]])
 
 
-async def due(database: Database, before: Instant) -> set[str]:
-    """Blobs that have been unreferenced since `before` or longer."""
-    checked: set[str] = set()
-    last = ""
-    while rows := await database.scan(DUE, last, before, PAGE):
-        checked.update(sha256 for (sha256,) in rows)
-        last = rows[-1][0]
-    return checked
+async def due(database: Database, idle_before: Instant) -> set[str]:
+    """Blobs that have been unreferenced since `idle_before` or longer."""
+    checked_digests: set[str] = set()
+    last_digest = ""
+    while rows := await database.scan(DUE, last_digest, idle_before, PAGE):
+        checked_digests.update(sha256 for (sha256,) in rows)
+        last_digest = rows[-1][0]
+    return checked_digests
 
 
 async def known_digests(database: Database) -> AsyncIterator[str]:
     """Every digest that the database knows, in order."""
-    last = ""
-    while rows := await database.scan(KNOWN_AFTER, last, PAGE):
+    last_digest = ""
+    while rows := await database.scan(KNOWN_AFTER, last_digest, PAGE):
         for (sha256,) in rows:
             yield sha256
-        last = rows[-1][0]
+        last_digest = rows[-1][0]
 
 
 async def condemned(reader: Reader, limit: int) -> list[tuple[str, int]]:
@@ -273,14 +273,14 @@ async def condemned(reader: Reader, limit: int) -> list[tuple[str, int]]:
     return [(sha256, size) for sha256, size in rows]
 
 
-async def condemn(database: Database, sha256: str, before: Instant) -> None:
-    """Start the removal of the blob, if it has been idle since `before` and is unreferenced."""
+async def condemn(database: Database, sha256: str, idle_before: Instant) -> None:
+    """Start the removal of the blob, if it has been idle since `idle_before` and is unreferenced."""
     async with database.transaction() as transaction:
         # Lock the row in a separate statement: only the next statement sees references that were added while this
         # statement waited for the lock.
         await transaction.run(TAKE, sha256)
-        if not await transaction.run(CONDEMN, sha256, before, ids.new_uuid()):
-            await transaction.run(CONDEMN_UNUSED, sha256, before, clock.now(), ids.new_uuid())
+        if not await transaction.run(CONDEMN, sha256, idle_before, ids.new_uuid()):
+            await transaction.run(CONDEMN_UNUSED, sha256, idle_before, clock.now(), ids.new_uuid())
 
 
 async def remove_condemned(
@@ -297,9 +297,9 @@ async def remove_condemned(
             store may still delete the bytes.
     """
     claimed_at, token = clock.now(), ids.new_uuid()
-    until = clock.later(claimed_at, seconds=CLAIM_S)
+    claimed_until = clock.later(claimed_at, seconds=CLAIM_S)
     async with database.transaction() as transaction:
-        if not await transaction.run(CLAIM, claimed_at, until, sha256, token):
+        if not await transaction.run(CLAIM, claimed_at, claimed_until, sha256, token):
             return False
     if clock.now() >= clock.later(claimed_at, seconds=CLAIM_S / 4):
         # This process was suspended: the claim might expire while the bytes are deleted.
@@ -313,10 +313,10 @@ async def remove_condemned(
     return True
 
 
-async def remove_unused(database: Database, store: BlobStore, sha256: str, before: Instant) -> bool:
-    """Remove the blob unless it is referenced or was touched since `before`; return whether it was removed."""
-    await condemn(database, sha256, before)
-    return await remove_condemned(database, store, sha256, idle_since=before)
+async def remove_unused(database: Database, store: BlobStore, sha256: str, idle_before: Instant) -> bool:
+    """Remove the blob unless it is referenced or was touched since `idle_before`; return whether it was removed."""
+    await condemn(database, sha256, idle_before)
+    return await remove_condemned(database, store, sha256, idle_since=idle_before)
 
 
 async def remove_noted(database: Database, store: BlobStore, sha256: str) -> bool:
@@ -355,17 +355,17 @@ async def verify(reader: Reader, store: BlobStore) -> AsyncIterator[BlobCheck]:
     Raises:
         Unavailable: database or store cannot be read.
     """
-    last = ""
-    while rows := await reader.fetch(LIVE, last, BLOBS_PER_BATCH):
+    last_digest = ""
+    while rows := await reader.fetch(LIVE, last_digest, BLOBS_PER_BATCH):
         for (sha256,) in rows:
-            checked = await _read(store, sha256)
+            blob_check = await _read(store, sha256)
             # Report a defect only if the blob is still in use: otherwise the collector may have removed it.
-            if checked.what is None or await is_live(reader, sha256):
-                yield checked
-        last = rows[-1][0]
-    before = clock.later(clock.now(), seconds=-MIN_SURPLUS_AGE_S)
+            if blob_check.what is None or await is_live(reader, sha256):
+                yield blob_check
+        last_digest = rows[-1][0]
+    surplus_before = clock.later(clock.now(), seconds=-MIN_SURPLUS_AGE_S)
     async for sha256, changed_at, _ in store.sealed():
-        if changed_at < before and not await is_known(reader, sha256):
+        if changed_at < surplus_before and not await is_known(reader, sha256):
             yield BlobCheck(sha256, await store.size(sha256) or 0, "surplus")
 
 

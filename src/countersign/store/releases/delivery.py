@@ -118,9 +118,10 @@ async def statement(reader: Reader, product_id: str, channel: str) -> StoredStat
     return None if row is None else StoredStatement(*row)
 
 
-async def next_counter(transaction: Transaction, product_id: str, channel: str, least: int) -> int:
-    """Return the counter of the next statement. It is greater than all previous counters, and at least `least`."""
-    await transaction.run(NEXT_COUNTER, product_id, channel, least)
+async def next_counter(transaction: Transaction, product_id: str, channel: str, min_counter: int) -> int:
+    """Return the counter of the next statement. It is greater than all previous counters, and at least
+    `min_counter`."""
+    await transaction.run(NEXT_COUNTER, product_id, channel, min_counter)
     row = await transaction.fetch_one(STATEMENT, product_id, channel)
     if row is None:
         raise LookupError("a locked row is missing")
@@ -154,28 +155,32 @@ async def channel_state(store: Store, product_id: str, channel: str) -> ChannelS
     """
     product = await product_row(store.database, product_id)
     content = await _current_content(store.database, product, channel)
-    stored = await statement(store.database, product_id, channel)
-    if stored is None or stored.said != content or await _is_outdated(store, product, stored):
-        stored = await _issue_statement(store, product, channel)
+    stored_statement = await statement(store.database, product_id, channel)
+    if (
+        stored_statement is None
+        or stored_statement.said != content
+        or await _is_outdated(store, product, stored_statement)
+    ):
+        stored_statement = await _issue_statement(store, product, channel)
     chain, rotations = await signing.chain(store.database, product.org_id)
-    return ChannelState(msgspec.json.decode(stored.envelope, type=Envelope), chain[0], rotations)
+    return ChannelState(msgspec.json.decode(stored_statement.envelope, type=Envelope), chain[0], rotations)
 
 
 async def _current_content(reader: Reader, product: ChannelProduct, channel: str) -> str:
     """The content of the statement as JSON: version and builds."""
-    newest = await newest_built(reader, product.id, channel)
-    if newest is None:
+    newest_build = await newest_built(reader, product.id, channel)
+    if newest_build is None:
         raise NothingBuilt(f"the channel {channel} has no published release with a build")
-    build = await builds.builds_of_release(reader, newest[0])
-    return msgspec.json.encode((newest[1], build), order="deterministic").decode()
+    build = await builds.builds_of_release(reader, newest_build[0])
+    return msgspec.json.encode((newest_build[1], build), order="deterministic").decode()
 
 
-async def _is_outdated(store: Store, product: ChannelProduct, stored: StoredStatement) -> bool:
+async def _is_outdated(store: Store, product: ChannelProduct, stored_statement: StoredStatement) -> bool:
     """Whether half of the statement's validity is over, or the signing key was rotated."""
-    if stored.expires_at < clock.later(clock.now(), seconds=store.settings.statement_ttl_s / 2):
+    if stored_statement.expires_at < clock.later(clock.now(), seconds=store.settings.statement_ttl_s / 2):
         return True
     key = await signing_keys.ensure_key(store, product.org_id)
-    return msgspec.json.decode(stored.envelope, type=Envelope).signatures[0].keyid != key.public.keyid
+    return msgspec.json.decode(stored_statement.envelope, type=Envelope).signatures[0].keyid != key.public.keyid
 
 
 async def _issue_statement(store: Store, product: ChannelProduct, channel: str) -> StoredStatement:
@@ -186,10 +191,10 @@ async def _issue_statement(store: Store, product: ChannelProduct, channel: str) 
         counter = await next_counter(transaction, product.id, channel, now // clock.SECOND)
         # Read the content again after the counter is incremented. Otherwise a slow transaction could publish old
         # content with a higher counter.
-        current = await _current_content(transaction, product, channel)
-        version, build = msgspec.json.decode(current, type=tuple[str, dict[str, str]])
-        newest = await signing.current_key(transaction, store.master, product.org_id)
-        if newest is None:
+        current_content = await _current_content(transaction, product, channel)
+        version, build = msgspec.json.decode(current_content, type=tuple[str, dict[str, str]])
+        newest_key = await signing.current_key(transaction, store.master, product.org_id)
+        if newest_key is None:
             raise LookupError(f"the signing key of {product.org_id} was removed while it was read")
         statement = ChannelStatement(
             org=product.org,
@@ -202,8 +207,8 @@ async def _issue_statement(store: Store, product: ChannelProduct, channel: str) 
             issued_at=clock.rfc3339(now),
             expires_at=clock.rfc3339(expires_at),
         )
-        signed = msgspec.json.encode(trust.sign_statement(statement, newest[1])).decode()
-        content = StoredStatement(counter, current, signed, expires_at)
+        signed_statement = msgspec.json.encode(trust.sign_statement(statement, newest_key[1])).decode()
+        content = StoredStatement(counter, current_content, signed_statement, expires_at)
         await store_statement(transaction, product.id, channel, content)
     return content
 
@@ -237,17 +242,17 @@ async def permitted_build(
     build = await builds.build_of_release(store.database, release[0], platform or "")
     if build is None:
         raise NotProcessed(f"the release {version} has no build for {platform or 'no platform'}")
-    ready, is_for_anyone = await download.permitted(store, caller, build.artifact_id)
-    return build, ready, is_for_anyone
+    ready_artifact, is_for_anyone = await download.permitted(store, caller, build.artifact_id)
+    return build, ready_artifact, is_for_anyone
 
 
 async def address(store: Store, sha256: str, filename: str) -> str:
     """A temporary signed address of a blob, at the CDN if one is configured."""
     settings = store.settings
     if settings.downloads == "redirect" and not settings.cdn_url:
-        elsewhere = await store.blobs.signed_url(sha256, filename, ADDRESS_TTL_S)
-        if elsewhere is not None:
-            return elsewhere
+        bucket_url = await store.blobs.signed_url(sha256, filename, ADDRESS_TTL_S)
+        if bucket_url is not None:
+            return bucket_url
     expires = int(clock.later(clock.now(), seconds=ADDRESS_TTL_S) // clock.SECOND)
     path = download.signed_path(store.addresses, sha256, filename, expires)
     is_at_cdn = settings.cdn_url and settings.downloads == "redirect"
@@ -288,39 +293,46 @@ async def show_chunks(call: StoreRequest[BuildQuery, Nothing]) -> Response:
     to install or update to the build.
     """
     store = call.context
-    build, ready, _ = await permitted_build(
+    build, ready_artifact, _ = await permitted_build(
         store, call.caller, call.path["id"], call.path["version"], call.query.platform
     )
     names = await builds.chunk_names(store, build)
-    located = await builds.chunk_locations(store.database, build.org_id, names)
+    locations = await builds.chunk_locations(store.database, build.org_id, names)
     packs = [
         Pack(
             await address(store, sha256, "pack"),
             size,
             [(each.id, each.start, each.length) for each in group],
         )
-        for (sha256, size), group in groupby(located, key=lambda each: (each.pack_sha256, each.pack_size))
+        for (sha256, size), group in groupby(locations, key=lambda each: (each.pack_sha256, each.pack_size))
     ]
-    url = await address(store, ready.sha256, ready.filename)
+    url = await address(store, ready_artifact.sha256, ready_artifact.filename)
     if call.headers.get(BEGINS_HEADER.lower()) == "1":
-        await download.download_counter(store, ready.id, is_update=True)()
-    return response.json(ChunkPlaces(packs, url, ready.size, ready.sha256, ready.filename))
+        await download.download_counter(store, ready_artifact.id, is_update=True)()
+    return response.json(ChunkPlaces(packs, url, ready_artifact.size, ready_artifact.sha256, ready_artifact.filename))
 
 
 async def offer_delta(call: StoreRequest[DeltaQuery, Nothing]) -> Response:
     """Show the prepared deltas from another version."""
     store, query = call.context, call.query
-    new, _, _ = await permitted_build(store, call.caller, call.path["id"], call.path["version"], query.platform)
-    old, _, _ = await permitted_build(store, call.caller, call.path["id"], query.from_, query.platform)
-    prepared = await deltas.pair_state(store.database, old.artifact_id, new.artifact_id)
-    listed: list[Delta] = []
-    for sha256, size, listing in await deltas.deltas(store.database, old.artifact_id, new.artifact_id):
+    new_build, _, _ = await permitted_build(store, call.caller, call.path["id"], call.path["version"], query.platform)
+    old_build, _, _ = await permitted_build(store, call.caller, call.path["id"], query.from_, query.platform)
+    delta_state = await deltas.pair_state(store.database, old_build.artifact_id, new_build.artifact_id)
+    deltas_listed: list[Delta] = []
+    for sha256, size, listing in await deltas.deltas(store.database, old_build.artifact_id, new_build.artifact_id):
         content = msgspec.json.decode(listing, type=deltas.DeltaListing)
         url = await address(store, sha256, "delta")
-        listed.append(Delta(url, size, sha256, content.old, content.files, content.memory))
-    status = "ready" if listed else "preparing" if prepared == "wanted" else "none"
+        deltas_listed.append(Delta(url, size, sha256, content.old, content.files, content.memory))
+    status = "ready" if deltas_listed else "preparing" if delta_state == "wanted" else "none"
     return response.json(
-        DeltaOffer(status, query.from_, call.path["version"], old.manifest_sha256, new.manifest_sha256, listed)
+        DeltaOffer(
+            status,
+            query.from_,
+            call.path["version"],
+            old_build.manifest_sha256,
+            new_build.manifest_sha256,
+            deltas_listed,
+        )
     )
 
 

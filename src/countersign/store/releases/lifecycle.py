@@ -278,7 +278,7 @@ async def draft(transaction: Transaction, product: OwnedProduct, body: NewReleas
         ReleaseExists: the product has a release of this version, in any status.
     """
     release_id = ids.new_uuid()
-    written = await transaction.run(
+    written_rows = await transaction.run(
         INSERT_RELEASE,
         release_id,
         product.id,
@@ -289,7 +289,7 @@ async def draft(transaction: Transaction, product: OwnedProduct, body: NewReleas
         clock.now(),
         int(body.notes_only),
     )
-    if not written:
+    if not written_rows:
         raise ReleaseExists(f"there is a release {body.version}")
     return release_id
 
@@ -307,8 +307,8 @@ async def update(transaction: Transaction, release: OwnedRelease, body: ReleaseU
     if not isinstance(body.channel, msgspec.UnsetType):
         await _move(transaction, release, body.channel)
     if not isinstance(body.notes_only, msgspec.UnsetType):
-        written = await transaction.run(SET_NOTES_ONLY, release.id, int(body.notes_only))
-        if not written:
+        written_rows = await transaction.run(SET_NOTES_ONLY, release.id, int(body.notes_only))
+        if not written_rows:
             raise AlreadyPublished(
                 f"the release {release.version} was published; notes_only can change on a draft only",
                 resolution="Leave notes_only out, or draft a release with a new version.",
@@ -328,9 +328,9 @@ async def publish(transaction: Transaction, release: OwnedRelease) -> None:
     if release.status == "yanked":
         raise Yanked("a yanked release cannot be published again")
     if await transaction.run(TAKE_DRAFT, release.id):
-        unfinished = await unfinished_artifact(transaction, release.id)
-        if unfinished is not None:
-            raise Incomplete(f"the file {unfinished} is not completely uploaded")
+        unfinished_file = await unfinished_artifact(transaction, release.id)
+        if unfinished_file is not None:
+            raise Incomplete(f"the file {unfinished_file} is not completely uploaded")
         await _require_builds(transaction, release)
     if await mark_published(transaction, release.id):
         if release.product.status == "draft":
@@ -350,16 +350,18 @@ async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
     missing = _files_without_build(files)
     if missing:
         names = ", ".join(missing[:MAX_NAMED])
-        more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
-        raise ReleaseIncomplete(f"no build exists of {names}{more}: not processed yet, or rejected")
+        more_text = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
+        raise ReleaseIncomplete(f"no build exists of {names}{more_text}: not processed yet, or rejected")
 
 
 def _files_without_build(files: Sequence[ReleaseFile]) -> list[str]:
     """Return the names of the files that block publication: the files of platforms without a build, or all files if the
     release has no build."""
-    built = {each.platform for each in files if each.is_built}
-    needed = {each.platform for each in files} - {None} if built else {each.platform for each in files}
-    return [each.filename for each in files if each.platform in needed - built]
+    built_platforms = {each.platform for each in files if each.is_built}
+    needed_platforms = (
+        {each.platform for each in files} - {None} if built_platforms else {each.platform for each in files}
+    )
+    return [each.filename for each in files if each.platform in needed_platforms - built_platforms]
 
 
 async def mark_published(transaction: Transaction, release_id: str) -> bool:

@@ -1,12 +1,13 @@
 """Images and videos of a product: POST and DELETE /products/{id}/media, /media/uploads/{token}, GET /media/{sha256}."""
 
+import asyncio
 from dataclasses import replace
 from typing import Annotated, NamedTuple
 
 import msgspec
 
-from countersign.kernel import clock, ids
-from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel import clock, ids, telemetry
+from countersign.kernel.database.port import Reader, Transaction, Value
 from countersign.kernel.errors import NotFound, Refused, StorageFull, Unavailable, invalid_member
 from countersign.kernel.http import range_response, response
 from countersign.kernel.http.range_response import (
@@ -18,12 +19,12 @@ from countersign.kernel.http.range_response import (
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.callers import Caller, StoreRequest
+from countersign.store.catalog import cards, projection
 from countersign.store.catalog import products as catalog
-from countersign.store.catalog import projection
 from countersign.store.catalog.covers.routes import SVG
 from countersign.store.catalog.products import ProductNotFound
 from countersign.store.catalog.schemas import Media, MediaKind
-from countersign.store.context import PREFIX, Store
+from countersign.store.context import Store
 from countersign.store.releases import blobs, receive_upload, uploads
 from countersign.store.releases.media_formats import (
     HEAD_BYTES,
@@ -37,6 +38,15 @@ from countersign.store.releases.media_formats import (
     reencode_cover,
 )
 from countersign.store.releases.permissions import NotYourOrganisation, OwnedProduct, owned_product
+from countersign.store.releases.processing.sandboxed_process import SandboxedProcess, WorkerDied, running
+from countersign.store.releases.processing.video_duration import (
+    MAX_READS,
+    PROGRAM,
+    DurationOrder,
+    VideoDuration,
+    VideoType,
+    decode_record,
+)
 from countersign.store.releases.receive_upload import Progress
 from countersign.store.releases.uploads import (
     Content,
@@ -52,11 +62,17 @@ MEBIBYTE = 1 << 20
 MAX_IMAGE_MIB = 20
 MAX_VIDEO_MIB = 512
 MAX_MEDIA = 100
+MAX_READING_S = 60
+"""The maximum time for reading the duration of a video, in seconds."""
+
+_turn = asyncio.Semaphore(1)
+"""At most one process reads the duration of a video."""
 
 COUNT = "SELECT count(*) FROM media WHERE product_id = $1"
 INSERT = "INSERT INTO media (id, product_id, kind, alt, created_at) VALUES ($1, $2, $3, $4, $5)"
 SET_CONTENT = """
-    UPDATE media SET sha256 = $2, size = $3, media_type = $4, width = $5, height = $6, color = $7
+    UPDATE media
+    SET sha256 = $2, size = $3, media_type = $4, width = $5, height = $6, color = $7, duration_ms = $8
     WHERE id = $1 AND sha256 IS NULL
 """
 INSERT_SIZE = """
@@ -67,7 +83,7 @@ DELETE_SIZES = """
 """
 DELETE = "DELETE FROM media WHERE id = $1 AND product_id = $2"
 DELETE_UNRECEIVED = "DELETE FROM media WHERE id = $1 AND sha256 IS NULL"
-BY_ID = "SELECT id, kind, sha256, alt, width, height FROM media WHERE id = $1"
+BY_ID = "SELECT id, kind, sha256, alt, width, height, duration_ms FROM media WHERE id = $1"
 KIND_OF = "SELECT kind FROM media WHERE id = $1"
 PRODUCT_OF = "SELECT product_id FROM media WHERE id = $1"
 VISIBLE = """
@@ -125,7 +141,7 @@ class StoredMedia(NamedTuple):
 
 
 async def announce(
-    transaction: Transaction, product: OwnedProduct, body: NewMedia, *, by: str, ttl_s: int
+    transaction: Transaction, product: OwnedProduct, body: NewMedia, *, announcer: str, ttl_s: int
 ) -> tuple[str, UploadAddress]:
     """Announce an image or video; return its id and upload address.
 
@@ -137,9 +153,9 @@ async def announce(
     max_mib = MAX_VIDEO_MIB if body.kind == "video" else MAX_IMAGE_MIB
     if body.size > max_mib * MEBIBYTE:
         raise invalid_member("/size", f"must be at most {max_mib * MEBIBYTE} for {body.kind}, {max_mib} MiB")
-    present = await transaction.fetch_one(COUNT, product.id)
-    if present is not None and present[0] >= MAX_MEDIA:
-        raise TooManyMedia(f"the product has {present[0]} images and videos")
+    count_row = await transaction.fetch_one(COUNT, product.id)
+    if count_row is not None and count_row[0] >= MAX_MEDIA:
+        raise TooManyMedia(f"the product has {count_row[0]} images and videos")
     media_id = ids.new_uuid()
     await transaction.run(INSERT, media_id, product.id, body.kind, body.alt, clock.now())
     address = await uploads.announce(
@@ -147,7 +163,7 @@ async def announce(
         "media",
         media_id,
         org_id=product.org_id,
-        announced_by=by,
+        announced_by=announcer,
         size=body.size,
         sha256=None,
         ttl_s=ttl_s,
@@ -156,13 +172,12 @@ async def announce(
 
 
 async def put_ready(transaction: Transaction, product_id: str, kind: MediaKind, alt: str, content: Content) -> None:
-    """Insert an image of the product with this id. The image's blob must already be stored. This function is used for
+    """Insert an image or video of the product with this id. Its blob must already be stored. This function is used for
     demonstration data."""
     await blobs.keep(transaction, [await blobs.touch(transaction, content.sha256, content.size)])
     media_id = ids.new_uuid()
     await transaction.run(INSERT, media_id, product_id, kind, alt, clock.now())
-    shape = (content.media_type, content.width, content.height, content.color)
-    await transaction.run(SET_CONTENT, media_id, content.sha256, content.size, *shape)
+    await transaction.run(SET_CONTENT, media_id, *_stored_values(content))
 
 
 async def remove(transaction: Transaction, product: OwnedProduct, media_id: str) -> None:
@@ -211,13 +226,13 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
         return await _check_video(store, upload, sha256, head)
     try:
         data = await _read(store, sha256, upload.size)
-        made = await reencode_cover(data) if row[0] == "cover" else CoverPictures(await reencode(data), [], None)
+        pictures = await reencode_cover(data) if row[0] == "cover" else CoverPictures(await reencode(data), [], None)
     finally:
         # Remove the original before the new image is stored. The new image can have the same digest as the original,
         # and would be removed with it.
         await _remove_original(store, sha256)
-    sizes = tuple([await _put(store, each) for each in made.sizes])
-    return replace(await _put(store, made.picture), color=made.color, sizes=sizes)
+    sizes = tuple([await _put(store, each) for each in pictures.sizes])
+    return replace(await _put(store, pictures.picture), color=pictures.color, sizes=sizes)
 
 
 async def _put(store: Store, picture: Picture) -> Content:
@@ -227,24 +242,50 @@ async def _put(store: Store, picture: Picture) -> Content:
 
 async def _check_video(store: Store, upload: Upload, sha256: str, head: bytes) -> Content:
     try:
-        return Content(sha256, upload.size, media_type(head))
+        kind = media_type(head)
     except Refused:
         await _remove_original(store, sha256)
         raise
+    return Content(sha256, upload.size, kind, duration_ms=await _duration_ms(store, sha256, upload.size, kind))
+
+
+async def _duration_ms(store: Store, sha256: str, size: int, kind: VideoType) -> int | None:
+    """The duration of the video, or None if the process that reads it finds none. A video without a duration is
+    accepted, because browsers play it."""
+    try:
+        async with _turn, asyncio.timeout(MAX_READING_S), running(PROGRAM) as process:
+            await process.send(msgspec.msgpack.encode(DurationOrder(kind, size)))
+            return await _received_duration_ms(process, store, sha256, size)
+    except (WorkerDied, TimeoutError, msgspec.DecodeError) as error:
+        telemetry.logger("media").warning("the duration of a video was not read", sha256=sha256, error=repr(error))
+        return None
+
+
+async def _received_duration_ms(process: SandboxedProcess, store: Store, sha256: str, size: int) -> int | None:
+    """Send the bytes that the process requests, until it sends the duration."""
+    for _ in range(MAX_READS + 1):
+        record = decode_record(await process.receive())
+        if isinstance(record, VideoDuration):
+            return record.ms
+        if record.start >= size:
+            break
+        stop = min(record.start + record.length, size)
+        await process.send(await _read(store, sha256, stop, start=record.start))
+    return None
 
 
 async def _remove_original(store: Store, sha256: str) -> None:
     await blobs.remove_noted(store.database, store.blobs, sha256)
 
 
-async def _read(store: Store, sha256: str, stop: int) -> bytes:
-    """The first bytes of a blob that was just sealed.
+async def _read(store: Store, sha256: str, stop: int, *, start: int = 0) -> bytes:
+    """The bytes from `start` to `stop` of a blob that was just sealed.
 
     Raises:
         Unavailable: the blob was removed as unused.
     """
     try:
-        return b"".join([piece async for piece in store.blobs.read(sha256, 0, stop)])
+        return b"".join([piece async for piece in store.blobs.read(sha256, start, stop)])
     except NotFound as error:
         raise blobs.removal_in_progress() from error
 
@@ -252,25 +293,26 @@ async def _read(store: Store, sha256: str, stop: int) -> bytes:
 async def _keep(transaction: Transaction, upload: Upload, content: Content) -> None:
     """Raises UploadNotFound if the media were removed."""
     product = await transaction.fetch_one(PRODUCT_OF, upload.subject_id)
-    kind = (content.media_type, content.width, content.height, content.color)
-    if product is None or not await transaction.run(
-        SET_CONTENT, upload.subject_id, content.sha256, content.size, *kind
-    ):
+    if product is None or not await transaction.run(SET_CONTENT, upload.subject_id, *_stored_values(content)):
         raise UploadNotFound("the media of this upload were removed")
-    for each in content.sizes:
-        size = (each.media_type, each.width, each.sha256, each.size)
+    for image_size in content.sizes:
+        size = (image_size.media_type, image_size.width, image_size.sha256, image_size.size)
         await transaction.run(INSERT_SIZE, upload.subject_id, *size)
     await projection.refresh(transaction, product[0], reindex=False)
+
+
+def _stored_values(content: Content) -> tuple[Value, ...]:
+    """The values of SET_CONTENT, without the id."""
+    picture = (content.width, content.height, content.color)
+    return (content.sha256, content.size, content.media_type, *picture, content.duration_ms)
 
 
 async def _answer(reader: Reader, upload: Upload) -> Response:
     row = await reader.fetch_one(BY_ID, upload.subject_id)
     if row is None:
         raise UploadNotFound("the media of this upload were removed")
-    media_id, kind, sha256, alt, width, height = row
-    url = f"{PREFIX}/media/{sha256}"
-    shown_as = Media(id=media_id, kind=kind, url=url, alt=alt, width=width, height=height)
-    return response.json(shown_as, 201, (("Location", url),))
+    shown_as = cards.media_of(*row)
+    return response.json(shown_as, 201, (("Location", shown_as.url),))
 
 
 MEDIA = Purpose("media", _content, _keep, abandon, _answer)
@@ -290,8 +332,8 @@ async def announce_media(call: StoreRequest[Nothing, NewMedia]) -> Response:
     """Announce an image or video of a product; the response has its upload address."""
     store, transaction = call.context, call.transaction
     product = await owned_product(transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
-    ttl_s, by = store.settings.upload_ttl_s, call.caller.key
-    media_id, address = await announce(transaction, product, call.body, by=by, ttl_s=ttl_s)
+    ttl_s, announcer = store.settings.upload_ttl_s, call.caller.key
+    media_id, address = await announce(transaction, product, call.body, announcer=announcer, ttl_s=ttl_s)
     url = f"{store.capability_base_url}/media/uploads/{address.token}"
     return response.json(AnnouncedMedia(media_id, url, clock.rfc3339(address.expires_at)), 201)
 

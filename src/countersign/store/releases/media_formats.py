@@ -9,6 +9,7 @@ from typing import NamedTuple
 from PIL import Image, ImageCms, ImageMath, ImageOps, ImageStat, features
 
 from countersign.kernel.errors import Refused
+from countersign.store.releases.processing.video_duration import VideoType
 
 HEAD_BYTES = 4096
 _MP4_BRANDS = frozenset(
@@ -27,7 +28,7 @@ class UnsupportedVideo(Refused):
     resolution = "Send an MP4 or a WebM file."
 
 
-def media_type(head: bytes) -> str:
+def media_type(head: bytes) -> VideoType:
     """The media type of a video, from its first 4096 bytes.
 
     Raises:
@@ -133,23 +134,23 @@ async def reencode_cover(data: bytes) -> CoverPictures:
 def _reencode_cover(data: bytes) -> CoverPictures:
     picture = _reencode(data)
     with Image.open(io.BytesIO(picture.data)) as image:
-        plain = image.convert("RGB")
+        rgb_image = image.convert("RGB")
     sizes = [
-        _resized(plain, name, width)
+        _resized(rgb_image, name, width)
         for name in _COVER_QUALITY
         if _is_readable(name)
         for width in COVER_WIDTHS
-        if width <= plain.width
+        if width <= rgb_image.width
     ]
-    mean = bytes(round(level) for level in ImageStat.Stat(plain).mean)
+    mean = bytes(round(level) for level in ImageStat.Stat(rgb_image).mean)
     return CoverPictures(picture, sizes, f"#{mean.hex()}")
 
 
 def _resized(image: Image.Image, name: str, width: int) -> Picture:
     height = max(1, round(image.height * width / image.width))
-    out = io.BytesIO()
-    ImageOps.fit(image, (width, height), Image.Resampling.LANCZOS).save(out, name, **_COVER_QUALITY[name])
-    return Picture(out.getvalue(), MEDIA_TYPES[name], width, height)
+    output = io.BytesIO()
+    ImageOps.fit(image, (width, height), Image.Resampling.LANCZOS).save(output, name, **_COVER_QUALITY[name])
+    return Picture(output.getvalue(), MEDIA_TYPES[name], width, height)
 
 
 def _reencode(data: bytes) -> Picture:
@@ -160,15 +161,15 @@ def _reencode(data: bytes) -> Picture:
             if max(sides) > MAX_PIXELS_A_SIDE or min(sides) < 1 or sides[0] * sides[1] > MAX_PIXELS:
                 raise UnsupportedImage(f"the image has {image.width} × {image.height} pixels")
             image.load()
-            plain = _pixels_only(image, name)
+            plain_image = _pixels_only(image, name)
     except _BROKEN as error:
         raise UnsupportedImage("the bytes are not a supported image, or the image is damaged") from error
-    out = io.BytesIO()
+    output = io.BytesIO()
     if name == "PNG":
-        plain.save(out, "PNG", optimize=False)
+        plain_image.save(output, "PNG", optimize=False)
     else:
-        plain.save(out, name, quality=_LOSSY_QUALITY)
-    return Picture(out.getvalue(), MEDIA_TYPES[name], plain.width, plain.height)
+        plain_image.save(output, name, quality=_LOSSY_QUALITY)
+    return Picture(output.getvalue(), MEDIA_TYPES[name], plain_image.width, plain_image.height)
 
 
 def _is_readable(name: str) -> bool:
@@ -188,16 +189,16 @@ def _pixels_only(image: Image.Image, name: str) -> Image.Image:
     converted = upright.convert(mode) if upright.mode != "CMYK" or not profile else upright
     if profile:
         converted = _in_srgb(converted, profile, mode)
-    bare = Image.new(mode, converted.size)
-    bare.paste(converted)
-    return bare
+    bare_image = Image.new(mode, converted.size)
+    bare_image.paste(converted)
+    return bare_image
 
 
 def _in_srgb(image: Image.Image, profile: bytes, mode: str) -> Image.Image:
     """Return the image in sRGB. A profile that is unreadable or belongs to another colour mode is ignored."""
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        turned = ImageCms.profileToProfile(image, source, _SRGB, outputMode=mode)
+        srgb_image = ImageCms.profileToProfile(image, source, _SRGB, outputMode=mode)
     except (ImageCms.PyCMSError, OSError, ValueError):
         return image.convert(mode)
-    return image.convert(mode) if turned is None else turned
+    return image.convert(mode) if srgb_image is None else srgb_image

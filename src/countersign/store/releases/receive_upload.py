@@ -59,9 +59,9 @@ class UploadBody:
     async def skip(self, count: int) -> bool:
         """Read and discard the given number of bytes. Return False if the body ends earlier."""
         while count > 0 and await self.has_more():
-            dropped = min(count, len(self._rest))
-            self._rest = self._rest[dropped:]
-            count -= dropped
+            dropped_bytes = min(count, len(self._rest))
+            self._rest = self._rest[dropped_bytes:]
+            count -= dropped_bytes
         return count == 0
 
 
@@ -84,23 +84,23 @@ async def finish(store: Store, upload: Upload, purpose: Purpose) -> Response:
     """
     async with _turns.setdefault(upload.id, asyncio.Lock()):
         for _ in range(ATTEMPTS):
-            present = await uploads.reload(store.database, upload)
-            if present.finished_at is not None:
-                return await purpose.answer(store.database, present)
-            content = await _content(store, present, purpose)
-            if content is not None and await _conclude(store, present, purpose, content):
-                await _discard(store, present)
-                return await purpose.answer(store.database, present)
+            current_upload = await uploads.reload(store.database, upload)
+            if current_upload.finished_at is not None:
+                return await purpose.answer(store.database, current_upload)
+            content = await _content(store, current_upload, purpose)
+            if content is not None and await _conclude(store, current_upload, purpose, content):
+                await _discard(store, current_upload)
+                return await purpose.answer(store.database, current_upload)
     raise blobs.removal_in_progress()
 
 
 async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | None:
     """The sealed blob of the upload; None if another request finished the upload and removed the staged parts."""
     try:
-        parts = await uploads.parts(store.database, upload.id)
-        if not parts:
+        upload_parts = await uploads.parts(store.database, upload.id)
+        if not upload_parts:
             return None
-        digest = await _seal(store, upload, parts)
+        digest = await _seal(store, upload, upload_parts)
         return await purpose.content(store, upload, digest)
     except Refused as refused:
         if refused.status != UNPROCESSABLE:
@@ -125,9 +125,9 @@ async def _seal(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
 async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Content) -> bool:
     """Finish the upload in one transaction. Return False if another request finished it, or the bytes must be sealed
     again."""
-    stored = [(each.sha256, each.size) for each in (content, *content.sizes)]
+    stored_blobs = [(each.sha256, each.size) for each in (content, *content.sizes)]
     try:
-        reservations = await blobs.reserve(store.database, store.blobs, stored)
+        reservations = await blobs.reserve(store.database, store.blobs, stored_blobs)
         async with store.database.transaction() as transaction:
             if not await uploads.finish(transaction, upload.id):
                 return False
@@ -177,8 +177,8 @@ async def show(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Respon
     upload = await uploads.by_token(database, purpose.name, call.path["token"])
     if upload.finished_at is not None:
         return response.json(Progress([(0, upload.size - 1)], upload.size), headers=(_NO_STORE,))
-    parts = await uploads.parts(database, upload.id)
-    return response.json(Progress(uploads.received_pairs(parts), upload.size), headers=(_NO_STORE,))
+    upload_parts = await uploads.parts(database, upload.id)
+    return response.json(Progress(uploads.received_pairs(upload_parts), upload.size), headers=(_NO_STORE,))
 
 
 _NO_STORE = ("Cache-Control", "no-store")
@@ -208,39 +208,39 @@ async def receive(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Res
     except Unavailable:
         # Another node may have finished the upload. It then removed all staged files, including files that this node
         # was writing, so that the error can be ignored.
-        present = await uploads.reload(store.database, upload)
-        if present.finished_at is None:
+        current_upload = await uploads.reload(store.database, upload)
+        if current_upload.finished_at is None:
             raise
-        return await purpose.answer(store.database, present)
+        return await purpose.answer(store.database, current_upload)
 
 
 async def _receive(call: StoreRequest[Nothing, Nothing], upload: Upload, span: ByteRange, purpose: Purpose) -> Response:
     store = call.context
-    parts = await uploads.parts(store.database, upload.id)
-    if not uploads.is_whole(parts, upload.size):
-        await _take(store, upload, span, parts, UploadBody(call.chunks()))
-        parts = await uploads.parts(store.database, upload.id)
+    upload_parts = await uploads.parts(store.database, upload.id)
+    if not uploads.is_whole(upload_parts, upload.size):
+        await _take(store, upload, span, upload_parts, UploadBody(call.chunks()))
+        upload_parts = await uploads.parts(store.database, upload.id)
         upload = await uploads.reload(store.database, upload)
-    if upload.finished_at is None and not uploads.is_whole(parts, upload.size):
-        return Response(204, headers=(("Upload-Received", uploads.received_header(parts)), _NO_STORE))
+    if upload.finished_at is None and not uploads.is_whole(upload_parts, upload.size):
+        return Response(204, headers=(("Upload-Received", uploads.received_header(upload_parts)), _NO_STORE))
     return await finish(store, upload, purpose)
 
 
-async def _take(store: Store, upload: Upload, span: ByteRange, known: Sequence[Part], body: UploadBody) -> None:
+async def _take(store: Store, upload: Upload, span: ByteRange, known_parts: Sequence[Part], body: UploadBody) -> None:
     """Stage the missing ranges of the span. Each part is recorded after it is stored durably."""
-    taken: list[Part] = []
+    staged_parts: list[Part] = []
     position = span.start
-    for gap in uploads.missing(known, span):
+    for gap in uploads.missing(known_parts, span):
         await body.skip(gap.start - position)
         position = gap.start
         while position < gap.stop and await body.has_more():
-            uploads.require_part_limit([*known, *taken])
+            uploads.require_part_limit([*known_parts, *staged_parts])
             limit = min(gap.stop - position, STRETCH_BYTES)
             part = await store.blobs.stage(upload.id, position, body.stretch(limit, STRETCH_S))
             async with store.database.transaction() as transaction:
                 if not await uploads.add_part(transaction, upload.id, part):
                     return
-            taken.append(part)
+            staged_parts.append(part)
             position += part.length
     is_complete = await body.skip(span.stop - position)
     is_long = is_complete and await body.has_more()
@@ -248,5 +248,5 @@ async def _take(store: Store, upload: Upload, span: ByteRange, known: Sequence[P
         raise body.gone
     if is_long or not is_complete:
         async with store.database.transaction() as transaction:
-            await uploads.forget_parts(transaction, upload.id, taken)
+            await uploads.forget_parts(transaction, upload.id, staged_parts)
         raise uploads.wrong_length(is_long, span)

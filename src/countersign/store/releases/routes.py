@@ -44,8 +44,8 @@ async def replace_product(call: StoreRequest[Nothing, ProductWrite]) -> Response
     """Replace all writable members of a product."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
     await lifecycle.lock(call.transaction, product.id)
-    current = await _detail(call.transaction, product.id)
-    require_match(call.headers.get("if-match"), current.etag or "")
+    current_detail = await _detail(call.transaction, product.id)
+    require_match(call.headers.get("if-match"), current_detail.etag or "")
     await lifecycle.replace(call.transaction, product, call.body)
     return await _detail(call.transaction, product.id)
 

@@ -231,7 +231,7 @@ async def _delete(transaction: Transaction, upload_id: str) -> None:
 @dataclass(frozen=True, slots=True)
 class Content:
     """The stored blob of an upload. For an image, `width` and `height` are in pixels. For a cover, `sizes` contains
-    smaller copies, and `color` is the mean colour of all pixels."""
+    smaller copies, and `color` is the mean colour of all pixels. `duration_ms` is the duration of a video."""
 
     sha256: str
     size: int
@@ -240,6 +240,7 @@ class Content:
     height: int | None = None
     color: str | None = None
     sizes: tuple["Content", ...] = ()
+    duration_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,10 +326,10 @@ def missing(parts: Iterable[Part], span: ByteRange) -> list[ByteRange]:
     """The missing ranges of the span, in order."""
     gaps: list[ByteRange] = []
     position = span.start
-    for known in received_ranges(parts):
-        if known.start > position:
-            gaps.append(ByteRange(position, min(known.start, span.stop)))
-        position = max(position, known.stop)
+    for received_range in received_ranges(parts):
+        if received_range.start > position:
+            gaps.append(ByteRange(position, min(received_range.start, span.stop)))
+        position = max(position, received_range.stop)
         if position >= span.stop:
             break
     if position < span.stop:
@@ -343,7 +344,7 @@ def received_pairs(parts: Iterable[Part]) -> list[tuple[int, int]]:
 
 def received_header(parts: Iterable[Part]) -> str:
     """The received ranges as `FIRST-LAST,FIRST-LAST,…`, at most 100; empty if there are none."""
-    return ",".join(f"{first}-{last}" for first, last in received_pairs(parts)[:MAX_SHOWN])
+    return ",".join(f"{first_byte}-{last_byte}" for first_byte, last_byte in received_pairs(parts)[:MAX_SHOWN])
 
 
 def require_part_limit(parts: Sequence[Part]) -> None:
@@ -358,5 +359,5 @@ def require_part_limit(parts: Sequence[Part]) -> None:
 
 def wrong_length(is_long: bool, span: ByteRange) -> InvalidRequest:
     """The error for a body that is shorter or longer than its range, although the connection is intact."""
-    words = "is longer" if is_long else "is shorter"
-    return invalid_parameter("Content-Range", f"the body {words} than the {span.length} bytes of the range")
+    length_text = "is longer" if is_long else "is shorter"
+    return invalid_parameter("Content-Range", f"the body {length_text} than the {span.length} bytes of the range")

@@ -139,8 +139,8 @@ class OwnerToken:
         """A token with every scope of the owner."""
         now_s = clock.monotonic_s()
         if now_s - self._renewed_s > self._store.settings.token_ttl_s / 2:
-            granted = await tokens.scopes_of_person(self._store.database, self._person_id)
-            self._token = tokens.issue(self._store, self._person_id, tokens.FIRST_PARTY, granted)
+            granted_scopes = await tokens.scopes_of_person(self._store.database, self._person_id)
+            self._token = tokens.issue(self._store, self._person_id, tokens.FIRST_PARTY, granted_scopes)
             self._renewed_s = now_s
         return self._token
 
@@ -181,13 +181,13 @@ class DataSets:
     """Opens data sets and leaves recently used ones open. The folder of an open data set is locked, so that no
     process removes it."""
 
-    def __init__(self, store: Store, parts: SandboxDependencies) -> None:
+    def __init__(self, store: Store, dependencies: SandboxDependencies) -> None:
         self._store = store
-        self._parts = parts
+        self._parts = dependencies
         self._data = Path(store.settings.data)
         self._open: dict[str, DataSet] = {}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._workers = Workers(parts.workers, self._data)
+        self._workers = Workers(dependencies.workers, self._data)
         # Use a separate thread pool, because creating the first data set takes seconds.
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="sandbox")
         self._stack = AsyncExitStack()
@@ -240,8 +240,8 @@ class DataSets:
             folder = self._data / folders.FOLDER / name
             template_dir = folders.template_folder(self._data, self._parts.template)
             settings, root_url = settings_of(self._store.settings, folder, template_dir), self._store.root_url + ROOT
-            opening = self._parts.opening(settings, root_url, self._store.is_loopback)
-            store = await stack.enter_async_context(opening)
+            store_context = self._parts.opening(settings, root_url, self._store.is_loopback)
+            store = await stack.enter_async_context(store_context)
             data_set = await self._build(name, folder, store)
             data_set.stack = stack.pop_all()
         self._open[name] = data_set
@@ -290,9 +290,9 @@ class DataSets:
 
     async def _close_above_limit(self, limit: int) -> None:
         """Close the least recently used data sets above the limit, except those in use."""
-        by_age = sorted(self._open.values(), key=lambda each: each.used_s)
-        for each in by_age[: max(0, len(by_age) - limit)]:
-            await self._close_unused(each.name)
+        by_age = sorted(self._open.values(), key=lambda data_set: data_set.used_s)
+        for data_set in by_age[: max(0, len(by_age) - limit)]:
+            await self._close_unused(data_set.name)
 
     async def _close_unused(self, name: str) -> None:
         async with self._turn(name):

@@ -71,8 +71,8 @@ def check(data: Path, max_data_sets: int) -> None:
 
 def used_within(data: Path, seconds: float) -> int:
     """The number of data sets that were used in the last `seconds`."""
-    since = clock.later(clock.now(), seconds=-seconds)
-    return sum(used_at >= since for _, used_at in _by_age(data / FOLDER))
+    since_instant = clock.later(clock.now(), seconds=-seconds)
+    return sum(used_at >= since_instant for _, used_at in _by_age(data / FOLDER))
 
 
 def lock_existing(data: Path, name: str, idle_s: float) -> Descriptor | None:
@@ -126,19 +126,19 @@ def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int
         source = template_folder(data, template)
         if not source.is_dir():
             _fill(parent, source, template)
-        fresh = parent / f"new-{ids.new_uuid()}"
-        fresh.mkdir(mode=0o700)
+        new_folder = parent / f"new-{ids.new_uuid()}"
+        new_folder.mkdir(mode=0o700)
         # Create the data set's own master key before copying the database, because no key is created if a database
         # exists.
-        load_master_key(None, None, fresh)
+        load_master_key(None, None, new_folder)
         # Copy only files: all data sets read the blobs of the template.
         for path in [each for each in source.iterdir() if each.is_file()]:
-            shutil.copyfile(path, fresh / path.name)
-            (fresh / path.name).chmod(0o600)
-        (fresh / LOCK).touch(mode=0o600)
-        touch(fresh)
-        lock = _lock(fresh / LOCK, fcntl.LOCK_SH)
-        fresh.rename(parent / name)
+            shutil.copyfile(path, new_folder / path.name)
+            (new_folder / path.name).chmod(0o600)
+        (new_folder / LOCK).touch(mode=0o600)
+        touch(new_folder)
+        lock = _lock(new_folder / LOCK, fcntl.LOCK_SH)
+        new_folder.rename(parent / name)
         return lock
 
 
@@ -167,21 +167,21 @@ def sweep(data: Path, idle_s: float) -> int:
     """
     parent = data / FOLDER
     with _refusals():
-        oldest = clock.later(clock.now(), seconds=-idle_s)
-        idle = [folder for folder, used_at in _by_age(parent) if used_at < oldest]
+        oldest_kept = clock.later(clock.now(), seconds=-idle_s)
+        idle = [folder for folder, used_at in _by_age(parent) if used_at < oldest_kept]
         return sum(_remove(folder, lambda folder=folder: _is_idle(folder, idle_s)) for folder in idle)
 
 
 def _make_room(parent: Path, max_data_sets: int, idle_s: float) -> None:
-    known = _by_age(parent)
+    known_folders = _by_age(parent)
     now = clock.now()
     spared_since = clock.later(now, seconds=-min(idle_s, SPARED_S))
-    for folder, used_at in list(known):
-        if len(known) < max_data_sets or used_at >= spared_since:
+    for folder, used_at in list(known_folders):
+        if len(known_folders) < max_data_sets or used_at >= spared_since:
             break
         if _remove(folder, lambda folder=folder, used_at=used_at: _used_at(folder) == used_at):
-            known.remove((folder, used_at))
-    if len(known) >= max_data_sets:
+            known_folders.remove((folder, used_at))
+    if len(known_folders) >= max_data_sets:
         raise _full()
 
 
@@ -190,12 +190,12 @@ def _full() -> SandboxesFull:
 
 
 def _fill(parent: Path, source: Path, template: DataSetTemplate) -> None:
-    for other in parent.glob(f"{TEMPLATE}*"):
-        shutil.rmtree(other)
-    fresh = parent / f"new-{ids.new_uuid()}"
-    fresh.mkdir(mode=0o700)
-    template.fill(fresh)
-    fresh.rename(source)
+    for other_template in parent.glob(f"{TEMPLATE}*"):
+        shutil.rmtree(other_template)
+    new_folder = parent / f"new-{ids.new_uuid()}"
+    new_folder.mkdir(mode=0o700)
+    template.fill(new_folder)
+    new_folder.rename(source)
 
 
 def _remove(folder: Path, is_still_removable: Callable[[], bool]) -> bool:
@@ -203,17 +203,17 @@ def _remove(folder: Path, is_still_removable: Callable[[], bool]) -> bool:
     with suppress(FileNotFoundError, BlockingIOError):
         lock = _lock(folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_current(lock, folder / LOCK) and is_still_removable():
-            gone = folder.with_name(f"gone-{ids.new_uuid()}")
-            folder.rename(gone)
-            shutil.rmtree(gone)
+            removed_folder = folder.with_name(f"gone-{ids.new_uuid()}")
+            folder.rename(removed_folder)
+            shutil.rmtree(removed_folder)
             return True
     return False
 
 
 def _by_age(parent: Path) -> list[tuple[Path, int]]:
     """Every data set with the time of its last use, the oldest first."""
-    found = [(folder, used_at) for folder in _named(parent) if (used_at := _used_at(folder)) is not None]
-    return sorted(found, key=lambda each: each[1])
+    folders_by_use = [(folder, used_at) for folder in _named(parent) if (used_at := _used_at(folder)) is not None]
+    return sorted(folders_by_use, key=lambda each: each[1])
 
 
 def _named(parent: Path) -> Iterator[Path]:
@@ -272,8 +272,8 @@ MAX_BUILD_S = 120
 def template_of(package: str) -> DataSetTemplate:
     """The template for a store with the migrations of the package. The name of the template changes with the migrations
     and with the version of the program."""
-    parts = [__version__, *(migration.sha256 for migration in migrations(package))]
-    return DataSetTemplate(hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16], _build)
+    version_parts = [__version__, *(migration.sha256 for migration in migrations(package))]
+    return DataSetTemplate(hashlib.sha256(" ".join(version_parts).encode()).hexdigest()[:16], _build)
 
 
 def _build(folder: Path) -> None:

@@ -45,14 +45,19 @@ class SandboxRouter:
     """The service as an ASGI application: the application itself, and the sandbox."""
 
     def __init__(
-        self, app: App[Store], store: Store, parts: SandboxDependencies, limiter: RateLimiter, proxies: Container[str]
+        self,
+        app: App[Store],
+        store: Store,
+        dependencies: SandboxDependencies,
+        limiter: RateLimiter,
+        proxies: Container[str],
     ):
         self.routes: tuple[Route[Store], ...] = app.routes
         self._app = app
         self._store = store
         self._limiter = limiter
         self._proxies = proxies
-        self.data_sets = DataSets(store, parts)
+        self.data_sets = DataSets(store, dependencies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one HTTP request (ASGI 3)."""
@@ -62,9 +67,9 @@ class SandboxRouter:
             return
         exchange = Exchange(scope, receive, send, self._proxies)
         try:
-            named = dependencies.parse_capability_path(self._store, path)
-            if named is not None:
-                await self._forward(*named, exchange, scope, self._without_key(exchange.headers, scope))
+            path_match = dependencies.parse_capability_path(self._store, path)
+            if path_match is not None:
+                await self._forward(*path_match, exchange, scope, self._without_key(exchange.headers, scope))
                 return
             credentials = await self._credentials(exchange.headers, scope)
             if path.startswith(_FORWARDED) and path not in _ABOUT_SANDBOX:
@@ -87,18 +92,18 @@ class SandboxRouter:
             Unauthenticated: the key is unknown.
             InvalidRequest: a header that can be sent once was sent twice.
         """
-        sent: list[tuple[bytes, bytes]] = list(scope["headers"])
+        request_headers: list[tuple[bytes, bytes]] = list(scope["headers"])
         carrier, presented = _presented_key(headers)
         if presented is None:
-            return CallerCredentials(None, headers.get("authorization") is not None, sent)
+            return CallerCredentials(None, headers.get("authorization") is not None, request_headers)
         key = await api_keys.find_key(self._store, presented)
         if key is None:
-            refused = authentication.rejected(self._store, "the API key is unknown, or expired because it was not used")
-            refused.remedy = key_instructions(self._store)
-            raise refused
+            refusal = authentication.rejected(self._store, "the API key is unknown, or expired because it was not used")
+            refusal.remedy = key_instructions(self._store)
+            raise refusal
         self._store.uses.note(key.id)
-        others = [pair for pair in sent if pair[0] != carrier]
-        return CallerCredentials(key, any(name == b"authorization" for name, _ in others), others)
+        other_headers = [pair for pair in request_headers if pair[0] != carrier]
+        return CallerCredentials(key, any(name == b"authorization" for name, _ in other_headers), other_headers)
 
     def _without_key(self, headers: Headers, scope: Scope) -> list[tuple[bytes, bytes]]:
         """Return the headers without the key. The signed address selects the data set instead."""
@@ -148,17 +153,17 @@ class SandboxRouter:
             )
         return "k" + key.id.removeprefix(api_keys.PREFIX)[:40]
 
-    async def _refuse(self, refused: Refused, exchange: Exchange) -> None:
+    async def _refuse(self, refusal: Refused, exchange: Exchange) -> None:
         """Send the error, and count the request towards the quota of the address, so that keys cannot be guessed
         without limit."""
         if exchange.started:
-            raise ConnectionAbortedError(refused.code)
-        if not isinstance(refused, RateLimited):
+            raise ConnectionAbortedError(refusal.code)
+        if not isinstance(refusal, RateLimited):
             try:
                 exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             except RateLimited as limited:
-                refused = limited
-        await exchange.answer(problem(refused, self._store.root_url, exchange.target))
+                refusal = limited
+        await exchange.answer(problem(refusal, self._store.root_url, exchange.target))
 
 
 def _presented_key(headers: Headers) -> tuple[bytes, str | None]:

@@ -44,10 +44,10 @@ ACTIVE_S = 900
 
 async def show_sandbox(call: StoreRequest[FormatQuery, Nothing]) -> Response:
     """Describe the sandbox: free, isolated, with self-serve keys."""
-    described = SandboxMetadata(
+    metadata = SandboxMetadata(
         sandbox=True, status="ok", environment=ENVIRONMENT, free_tier=True, self_serve_keys=True
     )
-    return render_format(described, call.query.format)
+    return render_format(metadata, call.query.format)
 
 
 async def show_sandbox_health(call: StoreRequest[FormatQuery, Nothing]) -> Response:

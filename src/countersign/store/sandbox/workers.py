@@ -44,9 +44,9 @@ class NotifyingEngine:
         await self._engine.defer(transaction, run_after)
         transaction.after_commit(self._wake)
 
-    async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
+    async def serve(self, take: TakeJob, stop_event: asyncio.Event) -> None:
         """See Engine."""
-        await self._engine.serve(take, stopping)
+        await self._engine.serve(take, stop_event)
 
 
 class Workers:

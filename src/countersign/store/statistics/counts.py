@@ -115,9 +115,9 @@ async def roll_up(database: Database) -> None:
         await transaction.run(LOCK_STATE)
         row = await transaction.fetch_one(STATE)
         counted_day, ranked_day = row or ("1970-01-01", "1970-01-01")
-        oldest = await transaction.fetch_one(OLDEST_REDEMPTION)
-        if oldest is not None and oldest[0] is not None:
-            counted_day = max(counted_day, day_of(oldest[0]))
+        oldest_row = await transaction.fetch_one(OLDEST_REDEMPTION)
+        if oldest_row is not None and oldest_row[0] is not None:
+            counted_day = max(counted_day, day_of(oldest_row[0]))
             await _count_redemptions(transaction, counted_day, now)
         if ranked_day < day_of(now):
             await rank(transaction, now)
@@ -142,9 +142,9 @@ async def put(transaction: Transaction, rows: Iterable[tuple[str, str, str, str,
     await transaction.run_many(f"{_INSERT} VALUES ($1, $2, $3, $4, $5, $6, $7)", rows)
 
 
-async def _count_redemptions(transaction: Transaction, first: str, now: Instant) -> None:
+async def _count_redemptions(transaction: Transaction, first_day: str, now: Instant) -> None:
     """Count the redemptions of the first day and of each later day again."""
-    start = clock.from_datetime(datetime.fromisoformat(f"{first}T00:00:00Z"))
+    start = clock.from_datetime(datetime.fromisoformat(f"{first_day}T00:00:00Z"))
     for _ in range(MAX_DAYS):
         if start > now:
             return

@@ -144,15 +144,15 @@ class _Range(NamedTuple):
 
     def conditions(self, statement: SqlBuilder) -> str:
         """The SQL conditions."""
-        found = [
+        conditions_found = [
             f"org_id = {statement.value(self.org_id)}",
             f"metric = {statement.value(self.metric)}",
             f"day >= {statement.value(self.first.isoformat())}",
             f"day <= {statement.value(self.last.isoformat())}",
         ]
         if self.product_id:
-            found.append(f"product_id = {statement.value(self.product_id)}")
-        return " AND ".join(found)
+            conditions_found.append(f"product_id = {statement.value(self.product_id)}")
+        return " AND ".join(conditions_found)
 
 
 async def show_statistics(call: StoreRequest[StatsQuery, Nothing]) -> Response:
@@ -165,13 +165,13 @@ async def show_statistics(call: StoreRequest[StatsQuery, Nothing]) -> Response:
 
 async def export_statistics(call: StoreRequest[StatsQuery, Nothing]) -> Response:
     """Show the same series as CSV: one row for each point, or for each point of each group."""
-    found = await _statistics(call)
+    statistics = await _statistics(call)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(["at", "key", "label", found.metric])
+    writer.writerow(["at", "key", "label", statistics.metric])
     if call.query.by is None:
-        writer.writerows([each.at, "", "", each.value] for each in found.points)
-    for group in found.groups:
+        writer.writerows([each.at, "", "", each.value] for each in statistics.points)
+    for group in statistics.groups:
         # A text that begins so is read as a formula by spreadsheets.
         label = f"'{group.label}" if group.label.startswith(("=", "+", "-", "@")) else group.label
         writer.writerows([each.at, group.key, label, each.value] for each in group.points)
@@ -181,25 +181,25 @@ async def export_statistics(call: StoreRequest[StatsQuery, Nothing]) -> Response
 async def _statistics(call: StoreRequest[StatsQuery, Nothing]) -> Stats:
     database, query = call.context.database, call.query
     org = await _organisation(database, call.caller, query.org)
-    ranged = _Range(org.id, query.metric, *_days(query), await _product_id(database, org, query.product))
+    range_query = _Range(org.id, query.metric, *_days(query), await _product_id(database, org, query.product))
     _require_sensible(query)
-    steps = _steps(ranged.first, ranged.last, query.step)
-    values = (await _series(database, ranged, "")).get(query.metric, {})
-    length = ranged.last - ranged.first + timedelta(days=1)
-    before = ranged._replace(first=ranged.first - length, last=ranged.first - timedelta(days=1))
+    steps = _steps(range_query.first, range_query.last, query.step)
+    values = (await _series(database, range_query, "")).get(query.metric, {})
+    length = range_query.last - range_query.first + timedelta(days=1)
+    previous_range = range_query._replace(first=range_query.first - length, last=range_query.first - timedelta(days=1))
     start = 0
     if query.metric == "followers":
-        start = await _sum(database, ranged._replace(first=date(1970, 1, 1), last=before.last))
+        start = await _sum(database, range_query._replace(first=date(1970, 1, 1), last=previous_range.last))
     points = _points(steps, values, query, start)
-    previous = start if query.metric == "followers" else await _sum(database, before)
+    previous_total = start if query.metric == "followers" else await _sum(database, previous_range)
     return Stats(
         metric=query.metric,
         step=query.step,
         total=start + sum(values.values()),
         points=points,
-        groups=[] if query.by is None else await _groups(database, ranged, query, steps),
-        previous=Previous(previous),
-        markers=await _markers(database, ranged),
+        groups=[] if query.by is None else await _groups(database, range_query, query, steps),
+        previous=Previous(previous_total),
+        markers=await _markers(database, range_query),
     )
 
 
@@ -210,44 +210,44 @@ async def _organisation(database: Database, caller: Caller, slug: str | None) ->
         InsufficientScope: the caller has no role that reads statistics, or its token lacks admin:org.
         InvalidRequest: no organisation is named, and the caller may read the statistics of several.
     """
-    allowed = caller.orgs_allowing("admin:org")
+    allowed_orgs = caller.orgs_allowing("admin:org")
     if caller.kind == "person" and caller.scopes is None:
         roles = await queries.roles(database, caller.id)
-        allowed = tuple(org_id for org_id, role in roles.items() if role in READERS)
-    found = None
+        allowed_orgs = tuple(org_id for org_id, role in roles.items() if role in READERS)
+    org_row = None
     if slug is not None:
-        found = await queries.organisation_with_slug(database, slug)
-    elif len(allowed) > 1:
+        org_row = await queries.organisation_with_slug(database, slug)
+    elif len(allowed_orgs) > 1:
         raise invalid_parameter("org", "is required because you belong to several organisations")
-    elif allowed:
-        found = await queries.organisation(database, allowed[0])
-    if found is None or found.id not in allowed:
+    elif allowed_orgs:
+        org_row = await queries.organisation(database, allowed_orgs[0])
+    if org_row is None or org_row.id not in allowed_orgs:
         raise InsufficientScope(
             "statistics are for owners and publishers of the organisation",
             resolution="Sign in as one of them, or use a token with the scope admin:org.",
         )
-    return found
+    return org_row
 
 
 async def _product_id(database: Database, org: Organisation, id_or_slug: str | None) -> str:
     if id_or_slug is None:
         return ""
-    found = await products.entry(database, id_or_slug, is_id=ids.is_uuid(id_or_slug))
-    if found is None or found.org_id != org.id:
+    catalog_entry = await products.entry(database, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    if catalog_entry is None or catalog_entry.org_id != org.id:
         raise ProductNotFound("the organisation has no product with this id or slug")
-    return found.product_id
+    return catalog_entry.product_id
 
 
 def _days(query: StatsQuery) -> tuple[date, date]:
     """The first and the last day."""
     today = date.fromisoformat(day_of(clock.now()))
-    last = query.to or today - timedelta(days=1)
-    first = query.from_ or last - timedelta(days=DEFAULT_DAYS - 1)
-    if first > last:
+    last_day = query.to or today - timedelta(days=1)
+    first_day = query.from_ or last_day - timedelta(days=DEFAULT_DAYS - 1)
+    if first_day > last_day:
         raise invalid_parameter("from", "must not be after `to`")
-    if (last - first).days >= MAX_DAYS or first.year < 1980 or last > today:
+    if (last_day - first_day).days >= MAX_DAYS or first_day.year < 1980 or last_day > today:
         raise invalid_parameter("from", f"must be at most {MAX_DAYS} days before `to`, which must not be in the future")
-    return first, last
+    return first_day, last_day
 
 
 def _require_sensible(query: StatsQuery) -> None:
@@ -257,10 +257,10 @@ def _require_sensible(query: StatsQuery) -> None:
         raise invalid_parameter("by", f"must be product for {query.metric}")
 
 
-def _steps(first: date, last: date, step: Step) -> list[date]:
+def _steps(first_day: date, last_day: date, step: Step) -> list[date]:
     """The first day of each step. The first step begins at the first day of the range."""
-    days = (first + timedelta(days=number) for number in range((last - first).days + 1))
-    return list(dict.fromkeys(max(first, _start_of(day, step)) for day in days))
+    days = (first_day + timedelta(days=number) for number in range((last_day - first_day).days + 1))
+    return list(dict.fromkeys(max(first_day, _start_of(day, step)) for day in days))
 
 
 def _start_of(day: date, step: Step) -> date:
@@ -274,85 +274,91 @@ def _points(steps: Sequence[date], values: dict[date, int], query: StatsQuery, s
     sums = dict.fromkeys(steps, 0)
     for day, value in values.items():
         sums[max(steps[0], _start_of(day, query.step))] += value
-    reached, points = start, list[Point]()
+    running_total, points = start, list[Point]()
     for step, value in sums.items():
-        reached += value
-        points.append(Point(step.isoformat(), reached if query.metric == "followers" else value))
+        running_total += value
+        points.append(Point(step.isoformat(), running_total if query.metric == "followers" else value))
     return points
 
 
-async def _groups(database: Database, ranged: _Range, query: StatsQuery, steps: Sequence[date]) -> list[StatsGroup]:
-    by = query.by or ""
+async def _groups(
+    database: Database, range_query: _Range, query: StatsQuery, steps: Sequence[date]
+) -> list[StatsGroup]:
+    group_by = query.by or ""
     statement = SqlBuilder()
     # Followers are counted from the beginning: their number is the sum of all changes.
-    whole = ranged._replace(first=date(1970, 1, 1)) if query.metric == "followers" else ranged
-    text = TOTALS.format(key=_KEYS[by], conditions=whole.conditions(statement), limit=statement.value(MAX_GROUPS))
+    whole_range = range_query._replace(first=date(1970, 1, 1)) if query.metric == "followers" else range_query
+    text = TOTALS.format(
+        key=_KEYS[group_by], conditions=whole_range.conditions(statement), limit=statement.value(MAX_GROUPS)
+    )
     totals = {key: int(total) for key, total in await database.scan(text, *statement.values)}
-    series = await _series(database, ranged, by, [*totals])
-    names = await _names(database, by, [*totals])
-    found: list[StatsGroup] = []
+    series = await _series(database, range_query, group_by, [*totals])
+    names = await _names(database, group_by, [*totals])
+    groups: list[StatsGroup] = []
     for key, total in totals.items():
         values = series.get(key, {})
         start = total - sum(values.values()) if query.metric == "followers" else 0
-        found.append(StatsGroup(*names.get(key, (key, key)), total, _points(steps, values, query, start)))
-    return await _suppressed(database, ranged, query, steps, found) if by == "platform" else found
+        groups.append(StatsGroup(*names.get(key, (key, key)), total, _points(steps, values, query, start)))
+    return await _suppressed(database, range_query, query, steps, groups) if group_by == "platform" else groups
 
 
 async def _suppressed(
-    database: Database, ranged: _Range, query: StatsQuery, steps: Sequence[date], groups: Iterable[StatsGroup]
+    database: Database, range_query: _Range, query: StatsQuery, steps: Sequence[date], groups: Iterable[StatsGroup]
 ) -> list[StatsGroup]:
     """The groups without numbers of fewer than five downloads or updates: they could tell of single people."""
     metric = "downloads" if query.metric == "bytes" else query.metric
-    counted = await _series(database, ranged._replace(metric=metric), "platform")
-    found: list[StatsGroup] = []
+    series_by_key = await _series(database, range_query._replace(metric=metric), "platform")
+    suppressed_groups: list[StatsGroup] = []
     for group in groups:
-        values = counted.get(group.key, {})
+        values = series_by_key.get(group.key, {})
         cells = _points(steps, values, query)
         points = [
             Point(point.at, None if 0 < (cell.value or 0) < MIN_CELL else point.value)
             for point, cell in zip(group.points, cells, strict=True)
         ]
         is_small = 0 < sum(values.values()) < MIN_CELL
-        found.append(StatsGroup(group.key, group.label, None if is_small else group.total, points))
-    return found
+        suppressed_groups.append(StatsGroup(group.key, group.label, None if is_small else group.total, points))
+    return suppressed_groups
 
 
 async def _series(
-    database: Database, ranged: _Range, by: str, keys: Sequence[str] | None = None
+    database: Database, range_query: _Range, group_by: str, keys: Sequence[str] | None = None
 ) -> dict[str, dict[date, int]]:
     """The values of each day, by the keys of the groups."""
     if keys == []:
         return {}
     statement = SqlBuilder()
-    conditions = ranged.conditions(statement)
+    conditions = range_query.conditions(statement)
     if keys:
-        conditions += f" AND {_KEYS[by]} IN ({statement.list(keys)})"
-    found: dict[str, dict[date, int]] = {}
-    for day, key, value in await database.scan(SERIES.format(key=_KEYS[by], conditions=conditions), *statement.values):
-        found.setdefault(key, {})[date.fromisoformat(day)] = int(value)
-    return found
+        conditions += f" AND {_KEYS[group_by]} IN ({statement.list(keys)})"
+    series_by_key: dict[str, dict[date, int]] = {}
+    for day, key, value in await database.scan(
+        SERIES.format(key=_KEYS[group_by], conditions=conditions), *statement.values
+    ):
+        series_by_key.setdefault(key, {})[date.fromisoformat(day)] = int(value)
+    return series_by_key
 
 
-async def _sum(database: Database, ranged: _Range) -> int:
+async def _sum(database: Database, range_query: _Range) -> int:
     statement = SqlBuilder()
-    text = SUM.format(conditions=ranged.conditions(statement))
+    text = SUM.format(conditions=range_query.conditions(statement))
     return int((await database.scan(text, *statement.values))[0][0])
 
 
-async def _names(database: Database, by: str, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
+async def _names(database: Database, group_by: str, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Key and label of the groups that are products."""
-    if by != "product" or not keys:
+    if group_by != "product" or not keys:
         return {}
     statement = SqlBuilder()
     rows = await database.fetch(TITLES.format(ids=statement.list(keys)), *statement.values)
     return {product_id: (slug, title) for product_id, slug, title in rows}
 
 
-async def _markers(database: Database, ranged: _Range) -> list[Marker]:
-    days = (ranged.first, ranged.last + timedelta(days=1))
+async def _markers(database: Database, range_query: _Range) -> list[Marker]:
+    days = (range_query.first, range_query.last + timedelta(days=1))
     start, end = (clock.from_datetime(datetime.combine(day, time(), UTC)) for day in days)
-    rows = await database.scan(MARKERS, ranged.org_id, ranged.product_id, start, end, MAX_MARKERS)
-    return [Marker(clock.rfc3339(at), slug, version) for at, slug, version in rows]
+    rows = await database.scan(MARKERS, range_query.org_id, range_query.product_id, start, end, MAX_MARKERS)
+    return [Marker(clock.rfc3339(published_at), slug, version) for published_at, slug, version in rows]
 
 
 ROUTES = (

@@ -111,14 +111,14 @@ class Reference:
             raise Malformed("a delta refers to bytes outside of the old files")
         index = bisect_right(self._starts, start) - 1
         while length:
-            at = start - self._starts[index]
-            wanted = min(length, READ_BYTES, self._pieces[index].size - at)
-            found = self._pieces[index].read(at, wanted)
-            if len(found) != wanted:
+            position = start - self._starts[index]
+            slice_bytes = min(length, READ_BYTES, self._pieces[index].size - position)
+            data = self._pieces[index].read(position, slice_bytes)
+            if len(data) != slice_bytes:
                 raise Malformed("an old file has changed while it was read")
-            yield found
-            start, length = start + wanted, length - wanted
-            index += at + wanted == self._pieces[index].size
+            yield data
+            start, length = start + slice_bytes, length - slice_bytes
+            index += position + slice_bytes == self._pieces[index].size
 
     def joined(self) -> bytes:
         """Return all bytes as one piece."""
@@ -144,19 +144,19 @@ class TargetFile(NamedTuple):
     sha256: str
 
 
-def apply(blob: bytes, old: Sequence[Piece], new: Sequence[TargetFile]) -> list[int]:
+def apply(blob: bytes, old_pieces: Sequence[Piece], new_files: Sequence[TargetFile]) -> list[int]:
     """Write and fsync the new files. Return the positions of files whose digest does not match; these are deleted.
 
     A mismatch occurs for archives if this machine's zlib compresses differently from the zlib that made the delta.
-    `old` and `new` must be in the order of the delta.
+    `old_pieces` and `new_files` must be in the order of the delta.
 
     Raises:
         DeltaRefused: the delta is malformed, or does not match the number and sizes of the files.
         OSError: a file cannot be read or written.
     """
-    failed: list[int] = []
-    for index, pieces in enumerate(contents(blob, old, [target.size for target in new])):
-        target = new[index]
+    failed_files: list[int] = []
+    for index, pieces in enumerate(contents(blob, old_pieces, [target.size for target in new_files])):
+        target = new_files[index]
         digest = hashlib.sha256()
         with target.path.open("wb") as file:
             for piece in pieces:
@@ -166,24 +166,24 @@ def apply(blob: bytes, old: Sequence[Piece], new: Sequence[TargetFile]) -> list[
             os.fsync(file.fileno())
         if digest.hexdigest() != target.sha256:
             target.path.unlink()
-            failed.append(index)
-    return failed
+            failed_files.append(index)
+    return failed_files
 
 
-def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterator[Iterator[bytes]]:
+def contents(blob: bytes, old_pieces: Sequence[Piece], sizes: Sequence[int]) -> Iterator[Iterator[bytes]]:
     """Yield the bytes of each new file in pieces. Exhaust each iterator before you request the next one.
 
     Raises:
         DeltaRefused, OSError: see `apply`.
     """
     try:
-        taken = patch.decode(blob)
-        reference = Reference(old, InflateBudget())
-        if reference.size != taken.old_size:
+        delta_patch = patch.decode(blob)
+        reference = Reference(old_pieces, InflateBudget())
+        if reference.size != delta_patch.old_size:
             raise Malformed("the delta does not match the installed files")
-        _check_size(taken, sum(sizes))
-        recipes = _recipes(taken, len(sizes))
-        rebuilt = _PatchedBytes(taken, reference)
+        _check_size(delta_patch, sum(sizes))
+        recipes = _recipes(delta_patch, len(sizes))
+        rebuilt = _PatchedBytes(delta_patch, reference)
     except Malformed as error:
         raise DeltaRefused(str(error)) from error
     for index, size in enumerate(sizes):
@@ -192,15 +192,15 @@ def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterato
         raise DeltaRefused("the delta makes more bytes than the files have")
 
 
-def _check_size(taken: patch.Patch, size: int) -> None:
+def _check_size(delta_patch: patch.Patch, size: int) -> None:
     """Refuse a delta whose size or number of pieces exceeds the bound for `size` bytes of files.
 
     Raises:
         Malformed: the delta exceeds a bound.
     """
-    if taken.new_size > max_decompressed(size):
+    if delta_patch.new_size > max_decompressed(size):
         raise Malformed("the delta makes more bytes than the files have")
-    if taken.covers > taken.new_size or taken.runs > taken.new_size:
+    if delta_patch.covers > delta_patch.new_size or delta_patch.runs > delta_patch.new_size:
         raise Malformed("the delta has more pieces than bytes")
 
 
@@ -215,35 +215,35 @@ def _file(rebuilt: "_PatchedBytes", size: int, recipe: tuple[int, bytes] | None)
         raise DeltaRefused(str(error)) from error
 
 
-def _recipes(taken: patch.Patch, files: int) -> dict[int, tuple[int, bytes]]:
+def _recipes(delta_patch: patch.Patch, files: int) -> dict[int, tuple[int, bytes]]:
     """Return the decompressed length and the recipe of each file that is recompressed, by its position."""
-    if taken.recipes.size > MAX_FILE_BYTES:
+    if delta_patch.recipes.size > MAX_FILE_BYTES:
         raise Malformed("recipes are longer than any archive needs")
-    reader = VarintReader(Stream(taken.recipes, bytes).take(taken.recipes.size))
-    found: dict[int, tuple[int, bytes]] = {}
+    reader = VarintReader(Stream(delta_patch.recipes, bytes).take(delta_patch.recipes.size))
+    recipe_by_file: dict[int, tuple[int, bytes]] = {}
     index = -1
     while not reader.is_at_end:
         index += reader.number(files) + 1
         if index >= files:
             raise Malformed("a recipe is for a file that is not made")
         length, size = reader.number(TOTAL_BYTES + MAX_FILE_BYTES), reader.number(MAX_FILE_BYTES)
-        found[index] = (length, reader.take(size))
-    return found
+        recipe_by_file[index] = (length, reader.take(size))
+    return recipe_by_file
 
 
 class _PatchedBytes:
     """Reads the patched bytes sequentially."""
 
-    def __init__(self, taken: patch.Patch, reference: Reference) -> None:
+    def __init__(self, delta_patch: patch.Patch, reference: Reference) -> None:
         self._reference = reference
-        self._left = taken.new_size
-        self._values = Stream(taken.values, bytes)
-        self._literals = Stream(taken.literals, lambda: _prefix(reference))
-        self._runs = _runs(taken)
+        self._left = delta_patch.new_size
+        self._values = Stream(delta_patch.values, bytes)
+        self._literals = Stream(delta_patch.literals, lambda: _prefix(reference))
+        self._runs = _runs(delta_patch)
         self._run: tuple[int, int] | None = next(self._runs, None)
         self._along = 0
         """The number of bytes of covers that were read."""
-        self._pieces = self._all(_covers(taken))
+        self._pieces = self._all(_covers(delta_patch))
         self._held = b""
 
     @property
@@ -267,12 +267,12 @@ class _PatchedBytes:
             count -= min(count, len(piece))
 
     def _all(self, covers: Iterator[Cover]) -> Iterator[bytes]:
-        at = 0
+        position = 0
         for cover in covers:
-            yield from self._literals.pieces(cover.new - at)
+            yield from self._literals.pieces(cover.new - position)
             for piece in self._reference.slices(cover.old, cover.length):
                 yield self._changed(piece)
-            at = cover.new + cover.length
+            position = cover.new + cover.length
         yield from self._literals.pieces(self._literals.left)
         raise Malformed("the delta's streams are shorter than declared")
 
@@ -282,15 +282,15 @@ class _PatchedBytes:
         self._along = end
         if self._run is None or self._run[0] >= end:
             return piece
-        out = bytearray(piece)
+        changed_piece = bytearray(piece)
         while self._run is not None and self._run[0] < end:
             begin, stop = self._run
-            here = min(stop, end)
-            out[begin - start : here - start] = add_bytes(
-                piece[begin - start : here - start], self._values.take(here - begin)
+            change_end = min(stop, end)
+            changed_piece[begin - start : change_end - start] = add_bytes(
+                piece[begin - start : change_end - start], self._values.take(change_end - begin)
             )
-            self._run = (here, stop) if here < stop else next(self._runs, None)
-        return bytes(out)
+            self._run = (change_end, stop) if change_end < stop else next(self._runs, None)
+        return bytes(changed_piece)
 
 
 def _prefix(reference: Reference) -> bytes:
@@ -306,45 +306,47 @@ def _prefix(reference: Reference) -> bytes:
     return reference.joined()
 
 
-def _covers(taken: patch.Patch) -> Iterator[Cover]:
+def _covers(delta_patch: patch.Patch) -> Iterator[Cover]:
     """Yield the covers in order.
 
     Raises:
         Malformed: a cover is empty or outside the new bytes.
     """
-    steps, gaps, lengths = _columns(taken.control, taken.covers, 3, 2 * max(taken.old_size, taken.new_size))
+    steps, gaps, lengths = _columns(
+        delta_patch.control, delta_patch.covers, 3, 2 * max(delta_patch.old_size, delta_patch.new_size)
+    )
     old_end = new_end = 0
     for step, gap, length in zip(steps, gaps, lengths, strict=True):
         cover = Cover(old_end + unzigzag(step), new_end + gap, length)
         old_end, new_end = cover.old + length, cover.new + length
-        if new_end > taken.new_size or not length:
+        if new_end > delta_patch.new_size or not length:
             raise Malformed("a cover is outside of the new files, or has no bytes")
         yield cover
 
 
-def _runs(taken: patch.Patch) -> Iterator[tuple[int, int]]:
+def _runs(delta_patch: patch.Patch) -> Iterator[tuple[int, int]]:
     """Yield the start and the end of each run of differences, as offsets in the concatenated covers."""
-    gaps, lengths = _columns(taken.run_lengths, taken.runs, 2, taken.new_size)
-    at = 0
+    gaps, lengths = _columns(delta_patch.run_lengths, delta_patch.runs, 2, delta_patch.new_size)
+    position = 0
     for gap, length in zip(gaps, lengths, strict=True):
         if not length:
             raise Malformed("a run of differences has no bytes")
-        yield at + gap, at + gap + length
-        at += gap + length
+        yield position + gap, position + gap + length
+        position += gap + length
 
 
-def _columns(packed: patch.CompressedStream, rows: int, columns: int, limit: int) -> "list[array[int]]":
+def _columns(stream: patch.CompressedStream, rows: int, columns: int, limit: int) -> "list[array[int]]":
     """Read a table of numbers stored by column.
 
     Raises:
         Malformed: the stream has a wrong number of values.
     """
-    if rows * columns > packed.size:
+    if rows * columns > stream.size:
         raise Malformed("a table has fewer numbers than announced")
-    if packed.size > min(rows * columns * MAX_NUMBER_BYTES, patch.LIST_BYTES):
+    if stream.size > min(rows * columns * MAX_NUMBER_BYTES, patch.LIST_BYTES):
         raise Malformed("there are more numbers than announced, or than any delta needs")
-    reader = VarintReader(Stream(packed, bytes).take(packed.size))
-    found = [array("Q", (reader.number(limit) for _ in range(rows))) for _ in range(columns)]
+    reader = VarintReader(Stream(stream, bytes).take(stream.size))
+    number_columns = [array("Q", (reader.number(limit) for _ in range(rows))) for _ in range(columns)]
     if not reader.is_at_end:
         raise Malformed("there are more numbers than announced")
-    return found
+    return number_columns

@@ -53,55 +53,62 @@ class FileGroup(NamedTuple):
     new: list[int]
 
 
-def groups(old: Sequence[File], new: Sequence[File], limit: int) -> Iterator[FileGroup]:
+def groups(old_files: Sequence[File], new_files: Sequence[File], limit: int) -> Iterator[FileGroup]:
     """Yield groups of new files whose content is not in the old build, with the old files to make them from.
 
     If all files together have at most WHOLE_BUILD_FACTOR times `limit` bytes, one group has all old files, regardless
     of their names. Otherwise the old and new files of a group have at most `limit` bytes together, unless the group is
     a single pair of files. No file has more than MAX_FILE_FACTOR times `limit` bytes.
     """
-    changed = _changed(old, new, MAX_FILE_FACTOR * limit)
-    if not changed:
+    changed_files = _changed(old_files, new_files, MAX_FILE_FACTOR * limit)
+    if not changed_files:
         return
-    usable = [position for position, file in enumerate(old) if 0 < file.size <= MAX_FILE_FACTOR * limit]
+    usable = [position for position, file in enumerate(old_files) if 0 < file.size <= MAX_FILE_FACTOR * limit]
     if not usable:
         return
     # Include empty files: they cost nothing, and all positions then form one range.
-    every = list(range(len(old)))
-    if _size(old, every) + _size(new, changed) <= WHOLE_BUILD_FACTOR * limit:
-        yield FileGroup(every, changed)
+    all_indexes = list(range(len(old_files)))
+    if _size(old_files, all_indexes) + _size(new_files, changed_files) <= WHOLE_BUILD_FACTOR * limit:
+        yield FileGroup(all_indexes, changed_files)
         return
-    indexes = [_index(old, usable, same) for same in _NAME_KEYS]
+    indexes = [_index(old_files, usable, name_key) for name_key in _NAME_KEYS]
     yield from _fill_groups(
-        old, new, {position: _similar_file(old, new[position], indexes) for position in changed}, limit
+        old_files,
+        new_files,
+        {position: _similar_file(old_files, new_files[position], indexes) for position in changed_files},
+        limit,
     )
 
 
-def _changed(old: Sequence[File], new: Sequence[File], largest: int) -> list[int]:
-    known = {file.sha256 for file in old}
-    return [position for position, file in enumerate(new) if file.sha256 not in known and 0 < file.size <= largest]
+def _changed(old_files: Sequence[File], new_files: Sequence[File], largest: int) -> list[int]:
+    known_digests = {file.sha256 for file in old_files}
+    return [
+        position
+        for position, file in enumerate(new_files)
+        if file.sha256 not in known_digests and 0 < file.size <= largest
+    ]
 
 
 def _size(files: Sequence[File], places: Sequence[int]) -> int:
     return sum(files[position].size for position in places)
 
 
-def _index(old: Sequence[File], places: Sequence[int], same: Callable[[str], str]) -> dict[str, list[int]]:
+def _index(old_files: Sequence[File], places: Sequence[int], name_key: Callable[[str], str]) -> dict[str, list[int]]:
     index: dict[str, list[int]] = defaultdict(list)
     for position in places:
-        index[same(old[position].path)].append(position)
+        index[name_key(old_files[position].path)].append(position)
     return index
 
 
-def _similar_file(old: Sequence[File], file: File, indexes: Sequence[dict[str, list[int]]]) -> int | None:
-    for same, index in zip(_NAME_KEYS, indexes, strict=True):
-        if found := index.get(same(file.path)):
-            return min(found, key=lambda position: abs(old[position].size - file.size))
+def _similar_file(old_files: Sequence[File], file: File, indexes: Sequence[dict[str, list[int]]]) -> int | None:
+    for name_key, index in zip(_NAME_KEYS, indexes, strict=True):
+        if candidates := index.get(name_key(file.path)):
+            return min(candidates, key=lambda position: abs(old_files[position].size - file.size))
     return None
 
 
 def _fill_groups(
-    old: Sequence[File], new: Sequence[File], partners: dict[int, int | None], limit: int
+    old_files: Sequence[File], new_files: Sequence[File], partners: dict[int, int | None], limit: int
 ) -> Iterator[FileGroup]:
     """Yield groups of pairs in the order of the new paths. A file without a similar old file gets no delta."""
     olds: set[int] = set()
@@ -110,14 +117,14 @@ def _fill_groups(
     for position, partner in partners.items():
         if partner is None:
             continue
-        more = new[position].size + (0 if partner in olds else old[partner].size)
-        if news and size + more > limit:
+        added_bytes = new_files[position].size + (0 if partner in olds else old_files[partner].size)
+        if news and size + added_bytes > limit:
             yield FileGroup(sorted(olds), news)
             olds, news, size = set[int](), [], 0
-            more = new[position].size + old[partner].size
+            added_bytes = new_files[position].size + old_files[partner].size
         olds.add(partner)
         news.append(position)
-        size += more
+        size += added_bytes
     if news:
         yield FileGroup(sorted(olds), news)
 
@@ -140,7 +147,9 @@ class DeltaVerificationFailed(Exception):
     """The finished delta does not restore the new files: a bug or changed input."""
 
 
-def make(old: BuildFiles, new: BuildFiles, group_bytes: int = GROUP_BYTES) -> Iterator[DeltaBlob]:
+def make(
+    old_build_files: BuildFiles, new_build_files: BuildFiles, group_bytes: int = GROUP_BYTES
+) -> Iterator[DeltaBlob]:
     """Make deltas for the files of the new build that are not in the old one and have a similar old file. Each delta is
     applied once and its output compared with the manifest.
 
@@ -149,60 +158,77 @@ def make(old: BuildFiles, new: BuildFiles, group_bytes: int = GROUP_BYTES) -> It
     Raises:
         DeltaVerificationFailed: a delta does not restore the new files.
     """
-    for group in groups(old.files, new.files, group_bytes):
-        olds = [MemoryPiece(old.read(old.files[position])) for position in group.old]
-        made = _make_group(olds, [new.read(new.files[position]) for position in group.new], group, group_bytes)
-        wanted = [new.files[position] for position in group.new]
-        if _digests(made.blob, olds, wanted) != [file.sha256 for file in wanted]:
+    for group in groups(old_build_files.files, new_build_files.files, group_bytes):
+        olds = [MemoryPiece(old_build_files.read(old_build_files.files[position])) for position in group.old]
+        delta_blob = _make_group(
+            olds, [new_build_files.read(new_build_files.files[position]) for position in group.new], group, group_bytes
+        )
+        target_files = [new_build_files.files[position] for position in group.new]
+        if _digests(delta_blob.blob, olds, target_files) != [file.sha256 for file in target_files]:
             raise DeltaVerificationFailed("the delta does not restore the new files")
-        yield made
+        yield delta_blob
 
 
 def _make_group(olds: Sequence[MemoryPiece], news: Sequence[bytes], group: FileGroup, group_bytes: int) -> DeltaBlob:
     reference = Reference(olds, InflateBudget())
-    old = reference.joined()
+    old_content = reference.joined()
     budget = InflateBudget()
-    unfolded = [archives.decompress(data, budget) for data in news]
-    if sum(len(content) for content, _ in unfolded) > max_decompressed(sum(map(len, news))):
-        unfolded = [DecompressedFile(data, b"") for data in news]
-    new = unfolded[0].content if len(unfolded) == 1 else b"".join(content for content, _ in unfolded)
-    blob = patch.encode(old, new, all_covers(old, new, group_bytes + group_bytes // 2), _recipes(unfolded))
-    memory = _BASE_MEMORY_BYTES + len(blob) + reference.unfolded + _memory_bytes(patch.decode(blob), len(old))
-    memory += max((2 * len(each.content) for each in unfolded if each.recipe), default=0)
+    decompressed_files = [archives.decompress(data, budget) for data in news]
+    if sum(len(content) for content, _ in decompressed_files) > max_decompressed(sum(map(len, news))):
+        decompressed_files = [DecompressedFile(data, b"") for data in news]
+    new_content = (
+        decompressed_files[0].content
+        if len(decompressed_files) == 1
+        else b"".join(content for content, _ in decompressed_files)
+    )
+    blob = patch.encode(
+        old_content,
+        new_content,
+        all_covers(old_content, new_content, group_bytes + group_bytes // 2),
+        _recipes(decompressed_files),
+    )
+    memory = _BASE_MEMORY_BYTES + len(blob) + reference.unfolded + _memory_bytes(patch.decode(blob), len(old_content))
+    memory += max((2 * len(each.content) for each in decompressed_files if each.recipe), default=0)
     return DeltaBlob(position_ranges(group.old), position_ranges(group.new), memory, blob)
 
 
-def _memory_bytes(made: patch.Patch, old_size: int) -> int:
-    parts = (made.control, made.run_lengths, made.values, made.literals, made.recipes)
-    windows = sum(min(patch.DICTIONARY_BYTES, 2 * part.size) for part in parts if part.method != patch.RAW)
-    lists = 200 * (made.covers + made.runs)
-    return windows + lists + (2 * old_size if made.literals.method == patch.ZSTD_PREFIX else 0)
+def _memory_bytes(delta_patch: patch.Patch, old_size: int) -> int:
+    streams = (
+        delta_patch.control,
+        delta_patch.run_lengths,
+        delta_patch.values,
+        delta_patch.literals,
+        delta_patch.recipes,
+    )
+    windows = sum(min(patch.DICTIONARY_BYTES, 2 * stream.size) for stream in streams if stream.method != patch.RAW)
+    lists = 200 * (delta_patch.covers + delta_patch.runs)
+    return windows + lists + (2 * old_size if delta_patch.literals.method == patch.ZSTD_PREFIX else 0)
 
 
-def _recipes(unfolded: Sequence[archives.DecompressedFile]) -> bytes:
+def _recipes(decompressed_files: Sequence[archives.DecompressedFile]) -> bytes:
     """Encode the recipes of the files that are compressed again.
 
     For each of these files, the output has the number of files skipped since the last one, the decompressed length, the
     length of the recipe, and the recipe.
     """
-    out: list[bytes] = []
-    last = -1
-    for position, (content, recipe) in enumerate(unfolded):
+    encoded_recipes: list[bytes] = []
+    last_position = -1
+    for position, (content, recipe) in enumerate(decompressed_files):
         if recipe:
-            out.append(encode_numbers([position - last - 1, len(content), len(recipe)]) + recipe)
-            last = position
-    return b"".join(out)
+            encoded_recipes.append(encode_numbers([position - last_position - 1, len(content), len(recipe)]) + recipe)
+            last_position = position
+    return b"".join(encoded_recipes)
 
 
-def _digests(blob: bytes, olds: Sequence[MemoryPiece], wanted: Sequence[File]) -> list[str]:
+def _digests(blob: bytes, olds: Sequence[MemoryPiece], target_files: Sequence[File]) -> list[str]:
     """Return the SHA-256 of each file that the delta makes."""
-    found: list[str] = []
-    for pieces in contents(blob, olds, [file.size for file in wanted]):
+    digests: list[str] = []
+    for pieces in contents(blob, olds, [file.size for file in target_files]):
         digest = hashlib.sha256()
         for piece in pieces:
             digest.update(piece)
-        found.append(digest.hexdigest())
-    return found
+        digests.append(digest.hexdigest())
+    return digests
 
 
 def main() -> int:
@@ -210,10 +236,10 @@ def main() -> int:
     requests, records = sys.stdin.buffer, sys.stdout.buffer
     order = msgspec.msgpack.decode(read_frame(requests), type=DeltaOrder)
     confinement.confine(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
-    old = BuildFiles(order.old, _reader(requests, records, order.old, is_new=False))
-    new = BuildFiles(order.new, _reader(requests, records, order.new, is_new=True))
-    for made in make(old, new, order.group_bytes):
-        write_frame(records, encode_delta_record(made))
+    old_build = BuildFiles(order.old, _reader(requests, records, order.old, is_new=False))
+    new_build = BuildFiles(order.new, _reader(requests, records, order.new, is_new=True))
+    for delta_blob in make(old_build, new_build, order.group_bytes):
+        write_frame(records, encode_delta_record(delta_blob))
     write_frame(records, encode_delta_record(EndOfDeltas()))
     return 0
 

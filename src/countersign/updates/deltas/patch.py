@@ -22,30 +22,40 @@ _LOW = int.from_bytes(b"\x7f" * _LANES, "little")
 _HIGH = int.from_bytes(b"\x80" * _LANES, "little")
 
 
-def subtract_bytes(new: memoryview, old: memoryview) -> bytes:
-    """Subtract the bytes of `old` from those of `new`. Both have the same length."""
-    if new == old:
-        return bytes(len(new))
-    return b"".join(_subtract(new[at : at + _LANES], old[at : at + _LANES]) for at in range(0, len(new), _LANES))
+def subtract_bytes(new_bytes: memoryview, old_bytes: memoryview) -> bytes:
+    """Subtract the bytes of `old_bytes` from those of `new_bytes`. Both have the same length."""
+    if new_bytes == old_bytes:
+        return bytes(len(new_bytes))
+    return b"".join(
+        _subtract(new_bytes[start : start + _LANES], old_bytes[start : start + _LANES])
+        for start in range(0, len(new_bytes), _LANES)
+    )
 
 
-def add_bytes(old: bytes, delta: bytes) -> bytes:
-    """Add the bytes of `delta` to those of `old`. Both have the same length."""
-    return b"".join(_add(old[at : at + _LANES], delta[at : at + _LANES]) for at in range(0, len(old), _LANES))
+def add_bytes(old_bytes: bytes, delta: bytes) -> bytes:
+    """Add the bytes of `delta` to those of `old_bytes`. Both have the same length."""
+    return b"".join(
+        _add(old_bytes[start : start + _LANES], delta[start : start + _LANES])
+        for start in range(0, len(old_bytes), _LANES)
+    )
 
 
-def _subtract(new: memoryview, old: memoryview) -> bytes:
-    if new == old:
-        return bytes(len(new))
-    one, other = int.from_bytes(new, "little"), int.from_bytes(old, "little")
-    low, high = _lanes(len(new))
-    return (((one | high) - (other & low)) ^ ((one ^ other ^ high) & high)).to_bytes(len(new), "little")
+def _subtract(new_bytes: memoryview, old_bytes: memoryview) -> bytes:
+    if new_bytes == old_bytes:
+        return bytes(len(new_bytes))
+    new_number, old_number = int.from_bytes(new_bytes, "little"), int.from_bytes(old_bytes, "little")
+    low_mask, high_mask = _lanes(len(new_bytes))
+    return (
+        ((new_number | high_mask) - (old_number & low_mask)) ^ ((new_number ^ old_number ^ high_mask) & high_mask)
+    ).to_bytes(len(new_bytes), "little")
 
 
-def _add(old: bytes, delta: bytes) -> bytes:
-    one, other = int.from_bytes(old, "little"), int.from_bytes(delta, "little")
-    low, high = _lanes(len(old))
-    return (((one & low) + (other & low)) ^ ((one ^ other) & high)).to_bytes(len(old), "little")
+def _add(old_bytes: bytes, delta: bytes) -> bytes:
+    old_number, delta_number = int.from_bytes(old_bytes, "little"), int.from_bytes(delta, "little")
+    low_mask, high_mask = _lanes(len(old_bytes))
+    return (((old_number & low_mask) + (delta_number & low_mask)) ^ ((old_number ^ delta_number) & high_mask)).to_bytes(
+        len(old_bytes), "little"
+    )
 
 
 def _lanes(length: int) -> tuple[int, int]:
@@ -113,8 +123,8 @@ def compress(data: bytes, prefix: bytes = b"") -> CompressedStream:
         methods = tuple(ranked[: 1 if len(data) > _MEDIUM_BYTES else 2])
     if MIN_PREFIX_BYTES <= len(prefix) <= PREFIX_BYTES:
         methods = (*methods, ZSTD_PREFIX)
-    tried = [CompressedStream(method, len(data), _compress_with(method, data, prefix)) for method in methods]
-    return min((CompressedStream(RAW, len(data), data), *tried), key=lambda packed: len(packed.body))
+    streams = [CompressedStream(method, len(data), _compress_with(method, data, prefix)) for method in methods]
+    return min((CompressedStream(RAW, len(data), data), *streams), key=lambda stream: len(stream.body))
 
 
 def _compress_with(method: int, data: bytes, prefix: bytes) -> bytes:
@@ -142,7 +152,7 @@ def _window_log(size: int) -> int:
 
 
 def _filter(method: int, size: int) -> dict[str, int]:
-    literal, position, both = _LZMA[method]
+    literal, position, preset_options = _LZMA[method]
     # The extreme preset is several times slower. On long streams it would take minutes to save one percent.
     preset = 9 if size > _LONG_BYTES else 9 | lzma.PRESET_EXTREME
     window = min(DICTIONARY_BYTES, max(4096, 1 << size.bit_length()))
@@ -151,7 +161,7 @@ def _filter(method: int, size: int) -> dict[str, int]:
         "preset": preset,
         "lc": literal,
         "lp": position,
-        "pb": both,
+        "pb": preset_options,
         "dict_size": window,
     }
 
@@ -159,22 +169,22 @@ def _filter(method: int, size: int) -> dict[str, int]:
 class Stream:
     """Reads a compressed stream sequentially, and decompresses no more than requested."""
 
-    def __init__(self, packed: CompressedStream, prefix: Callable[[], bytes]) -> None:
+    def __init__(self, stream: CompressedStream, prefix: Callable[[], bytes]) -> None:
         """`prefix` returns the reference as one piece, for the method that needs it.
 
         Raises:
             Malformed: the method is unknown.
         """
-        self._left = packed.size
-        self._body = packed.body
+        self._left = stream.size
+        self._body = stream.body
         self._held = bytearray()
         self._read = 0
         self._decompressor: Decompressor | None = None
-        if packed.method == RAW:
-            if len(packed.body) != packed.size:
+        if stream.method == RAW:
+            if len(stream.body) != stream.size:
                 raise Malformed("a stream is not as long as announced")
         else:
-            self._decompressor = _decompressor(packed.method, packed.size, prefix)
+            self._decompressor = _decompressor(stream.method, stream.size, prefix)
 
     @property
     def left(self) -> int:
@@ -191,14 +201,14 @@ class Stream:
             raise Malformed("a stream ends before its patch does")
         self._left -= count
         if self._decompressor is None:
-            found = self._body[self._read : self._read + count]
+            data = self._body[self._read : self._read + count]
             self._read += count
-            return found
+            return data
         if len(self._held) < count:
             self._unpack(self._decompressor, count)
-        found = bytes(self._held[:count])
+        data = bytes(self._held[:count])
         del self._held[:count]
-        return found
+        return data
 
     def pieces(self, count: int) -> Iterator[bytes]:
         """Yield the next `count` bytes in pieces of one mebibyte.
@@ -206,8 +216,8 @@ class Stream:
         Raises:
             Malformed: see `take`.
         """
-        for at in range(0, count, _READ_BYTES):
-            yield self.take(min(_READ_BYTES, count - at))
+        for start in range(0, count, _READ_BYTES):
+            yield self.take(min(_READ_BYTES, count - start))
 
     def _unpack(self, decompressor: Decompressor, count: int) -> None:
         try:
@@ -216,10 +226,10 @@ class Stream:
                 if decompressor.needs_input:
                     fed = self._body[self._read : self._read + _READ_BYTES]
                     self._read += len(fed)
-                more = decompressor.decompress(fed, max(4096, count - len(self._held)))
-                if not more and not fed and decompressor.needs_input:
+                new_data = decompressor.decompress(fed, max(4096, count - len(self._held)))
+                if not new_data and not fed and decompressor.needs_input:
                     break
-                self._held += more
+                self._held += new_data
         except (lzma.LZMAError, zstd.ZstdError, OSError, EOFError, ValueError) as error:
             raise Malformed(f"a stream is damaged: {error}") from error
         if len(self._held) < count:
@@ -265,18 +275,18 @@ class Patch(NamedTuple):
     recipes: CompressedStream
 
 
-def encode(old: bytes, new: bytes, found: Sequence[Cover], recipes: bytes) -> bytes:
+def encode(old_content: bytes, new_content: bytes, covers: Sequence[Cover], recipes: bytes) -> bytes:
     """Encode the patch that turns the reference into the new bytes."""
     run_count, run_lengths, values = min(
-        (_runs(old, new, found, quiet) for quiet in _MAX_EQUAL_BYTES),
+        (_runs(old_content, new_content, covers, quiet) for quiet in _MAX_EQUAL_BYTES),
         key=lambda runs: (runs[1].size > LIST_BYTES, len(runs[1].body) + len(runs[2].body)),
     )
-    parts = (compress(_control(found)), run_lengths, values, compress(_literals(new, found), old))
-    every = (*parts, compress(recipes))
-    head = [len(old), len(new), len(found), run_count]
-    for part in every:
+    streams = (compress(_control(covers)), run_lengths, values, compress(_literals(new_content, covers), old_content))
+    all_streams = (*streams, compress(recipes))
+    head = [len(old_content), len(new_content), len(covers), run_count]
+    for part in all_streams:
         head += [part.method, part.size, len(part.body)]
-    return MAGIC + encode_numbers(head) + b"".join(part.body for part in every)
+    return MAGIC + encode_numbers(head) + b"".join(part.body for part in all_streams)
 
 
 def decode(blob: bytes) -> Patch:
@@ -298,45 +308,47 @@ def decode(blob: bytes) -> Patch:
     return Patch(old_size, new_size, covers, runs, control, lengths, values, literals, recipes)
 
 
-def _control(found: Sequence[Cover]) -> bytes:
-    old_ends = [0, *(cover.old + cover.length for cover in found)]
-    new_ends = [0, *(cover.new + cover.length for cover in found)]
-    steps = (zigzag(cover.old - end) for cover, end in zip(found, old_ends, strict=False))
-    gaps = (cover.new - end for cover, end in zip(found, new_ends, strict=False))
-    return encode_numbers(steps) + encode_numbers(gaps) + encode_numbers(cover.length for cover in found)
+def _control(covers: Sequence[Cover]) -> bytes:
+    old_ends = [0, *(cover.old + cover.length for cover in covers)]
+    new_ends = [0, *(cover.new + cover.length for cover in covers)]
+    steps = (zigzag(cover.old - end) for cover, end in zip(covers, old_ends, strict=False))
+    gaps = (cover.new - end for cover, end in zip(covers, new_ends, strict=False))
+    return encode_numbers(steps) + encode_numbers(gaps) + encode_numbers(cover.length for cover in covers)
 
 
-def _literals(new: bytes, found: Sequence[Cover]) -> bytes:
-    ends = [0, *(cover.new + cover.length for cover in found)]
-    starts = [*(cover.new for cover in found), len(new)]
-    return b"".join(new[end:start] for end, start in zip(ends, starts, strict=True))
+def _literals(new_content: bytes, covers: Sequence[Cover]) -> bytes:
+    gap_starts = [0, *(cover.new + cover.length for cover in covers)]
+    gap_ends = [*(cover.new for cover in covers), len(new_content)]
+    return b"".join(new_content[end:start] for end, start in zip(gap_starts, gap_ends, strict=True))
 
 
-def _runs(old: bytes, new: bytes, found: Sequence[Cover], quiet: int) -> tuple[int, CompressedStream, CompressedStream]:
+def _runs(
+    old_content: bytes, new_content: bytes, covers: Sequence[Cover], quiet: int
+) -> tuple[int, CompressedStream, CompressedStream]:
     """Return the number of runs of differences, their encoded positions, and their bytes."""
     pattern = re.compile(rb"[^\0]+(?:\0{1,%d}[^\0]+)*" % quiet)
     gaps: list[int] = []
     lengths: list[int] = []
     values: list[bytes] = []
-    last = 0
-    for base, change in _changes(old, new, found):
+    last_end = 0
+    for base, change in _changes(old_content, new_content, covers):
         for run in pattern.finditer(change):
-            gaps.append(base + run.start() - last)
+            gaps.append(base + run.start() - last_end)
             lengths.append(run.end() - run.start())
             values.append(run.group())
-            last = base + run.end()
+            last_end = base + run.end()
     return len(gaps), compress(encode_numbers(gaps) + encode_numbers(lengths)), compress(b"".join(values))
 
 
-def _changes(old: bytes, new: bytes, found: Sequence[Cover]) -> Iterator[tuple[int, bytes]]:
+def _changes(old_content: bytes, new_content: bytes, covers: Sequence[Cover]) -> Iterator[tuple[int, bytes]]:
     """Yield the differences along the covers with their positions, without the pieces that do not differ."""
-    olds, news = memoryview(old), memoryview(new)
+    olds, news = memoryview(old_content), memoryview(new_content)
     base = 0
-    for cover in found:
-        for at in range(0, cover.length, _COMPARE_BYTES):
-            length = min(_COMPARE_BYTES, cover.length - at)
-            one = news[cover.new + at : cover.new + at + length]
-            other = olds[cover.old + at : cover.old + at + length]
-            if one != other:
-                yield base + at, subtract_bytes(one, other)
+    for cover in covers:
+        for start in range(0, cover.length, _COMPARE_BYTES):
+            length = min(_COMPARE_BYTES, cover.length - start)
+            new_slice = news[cover.new + start : cover.new + start + length]
+            old_slice = olds[cover.old + start : cover.old + start + length]
+            if new_slice != old_slice:
+                yield base + start, subtract_bytes(new_slice, old_slice)
         base += cover.length

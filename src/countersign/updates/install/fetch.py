@@ -28,8 +28,11 @@ ProgressCallback: TypeAlias = Callable[[int], None]
 class Remote(Protocol):
     """The store's endpoints that an installation uses. Errors of the transport pass through to the caller of `pull`."""
 
-    def places(self, *, begins: bool) -> ChunkPlaces:
-        """Return the locations of the build's chunks. `begins` marks the first request of an installation or update."""
+    def places(self, *, is_start: bool) -> ChunkPlaces:
+        """Return the locations of the build's chunks.
+
+        `is_start` marks the first request of an installation or update.
+        """
         ...
 
     def offer(self, version: str) -> DeltaOffer | None:
@@ -50,7 +53,7 @@ class ContentMismatch(Refused):
     resolution = "Try again; verified parts are kept. If it fails again, tell the publisher."
 
 
-def download(remote: Remote, folder: Path, wanted: "Download", progress: ProgressCallback) -> Path:
+def download(remote: Remote, folder: Path, target: "Download", progress: ProgressCallback) -> Path:
     """Download to a file in the folder, and resume a partial download.
 
     Raises:
@@ -58,26 +61,28 @@ def download(remote: Remote, folder: Path, wanted: "Download", progress: Progres
         OSError: the file cannot be written.
     """
     # The digest is not signed, and becomes a file name: check it before use.
-    if _DIGEST.fullmatch(wanted.sha256) is None:
-        raise ContentMismatch(f"{wanted.name} is announced without a digest")
-    path = folder / wanted.sha256
+    if _DIGEST.fullmatch(target.sha256) is None:
+        raise ContentMismatch(f"{target.name} is announced without a digest")
+    path = folder / target.sha256
     with open(path, "a+b", opener=_without_links) as file:
-        if file.seek(0, os.SEEK_END) > wanted.size:
+        if file.seek(0, os.SEEK_END) > target.size:
             file.truncate(0)
         file.seek(0)
         digest = hashlib.file_digest(file, "sha256")
-        have = file.seek(0, os.SEEK_END)
-        progress(have)
-        if have < wanted.size:
-            for piece in _require_length(remote.read(wanted.url, have, wanted.size - have), wanted.size - have):
+        bytes_present = file.seek(0, os.SEEK_END)
+        progress(bytes_present)
+        if bytes_present < target.size:
+            for piece in _require_length(
+                remote.read(target.url, bytes_present, target.size - bytes_present), target.size - bytes_present
+            ):
                 file.write(piece)
                 digest.update(piece)
                 progress(len(piece))
         file.flush()
         os.fsync(file.fileno())
-    if digest.hexdigest() != wanted.sha256:
+    if digest.hexdigest() != target.sha256:
         path.unlink()
-        raise ContentMismatch(f"{wanted.name} has SHA-256 {digest.hexdigest()}, expected {wanted.sha256}")
+        raise ContentMismatch(f"{target.name} has SHA-256 {digest.hexdigest()}, expected {target.sha256}")
     return path
 
 
@@ -120,15 +125,15 @@ class ChunkFetcher:
         remote: Remote,
         places: ChunkPlaces,
         sizes: Mapping[str, int],
-        wanted: set[str],
+        wanted_names: set[str],
         progress: ProgressCallback,
     ) -> None:
-        """`sizes` has the size of every chunk of the build; `wanted` are the chunks that will be requested."""
+        """`sizes` has the size of every chunk of the build; `wanted_names` are the chunks that will be requested."""
         self._remote = remote
         self._places = places
         self._sizes = sizes
         self._progress = progress
-        self._ranges = {frame[0]: found for found in _ranges(places, wanted) for frame in found.frames}
+        self._ranges = {frame[0]: found for found in _ranges(places, wanted_names) for frame in found.frames}
         self._held: OrderedDict[str, bytes] = OrderedDict()
         self._held_bytes = 0
 
@@ -154,28 +159,28 @@ class ChunkFetcher:
         return frame
 
     def _fetch(self, name: str) -> None:
-        found = self._ranges.get(name) or next(_ranges(self._places, {name}), None)
-        if found is None:
+        frame_range = self._ranges.get(name) or next(_ranges(self._places, {name}), None)
+        if frame_range is None:
             raise ContentMismatch(f"the store has no location for chunk {name}")
-        length = found.end - found.start
-        data = b"".join(_require_length(self._remote.read(found.url, found.start, length), length))
+        length = frame_range.end - frame_range.start
+        data = b"".join(_require_length(self._remote.read(frame_range.url, frame_range.start, length), length))
         self._progress(length)
-        for each, start, size in found.frames:
-            if each not in self._held:
-                self._held[each] = data[start - found.start : start - found.start + size]
+        for frame_name, start, size in frame_range.frames:
+            if frame_name not in self._held:
+                self._held[frame_name] = data[start - frame_range.start : start - frame_range.start + size]
                 self._held_bytes += size
         self._held.move_to_end(name)
         while self._held_bytes > CACHE_BYTES and len(self._held) > 1:
-            _, dropped = self._held.popitem(last=False)
-            self._held_bytes -= len(dropped)
+            _, dropped_frame = self._held.popitem(last=False)
+            self._held_bytes -= len(dropped_frame)
 
 
-def _ranges(places: ChunkPlaces, wanted: set[str]) -> Iterator[_Range]:
+def _ranges(places: ChunkPlaces, wanted_names: set[str]) -> Iterator[_Range]:
     """Yield range requests that fetch each wanted chunk once."""
-    seen: set[str] = set()
+    seen_names: set[str] = set()
     for pack in places.packs:
-        frames = [frame for frame in pack.chunks if frame[0] in wanted and frame[0] not in seen]
-        seen.update(frame[0] for frame in frames)
+        frames = [frame for frame in pack.chunks if frame[0] in wanted_names and frame[0] not in seen_names]
+        seen_names.update(frame[0] for frame in frames)
         yield from _runs(pack.url, sorted(frames, key=lambda frame: frame[1]))
 
 

@@ -47,13 +47,18 @@ class FileBuilder:
     """Builds the files of one manifest."""
 
     def __init__(
-        self, workspace: Workspace, manifest: Manifest, local: LocalFiles, remote: Remote, progress: ProgressCallback
+        self,
+        workspace: Workspace,
+        manifest: Manifest,
+        local_files: LocalFiles,
+        remote: Remote,
+        progress: ProgressCallback,
     ) -> None:
-        self._workspace, self._manifest, self._local, self._remote = workspace, manifest, local, remote
+        self._workspace, self._manifest, self._local, self._remote = workspace, manifest, local_files, remote
         self._progress = progress
         self.stats = BuildStats()
         self._chunk_locations: dict[str, tuple[Path, int]] = {
-            name: (workspace.target / location.path, location.offset) for name, location in local.chunks.items()
+            name: (workspace.target / location.path, location.offset) for name, location in local_files.chunks.items()
         }
 
     def build(self, plan: UpdatePlan, places: ChunkPlaces) -> None:
@@ -73,20 +78,20 @@ class FileBuilder:
 
     def _by_deltas(self, deltas: Sequence[Delta]) -> None:
         """Apply the deltas. After MAX_FAILED_DELTAS failures, skip the others: deltas are unsigned and take time."""
-        failed = 0
+        failed_deltas = 0
         for delta in deltas:
-            if failed == MAX_FAILED_DELTAS:
+            if failed_deltas == MAX_FAILED_DELTAS:
                 self.stats.detours.append("skipped the other deltas")
                 return
-            failed += not self._attempt("a delta", lambda delta=delta: self._by_delta(delta))
+            failed_deltas += not self._attempt("a delta", lambda delta=delta: self._by_delta(delta))
 
     def _missing_files(self, plan: UpdatePlan) -> list[File]:
         """Return the files that neither the installation nor an earlier attempt has."""
         files = self._manifest.files
         by_delta = (index for delta in plan.deltas for index in positions(delta.files, len(files)))
-        present = {*plan.kept, *(index for index, _ in plan.copied)}
-        needed = sorted({*plan.assembled, *by_delta} - present)
-        return [files[index] for index in needed if not self._is_made(files[index])]
+        present_files = {*plan.kept, *(index for index, _ in plan.copied)}
+        needed_files = sorted({*plan.assembled, *by_delta} - present_files)
+        return [files[index] for index in needed_files if not self._is_made(files[index])]
 
     def path(self, file: File) -> Path:
         """Return the path of the file when it is complete."""
@@ -124,19 +129,19 @@ class FileBuilder:
         if self._local.manifest is None:
             raise DeltaRefused("no version is installed")
         olds = self._local.manifest.files
-        wanted = [self._manifest.files[index] for index in positions(delta.files, len(self._manifest.files))]
+        target_files = [self._manifest.files[index] for index in positions(delta.files, len(self._manifest.files))]
         paths = [self._workspace.target / olds[index].path for index in positions(delta.old, len(olds))]
         blob = download(
             self._remote, self._workspace.parts, Download("a delta", delta.url, delta.size, delta.sha256), self._fetched
         )
-        targets = [TargetFile(self._unfinished(file), file.size, file.sha256) for file in wanted]
-        failed = apply.apply(blob.read_bytes(), [FilePiece(path) for path in paths], targets)
-        for index, file in enumerate(wanted):
-            if index not in failed:
+        targets = [TargetFile(self._unfinished(file), file.size, file.sha256) for file in target_files]
+        failed_indexes = apply.apply(blob.read_bytes(), [FilePiece(path) for path in paths], targets)
+        for index, file in enumerate(target_files):
+            if index not in failed_indexes:
                 targets[index].path.replace(self.path(file))
                 self.stats.by_delta += 1
-        if failed:
-            raise DeltaRefused(f"{len(failed)} of {len(wanted)} files do not match their SHA-256")
+        if failed_indexes:
+            raise DeltaRefused(f"{len(failed_indexes)} of {len(target_files)} files do not match their SHA-256")
 
     def _by_artifact(self, places: ChunkPlaces) -> None:
         name = Download(places.filename, places.artifact_url, places.artifact_size, places.artifact_sha256)
@@ -156,10 +161,10 @@ class FileBuilder:
         with archive.open("rb") as source:
             extraction.extract(source, self._workspace.unpacked, Limits(), name=places.filename, durable=False)
         for file in self._manifest.files:
-            found = self._workspace.unpacked / file.path
-            if not self.path(file).exists() and has_digest(found, file.sha256):
-                sync_file(found)
-                found.replace(self.path(file))
+            unpacked_path = self._workspace.unpacked / file.path
+            if not self.path(file).exists() and has_digest(unpacked_path, file.sha256):
+                sync_file(unpacked_path)
+                unpacked_path.replace(self.path(file))
                 self.stats.by_artifact += 1
         self._workspace.clear(self._workspace.unpacked)
 
@@ -172,12 +177,12 @@ class FileBuilder:
                 self._note_chunks(file, self.path(file))
         sizes = {chunk.id: chunk.size for chunk in self._manifest.chunks}
         fetcher = ChunkFetcher(self._remote, places, sizes, self._missing_chunks(files), self._fetched)
-        done: set[str] = set()
+        built_files: set[str] = set()
         for file in files:
-            if file.sha256 not in done:
+            if file.sha256 not in built_files:
                 self._assemble(file, fetcher)
                 self.stats.by_chunks += 1
-                done.add(file.sha256)
+                built_files.add(file.sha256)
 
     def _missing_chunks(self, files: Iterable[File]) -> set[str]:
         """Return the chunks that neither a local file nor an earlier attempt has."""
@@ -191,24 +196,24 @@ class FileBuilder:
         path = self._unfinished(file)
         if path.is_symlink() or not path.is_file():
             return 0
-        good = size = 0
+        valid_chunks = size = 0
         with path.open("r+b") as content:
             for index in file.chunks:
                 chunk = self._manifest.chunks[index]
                 if chunks.chunk_id(content.read(chunk.size)) != chunk.id:
                     break
                 self._chunk_locations.setdefault(chunk.id, (path, size))
-                good, size = good + 1, size + chunk.size
+                valid_chunks, size = valid_chunks + 1, size + chunk.size
             content.truncate(size)
-        return good
+        return valid_chunks
 
     def _assemble(self, file: File, fetcher: ChunkFetcher) -> None:
         """Assemble the file from chunks, after those that an earlier attempt left."""
         path = self._unfinished(file)
-        begun = self._partial_chunks(file)
+        valid_start = self._partial_chunks(file)
         with open(path, "a+b", opener=_private) as content:
             offset = content.seek(0, os.SEEK_END)
-            for index in file.chunks[begun:]:
+            for index in file.chunks[valid_start:]:
                 chunk = self._manifest.chunks[index]
                 content.write(self._chunk(chunk.id, chunk.size, content, path) or fetcher.chunk(chunk.id))
                 self._chunk_locations[chunk.id] = (path, offset)
@@ -230,8 +235,8 @@ class FileBuilder:
             return None
         if location[0] == path:
             content.flush()
-        found = _read(location[0], location[1], size)
-        return found if found is not None and chunks.chunk_id(found) == name else None
+        chunk = _read(location[0], location[1], size)
+        return chunk if chunk is not None and chunks.chunk_id(chunk) == name else None
 
     def _note_chunks(self, file: File, path: Path) -> None:
         offset = 0

@@ -79,17 +79,17 @@ def pull(folder: Path, release: VerifiedRelease, remote: Remote, options: PullOp
     validate(release.manifest)
     with open_workspace(folder) as workspace:
         swap.recover(workspace)
-        installed = state.read(workspace.target)
-        _require_same_product(workspace, release, installed)
+        installation = state.read(workspace.target)
+        _require_same_product(workspace, release, installation)
         tree = scan(workspace.target)
-        found = check(workspace.target, tree, installed, release.manifest, verify=options.verify)
-        former = None if installed is None else installed.manifest.version
-        if _is_up_to_date(release, installed, found):
+        integrity = check(workspace.target, tree, installation, release.manifest, verify=options.verify)
+        former_version = None if installation is None else installation.manifest.version
+        if _is_up_to_date(release, installation, integrity):
             if not options.dry_run:
-                _update_counter(workspace, release, installed)
+                _update_counter(workspace, release, installation)
             workspace.clear_all()
-            return PullReport(release.manifest.version, former, [], None, BuildStats(), {}, is_changed=False)
-        return _install(workspace, release, _FolderScan(installed, tree, found), remote, options)
+            return PullReport(release.manifest.version, former_version, [], None, BuildStats(), {}, is_changed=False)
+        return _install(workspace, release, _FolderScan(installation, tree, integrity), remote, options)
 
 
 class _FolderScan(NamedTuple):
@@ -98,67 +98,87 @@ class _FolderScan(NamedTuple):
     found: Integrity
 
 
-def _require_same_product(workspace: Workspace, release: VerifiedRelease, installed: Installation | None) -> None:
-    if installed is None:
+def _require_same_product(workspace: Workspace, release: VerifiedRelease, installation: Installation | None) -> None:
+    if installation is None:
         return
-    there, wanted = installed.manifest, release.manifest
-    if (there.org, there.product_id) != (wanted.org, wanted.product_id):
-        raise WorkspaceRefused(f"{workspace.target} contains {there.org}/{there.product}, a different product")
+    installed_manifest, release_manifest = installation.manifest, release.manifest
+    if (installed_manifest.org, installed_manifest.product_id) != (release_manifest.org, release_manifest.product_id):
+        raise WorkspaceRefused(
+            f"{workspace.target} contains {installed_manifest.org}/{installed_manifest.product}, a different product"
+        )
 
 
-def _is_up_to_date(release: VerifiedRelease, installed: Installation | None, found: Integrity) -> bool:
-    return installed is not None and installed.manifest_sha256 == release.manifest_sha256 and not found.corruptions
+def _is_up_to_date(release: VerifiedRelease, installation: Installation | None, integrity: Integrity) -> bool:
+    return (
+        installation is not None
+        and installation.manifest_sha256 == release.manifest_sha256
+        and not integrity.corruptions
+    )
 
 
-def _update_counter(workspace: Workspace, release: VerifiedRelease, installed: Installation | None) -> None:
+def _update_counter(workspace: Workspace, release: VerifiedRelease, installation: Installation | None) -> None:
     """Store the statement's counter if it is higher than the stored one."""
-    if installed is None or installed.state.counter >= release.counter:
+    if installation is None or installation.state.counter >= release.counter:
         return
-    state.replace(workspace.target, _state(release, installed.state.id, installed.state.stamps))
+    state.replace(workspace.target, _state(release, installation.state.id, installation.state.stamps))
 
 
 def _install(
-    workspace: Workspace, release: VerifiedRelease, scanned: _FolderScan, remote: Remote, options: PullOptions
+    workspace: Workspace, release: VerifiedRelease, folder_scan: _FolderScan, remote: Remote, options: PullOptions
 ) -> PullReport:
     manifest = release.manifest
-    places = remote.places(begins=_is_new_operation(workspace, release, scanned, options))
+    places = remote.places(is_start=_is_new_operation(workspace, release, folder_scan, options))
     offer = None
-    if scanned.installed is not None and _is_other_build(release, scanned):
-        offer = remote.offer(scanned.installed.manifest.version)
-    plan = planner.plan(manifest, release.manifest_sha256, scanned.found.local, places, offer)
-    old = None if scanned.installed is None else scanned.installed.manifest
-    goals = destinations(user_paths(scanned.tree, old, scanned.found.local.files), manifest)
-    aside = {path: goal for path, goal in goals.items() if path != goal}
-    former = None if old is None else old.version
+    if folder_scan.installed is not None and _is_other_build(release, folder_scan):
+        offer = remote.offer(folder_scan.installed.manifest.version)
+    plan = planner.plan(manifest, release.manifest_sha256, folder_scan.found.local, places, offer)
+    old_manifest = None if folder_scan.installed is None else folder_scan.installed.manifest
+    goals = destinations(user_paths(folder_scan.tree, old_manifest, folder_scan.found.local.files), manifest)
+    moved_aside = {path: goal for path, goal in goals.items() if path != goal}
+    former_version = None if old_manifest is None else old_manifest.version
     options.announce(plan)
     if options.dry_run:
         return PullReport(
-            manifest.version, former, scanned.found.corruptions, plan, BuildStats(), aside, is_changed=False
+            manifest.version,
+            former_version,
+            folder_scan.found.corruptions,
+            plan,
+            BuildStats(),
+            moved_aside,
+            is_changed=False,
         )
-    _require_room(workspace, manifest, plan, scanned.tree)
-    builder = FileBuilder(workspace, manifest, scanned.found.local, remote, options.progress)
+    _require_room(workspace, manifest, plan, folder_scan.tree)
+    builder = FileBuilder(workspace, manifest, folder_scan.found.local, remote, options.progress)
     builder.build(plan, places)
     number = ids.new_uuid()
-    stamps = swap.stage(workspace, manifest, plan, builder, scanned.tree.files)
-    folders = destinations(user_folders(scanned.tree, old), manifest, are_folders=True)
-    swap.carry(workspace, scanned.tree, goals, folders)
+    stamps = swap.stage(workspace, manifest, plan, builder, folder_scan.tree.files)
+    folders = destinations(user_folders(folder_scan.tree, old_manifest), manifest, are_folders=True)
+    swap.carry(workspace, folder_scan.tree, goals, folders)
     state.write(workspace.stage, _state(release, number, stamps), release.envelope)
     swap.sync(workspace)
     swap.swap_in(workspace, number)
     swap.recover(workspace)
     workspace.clear_all()
-    return PullReport(manifest.version, former, scanned.found.corruptions, plan, builder.stats, aside, is_changed=True)
+    return PullReport(
+        manifest.version,
+        former_version,
+        folder_scan.found.corruptions,
+        plan,
+        builder.stats,
+        moved_aside,
+        is_changed=True,
+    )
 
 
-def _is_other_build(release: VerifiedRelease, scanned: _FolderScan) -> bool:
-    return scanned.installed is None or scanned.installed.manifest_sha256 != release.manifest_sha256
+def _is_other_build(release: VerifiedRelease, folder_scan: _FolderScan) -> bool:
+    return folder_scan.installed is None or folder_scan.installed.manifest_sha256 != release.manifest_sha256
 
 
 def _is_new_operation(
-    workspace: Workspace, release: VerifiedRelease, scanned: _FolderScan, options: PullOptions
+    workspace: Workspace, release: VerifiedRelease, folder_scan: _FolderScan, options: PullOptions
 ) -> bool:
     """Return whether this pull starts an installation or update. Repairs, dry runs and resumed pulls do not count."""
-    return _is_other_build(release, scanned) and not options.dry_run and not workspace.is_begun
+    return _is_other_build(release, folder_scan) and not options.dry_run and not workspace.is_begun
 
 
 def _state(release: VerifiedRelease, number: str, stamps: dict[str, tuple[int, int]]) -> InstallState:
@@ -176,17 +196,17 @@ def _state(release: VerifiedRelease, number: str, stamps: dict[str, tuple[int, i
 
 def _require_room(workspace: Workspace, manifest: Manifest, plan: UpdatePlan, tree: Tree) -> None:
     """Refuse an update that needs more space than the disk has, before anything is written."""
-    needed = plan.write_bytes + _SPARE_BYTES
+    needed_bytes = plan.write_bytes + _SPARE_BYTES
     files = len(manifest.files) + len(tree.files)
     if not swap.can_link(workspace):
-        needed += sum(manifest.files[number].size for number in plan.kept)
-        needed += sum(found.st_size for found in tree.files.values())
-    needed += files * _BLOCK_BYTES
+        needed_bytes += sum(manifest.files[number].size for number in plan.kept)
+        needed_bytes += sum(file_status.st_size for file_status in tree.files.values())
+    needed_bytes += files * _BLOCK_BYTES
     room = os.statvfs(workspace.side)
-    free = room.f_bavail * room.f_frsize
-    if free < needed:
+    free_bytes = room.f_bavail * room.f_frsize
+    if free_bytes < needed_bytes:
         raise StorageFull(
-            f"{workspace.side.parent} has {free} bytes free, and the update needs {needed}",
+            f"{workspace.side.parent} has {free_bytes} bytes free, and the update needs {needed_bytes}",
             resolution="Delete files on that disk, then pull again. Nothing was changed.",
         )
     if room.f_files > 0 and room.f_favail < files:

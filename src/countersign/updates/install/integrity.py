@@ -49,8 +49,11 @@ class Integrity:
     corruptions: list[Corruption]
 
 
-def check(root: Path, tree: Tree, installed: Installation | None, wanted: Manifest, *, verify: bool) -> Integrity:
-    """Compare the folder with the manifest of the installed build. If no build is installed, compare with `wanted`.
+def check(
+    root: Path, tree: Tree, installation: Installation | None, wanted_manifest: Manifest, *, verify: bool
+) -> Integrity:
+    """Compare the folder with the manifest of the installed build. If no build is installed, compare with
+    `wanted_manifest`.
 
     A file is read if `verify` is set, or if its size or mtime differs from its stamp. Several files are read
     concurrently.
@@ -58,18 +61,20 @@ def check(root: Path, tree: Tree, installed: Installation | None, wanted: Manife
     Raises:
         OSError: a file cannot be read.
     """
-    manifest = wanted if installed is None else installed.manifest
-    comparison = _IntegrityCheck(root, tree, manifest, {} if installed is None or verify else installed.state.stamps)
+    manifest = wanted_manifest if installation is None else installation.manifest
+    comparison = _IntegrityCheck(
+        root, tree, manifest, {} if installation is None or verify else installation.state.stamps
+    )
     with ThreadPoolExecutor(READERS) as readers:
         # A task for each of many small files would take longer than reading them.
-        read = readers.map(comparison.read_all, batches := _batches(manifest.files))
-        for file, corruptions in zip(chain(*batches), chain.from_iterable(read), strict=True):
-            comparison.record(file, corruptions, is_expected=installed is not None)
-    if installed is not None:
+        batches_read = readers.map(comparison.read_all, batches := _batches(manifest.files))
+        for file, corruptions in zip(chain(*batches), chain.from_iterable(batches_read), strict=True):
+            comparison.record(file, corruptions, is_expected=installation is not None)
+    if installation is not None:
         comparison.check_links()
-    known = None if installed is None else installed.manifest
-    digest = "" if installed is None else installed.manifest_sha256
-    return Integrity(LocalFiles(comparison.files, comparison.chunks, known, digest), comparison.corruptions)
+    known_manifest = None if installation is None else installation.manifest
+    digest = "" if installation is None else installation.manifest_sha256
+    return Integrity(LocalFiles(comparison.files, comparison.chunks, known_manifest, digest), comparison.corruptions)
 
 
 class _IntegrityCheck:
@@ -87,16 +92,19 @@ class _IntegrityCheck:
 
     def read(self, file: File) -> list[Corruption]:
         """Return the ranges in which the file differs from the manifest, or no ranges if it is intact or missing."""
-        found = self._tree.files.get(file.path)
-        if found is None:
+        file_status = self._tree.files.get(file.path)
+        if file_status is None:
             return []
-        is_noted = self._stamps.get(file.path) == (found.st_size, found.st_mtime_ns) and found.st_size == file.size
+        is_noted = (
+            self._stamps.get(file.path) == (file_status.st_size, file_status.st_mtime_ns)
+            and file_status.st_size == file.size
+        )
         return [] if is_noted else self._compare(file)
 
     def record(self, file: File, corruptions: list[Corruption], *, is_expected: bool) -> None:
         """Record the file if it is intact, otherwise its intact chunks. Record corruptions if the file should exist."""
-        found = self._tree.files.get(file.path)
-        if found is None:
+        file_status = self._tree.files.get(file.path)
+        if file_status is None:
             if is_expected:
                 self.corruptions.append(Corruption(file.path, "missing", 0, file.size))
             return
@@ -104,7 +112,7 @@ class _IntegrityCheck:
             self.corruptions += corruptions if is_expected else []
             self._record_chunks(file)
             return
-        mode = found.st_mode & 0o777
+        mode = file_status.st_mode & 0o777
         if mode != file.mode and is_expected:
             self.corruptions.append(Corruption(file.path, "mode", 0, 0))
         self.files[file.path] = (file.sha256, mode)
@@ -132,8 +140,8 @@ class _IntegrityCheck:
         offset = 0
         with _open(self._root / file.path) as content:
             length = os.fstat(content.fileno()).st_size
-            for chunk, found in _chunks(content.fileno(), [self._manifest.chunks[index] for index in file.chunks]):
-                if chunks.chunk_id(found) != chunk.id:
+            for chunk, sha256 in _chunks(content.fileno(), [self._manifest.chunks[index] for index in file.chunks]):
+                if chunks.chunk_id(sha256) != chunk.id:
                     corruptions.append(Corruption(file.path, "changed", offset, chunk.size))
                 offset += chunk.size
         if offset != file.size:
@@ -164,11 +172,11 @@ def _batches(files: Iterable[File]) -> list[list[File]]:
     return batches
 
 
-def _chunks(fd: int, wanted: Sequence[Chunk]) -> Iterator[tuple[Chunk, memoryview]]:
+def _chunks(fd: int, chunks: Sequence[Chunk]) -> Iterator[tuple[Chunk, memoryview]]:
     """Yield each chunk with the bytes at its offset. The bytes are valid until the next chunk."""
     buffer = _buffer()
     offset = start = stop = 0
-    for chunk in wanted:
+    for chunk in chunks:
         if offset + chunk.size > stop:
             start, stop = offset, offset + os.preadv(fd, [buffer], offset)
         yield chunk, buffer[offset - start : min(offset + chunk.size, stop) - start]
@@ -197,11 +205,17 @@ def _open(path: Path) -> BinaryIO:
 
 def _join_adjacent(corruptions: list[Corruption]) -> list[Corruption]:
     """Join adjacent corruptions of the same kind."""
-    joined: list[Corruption] = []
+    joined_ranges: list[Corruption] = []
     for corruption in corruptions:
-        last = joined[-1] if joined else None
-        if last is not None and last.kind == corruption.kind and last.offset + last.size == corruption.offset:
-            joined[-1] = Corruption(last.path, last.kind, last.offset, last.size + corruption.size)
+        last_range = joined_ranges[-1] if joined_ranges else None
+        if (
+            last_range is not None
+            and last_range.kind == corruption.kind
+            and last_range.offset + last_range.size == corruption.offset
+        ):
+            joined_ranges[-1] = Corruption(
+                last_range.path, last_range.kind, last_range.offset, last_range.size + corruption.size
+            )
         else:
-            joined.append(corruption)
-    return joined
+            joined_ranges.append(corruption)
+    return joined_ranges

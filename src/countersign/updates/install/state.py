@@ -47,12 +47,12 @@ def read(root: Path) -> Installation | None:
     Raises:
         OSError: the state exists, but cannot be read.
     """
-    own = root / STATE_FOLDER
-    if root.is_symlink() or own.is_symlink():
+    state_folder = root / STATE_FOLDER
+    if root.is_symlink() or state_folder.is_symlink():
         return None
     try:
-        envelope = msgspec.json.decode(_read_file(own / MANIFEST), type=Envelope)
-        state = msgspec.json.decode(_read_file(own / STATE), type=InstallState)
+        envelope = msgspec.json.decode(_read_file(state_folder / MANIFEST), type=Envelope)
+        state = msgspec.json.decode(_read_file(state_folder / STATE), type=InstallState)
         payload = base64.b64decode(envelope.payload, validate=True)
         manifest = manifests.decode(payload)
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -66,10 +66,10 @@ def write(root: Path, state: InstallState, envelope: Envelope) -> None:
     Raises:
         OSError: the files cannot be written.
     """
-    own = root / STATE_FOLDER
-    own.mkdir(mode=0o755)
+    state_folder = root / STATE_FOLDER
+    state_folder.mkdir(mode=0o755)
     for name, value in ((MANIFEST, envelope), (STATE, state)):
-        with (own / name).open("xb") as file:
+        with (state_folder / name).open("xb") as file:
             file.write(msgspec.json.encode(value))
             file.flush()
             os.fsync(file.fileno())
@@ -81,13 +81,13 @@ def replace(root: Path, state: InstallState) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    own = root / STATE_FOLDER
-    unfinished = own / (STATE + ".new")
-    with unfinished.open("wb") as file:
+    state_folder = root / STATE_FOLDER
+    temporary_path = state_folder / (STATE + ".new")
+    with temporary_path.open("wb") as file:
         file.write(msgspec.json.encode(state))
         file.flush()
         os.fsync(file.fileno())
-    unfinished.replace(own / STATE)
+    temporary_path.replace(state_folder / STATE)
 
 
 def _read_file(path: Path) -> bytes:

@@ -28,27 +28,31 @@ def can_link(workspace: Workspace) -> bool:
     Raises:
         OSError: the workspace cannot be written.
     """
-    one, other = workspace.side / "probe", workspace.side / "probe2"
-    workspace.clear(one, other)
-    one.touch()
+    probe, second_probe = workspace.side / "probe", workspace.side / "probe2"
+    workspace.clear(probe, second_probe)
+    probe.touch()
     try:
-        os.link(one, other)
+        os.link(probe, second_probe)
     except OSError as error:
         if error.errno not in _UNLINKABLE:
             raise
         return False
     finally:
-        workspace.clear(one, other)
+        workspace.clear(probe, second_probe)
     return True
 
 
 def stage(
-    workspace: Workspace, manifest: Manifest, plan: UpdatePlan, builder: FileBuilder, seen: Mapping[str, os.stat_result]
+    workspace: Workspace,
+    manifest: Manifest,
+    plan: UpdatePlan,
+    builder: FileBuilder,
+    status_by_path: Mapping[str, os.stat_result],
 ) -> dict[str, tuple[int, int]]:
     """Create the files, links and folders of the build in the stage. Return the size and mtime of each intact file.
 
-    `seen` is the state of the kept files when they were checked. A file that changed since then no longer matches its
-    stamp, so that the next pull reads it.
+    `status_by_path` is the state of the kept files when they were checked. A file that changed since then no longer
+    matches its stamp, so that the next pull reads it.
 
     Raises:
         OSError: an entry cannot be written.
@@ -57,25 +61,25 @@ def stage(
     workspace.stage.mkdir(mode=0o755)
     for folder in _folders(manifest):
         (workspace.stage / folder).mkdir(mode=0o755)
-    kept, copied = set(plan.kept), dict(plan.copied)
-    used: set[str] = set()
+    kept_paths, copied_paths = set(plan.kept), dict(plan.copied)
+    used_sources: set[str] = set()
     stamps: dict[str, tuple[int, int]] = {}
     for number, file in enumerate(manifest.files):
         target = workspace.stage / file.path
-        if number in kept:
+        if number in kept_paths:
             link_or_copy(workspace.target / file.path, target)
-            stamps[file.path] = _stamp(seen[file.path])
+            stamps[file.path] = _stamp(status_by_path[file.path])
             continue
-        if number in copied:
-            _copy(workspace.target / copied[number], target, file)
-        elif file.sha256 in used:
+        if number in copied_paths:
+            _copy(workspace.target / copied_paths[number], target, file)
+        elif file.sha256 in used_sources:
             _copy(builder.path(file), target, file)
         else:
             link_or_copy(builder.path(file), target)
             target.chmod(file.mode)
             sync_file(target)
-            used.add(file.sha256)
-        if number not in copied or has_digest(target, file.sha256):
+            used_sources.add(file.sha256)
+        if number not in copied_paths or has_digest(target, file.sha256):
             stamps[file.path] = _stamp(target.lstat())
     for link in manifest.links:
         (workspace.stage / link.path).symlink_to(link.target)
@@ -136,18 +140,18 @@ def _copy(source: Path, target: Path, file: File) -> None:
     sync_file(target)
 
 
-def _stamp(found: os.stat_result) -> tuple[int, int]:
-    return found.st_size, found.st_mtime_ns
+def _stamp(file_status: os.stat_result) -> tuple[int, int]:
+    return file_status.st_size, file_status.st_mtime_ns
 
 
 def _folders(manifest: Manifest) -> list[str]:
     """Return every folder of the build, parents before their children."""
     folders = set(manifest.folders)
     for path in (*(file.path for file in manifest.files), *(link.path for link in manifest.links), *manifest.folders):
-        above = path.rpartition("/")[0]
-        while above and above not in folders:
-            folders.add(above)
-            above = above.rpartition("/")[0]
+        parent = path.rpartition("/")[0]
+        while parent and parent not in folders:
+            folders.add(parent)
+            parent = parent.rpartition("/")[0]
     return sorted(folders)
 
 
@@ -157,7 +161,7 @@ _MISSING = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 """The error codes of systems and file systems that cannot exchange folders."""
 
 
-def exchange(one: Path, other: Path) -> bool:
+def exchange(path: Path, other_path: Path) -> bool:
     """Exchange the names of two folders atomically. Return False if the system or file system does not support this.
 
     Raises:
@@ -168,13 +172,13 @@ def exchange(one: Path, other: Path) -> bool:
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "renameat2"):
         return False
-    paths = os.fsencode(one), os.fsencode(other)
+    paths = os.fsencode(path), os.fsencode(other_path)
     if library.renameat2(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _EXCHANGE) == 0:
         return True
     code = ctypes.get_errno()
     if code in _MISSING:
         return False
-    raise OSError(code, os.strerror(code), str(other))
+    raise OSError(code, os.strerror(code), str(other_path))
 
 
 def swap_in(workspace: Workspace, number: str) -> None:
@@ -219,8 +223,8 @@ def recover(workspace: Workspace) -> None:
             workspace.retired.rename(workspace.target)
             sync_folder(workspace.target.parent)
         if _id(workspace.target) == number:
-            for former in (workspace.retired, workspace.stage):
-                _move_user_files(former, workspace.target)
+            for former_folder in (workspace.retired, workspace.stage):
+                _move_user_files(former_folder, workspace.target)
         # Remove this file before the old version: parts of a half removed version must not count as the user's files.
         workspace.clear(workspace.swap)
         sync_folder(workspace.side)
@@ -228,34 +232,42 @@ def recover(workspace: Workspace) -> None:
 
 
 def _id(root: Path) -> str:
-    found = state.read(root)
-    return "" if found is None else found.state.id
+    installation = state.read(root)
+    return "" if installation is None else installation.state.id
 
 
-def _move_user_files(former: Path, target: Path) -> None:
+def _move_user_files(former_folder: Path, target: Path) -> None:
     """Move files that the user added to or changed in the old version after `carry`."""
-    tree, new = scan(former), state.read(target)
-    if tree.is_empty or new is None:
+    tree, new_installation = scan(former_folder), state.read(target)
+    if tree.is_empty or new_installation is None:
         return
-    old = state.read(former)
-    manifest = None if old is None else old.manifest
-    whole = {file.path for file in new.manifest.files if _is_same_file(former / file.path, target / file.path)}
-    for path, goal in destinations(user_paths(tree, manifest, whole), new.manifest).items():
-        _move(former / path, target / goal, is_file=path in tree.files)
+    old_installation = state.read(former_folder)
+    manifest = None if old_installation is None else old_installation.manifest
+    unchanged_paths = {
+        file.path
+        for file in new_installation.manifest.files
+        if _is_same_file(former_folder / file.path, target / file.path)
+    }
+    for path, goal in destinations(user_paths(tree, manifest, unchanged_paths), new_installation.manifest).items():
+        _move(former_folder / path, target / goal, is_file=path in tree.files)
 
 
-def _move(here: Path, there: Path, *, is_file: bool) -> None:
-    """Move an entry if `there` does not exist, or is an older state of the same file."""
-    if not os.path.lexists(there):
-        there.parent.mkdir(parents=True, exist_ok=True)
-        here.rename(there)
-    elif is_file and not _is_same_file(here, there) and _is_newer(here, there):
-        here.rename(there)
+def _move(source: Path, target: Path, *, is_file: bool) -> None:
+    """Move an entry if `target` does not exist, or is an older state of the same file."""
+    if not os.path.lexists(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.rename(target)
+    elif is_file and not _is_same_file(source, target) and _is_newer(source, target):
+        source.rename(target)
 
 
-def _is_same_file(one: Path, other: Path) -> bool:
-    return os.path.lexists(one) and os.path.lexists(other) and os.path.samestat(one.lstat(), other.lstat())
+def _is_same_file(first_path: Path, other_path: Path) -> bool:
+    return (
+        os.path.lexists(first_path)
+        and os.path.lexists(other_path)
+        and os.path.samestat(first_path.lstat(), other_path.lstat())
+    )
 
 
-def _is_newer(one: Path, other: Path) -> bool:
-    return one.lstat().st_mtime_ns > other.lstat().st_mtime_ns
+def _is_newer(path: Path, other_path: Path) -> bool:
+    return path.lstat().st_mtime_ns > other_path.lstat().st_mtime_ns

@@ -46,14 +46,14 @@ def scan(root: Path) -> Tree:
     return tree
 
 
-def _walk(root: Path, above: str, levels: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _walk(root: Path, parent: str, levels: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
     if levels < 0:
-        top = root / above.partition("/")[0]
+        top = root / parent.partition("/")[0]
         raise WorkspaceRefused(f"{top} is nested more than {MAX_DEPTH} folders deep; move it out of the installation")
-    with os.scandir(root / above) as entries:
-        listed = sorted(entries, key=lambda entry: entry.name)
-    for entry in listed:
-        path = f"{above}/{entry.name}" if above else entry.name
+    with os.scandir(root / parent) as entries:
+        sorted_entries = sorted(entries, key=lambda entry: entry.name)
+    for entry in sorted_entries:
+        path = f"{parent}/{entry.name}" if parent else entry.name
         if path == STATE_FOLDER:
             continue
         yield path, entry
@@ -62,12 +62,12 @@ def _walk(root: Path, above: str, levels: int) -> Iterator[tuple[str, os.DirEntr
 
 
 def _add_entry(tree: Tree, path: str, entry: os.DirEntry[str]) -> None:
-    found = entry.stat(follow_symlinks=False)
-    if stat.S_ISREG(found.st_mode):
-        tree.files[path] = found
-    elif stat.S_ISLNK(found.st_mode):
+    file_status = entry.stat(follow_symlinks=False)
+    if stat.S_ISREG(file_status.st_mode):
+        tree.files[path] = file_status
+    elif stat.S_ISLNK(file_status.st_mode):
         tree.links[path] = os.readlink(entry.path)
-    elif stat.S_ISDIR(found.st_mode):
+    elif stat.S_ISDIR(file_status.st_mode):
         tree.folders.add(path)
     else:
         tree.others.append(path)
@@ -77,53 +77,56 @@ ASIDE_SUFFIX = ".kept"
 """The suffix for a file of the user if the new build needs its path."""
 
 
-def user_paths(tree: Tree, old: Manifest | None, whole: Collection[str]) -> Iterator[str]:
+def user_paths(tree: Tree, old_manifest: Manifest | None, whole_files: Collection[str]) -> Iterator[str]:
     """Yield the paths that do not belong to the old manifest: files, links and entries of other kinds.
 
-    Without an old manifest, these are all paths except the `whole` ones, which are intact files of the new manifest.
+    Without an old manifest, these are all paths except those in `whole_files`: intact files of the new manifest.
     """
-    known = set(whole)
-    if old is not None:
-        known = {file.path for file in old.files} | {link.path for link in old.links}
-    yield from (path for path in (*tree.files, *tree.links, *tree.others) if path not in known)
+    known_paths = set(whole_files)
+    if old_manifest is not None:
+        known_paths = {file.path for file in old_manifest.files} | {link.path for link in old_manifest.links}
+    yield from (path for path in (*tree.files, *tree.links, *tree.others) if path not in known_paths)
 
 
-def user_folders(tree: Tree, old: Manifest | None) -> Iterator[str]:
+def user_folders(tree: Tree, old_manifest: Manifest | None) -> Iterator[str]:
     """Yield the folders that do not belong to the old manifest."""
-    known = set[str]()
-    if old is not None:
-        paths = [file.path for file in old.files] + [link.path for link in old.links]
-        known = {*old.folders, *(above for path in paths for above in _parents(path))}
-    yield from (path for path in tree.folders if path not in known)
+    known_folders = set[str]()
+    if old_manifest is not None:
+        paths = [file.path for file in old_manifest.files] + [link.path for link in old_manifest.links]
+        known_folders = {*old_manifest.folders, *(parent for path in paths for parent in _parents(path))}
+    yield from (path for path in tree.folders if path not in known_folders)
 
 
-def destinations(paths: Iterator[str], new: Manifest, *, are_folders: bool = False) -> Mapping[str, str]:
+def destinations(paths: Iterator[str], new_manifest: Manifest, *, are_folders: bool = False) -> Mapping[str, str]:
     """Map each path to its path in the new installation: the same path, or a path with a suffix if the build needs the
     original path."""
-    solid = {file.path for file in new.files} | {link.path for link in new.links}
-    folders = {*new.folders, *(above for path in (*solid, *new.folders) for above in _parents(path))}
+    solid = {file.path for file in new_manifest.files} | {link.path for link in new_manifest.links}
+    folders = {
+        *new_manifest.folders,
+        *(parent for path in (*solid, *new_manifest.folders) for parent in _parents(path)),
+    }
     blocking = solid if are_folders else solid | folders
-    found: dict[str, str] = {}
+    destination_by_path: dict[str, str] = {}
     for path in paths:
         blocked = _first(_parents(path), solid) or (path if path in blocking else "")
-        found[path] = _aside_path(blocked, solid | folders) + path[len(blocked) :] if blocked else path
-    return found
+        destination_by_path[path] = _aside_path(blocked, solid | folders) + path[len(blocked) :] if blocked else path
+    return destination_by_path
 
 
-def _first(paths: Iterator[str], wanted: Collection[str]) -> str:
-    return next((path for path in paths if path in wanted), "")
+def _first(paths: Iterator[str], wanted_paths: Collection[str]) -> str:
+    return next((path for path in paths if path in wanted_paths), "")
 
 
-def _aside_path(path: str, taken: Collection[str]) -> str:
-    aside = path + ASIDE_SUFFIX
-    while aside in taken:
-        aside += ASIDE_SUFFIX
-    return aside
+def _aside_path(path: str, taken_paths: Collection[str]) -> str:
+    aside_path = path + ASIDE_SUFFIX
+    while aside_path in taken_paths:
+        aside_path += ASIDE_SUFFIX
+    return aside_path
 
 
 def _parents(path: str) -> Iterator[str]:
     """Yield the folders above the path, the outermost first."""
-    at = path.find("/")
-    while at >= 0:
-        yield path[:at]
-        at = path.find("/", at + 1)
+    slash_position = path.find("/")
+    while slash_position >= 0:
+        yield path[:slash_position]
+        slash_position = path.find("/", slash_position + 1)

@@ -62,7 +62,7 @@ def _check_files(manifest: Manifest, limits: Limits) -> None:
             raise ManifestRefused(f"{file.path!a}: the mode {file.mode:o} is neither 644 nor 755")
         if file.size < 0 or total > limits.total_bytes:
             raise ManifestRefused(f"{file.path!a}: with it the build has more than {limits.total_bytes} bytes")
-        if any(not 0 <= place < len(manifest.chunks) for place in file.chunks):
+        if any(not 0 <= chunk_position < len(manifest.chunks) for chunk_position in file.chunks):
             raise ManifestRefused(f"{file.path!a}: it refers to a chunk that is not in the manifest")
-        if sum(manifest.chunks[place].size for place in file.chunks) != file.size:
+        if sum(manifest.chunks[chunk_position].size for chunk_position in file.chunks) != file.size:
             raise ManifestRefused(f"{file.path!a}: the sizes of its chunks do not add up to its size")

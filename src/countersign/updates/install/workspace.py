@@ -110,9 +110,9 @@ def _require_rights(target: Path) -> None:
         raise WorkspaceRefused(f"{parent} is not a folder")
     if target.exists() and not target.is_dir():
         raise WorkspaceRefused(f"{target} is not a folder")
-    needed = os.R_OK | os.W_OK | os.X_OK
+    needed_rights = os.R_OK | os.W_OK | os.X_OK
     for path in (parent, target):
-        if path.exists() and not os.access(path, needed):
+        if path.exists() and not os.access(path, needed_rights):
             raise WorkspaceRefused(f"{path} cannot be written: the new version is put together beside the old one")
     if target.exists():
         _require_one_owner_and_disk(target)
@@ -142,8 +142,8 @@ def _lock(side: Path) -> int:
     """Lock the workspace. Return the descriptor that holds the lock."""
     for _ in range(100):
         side.mkdir(mode=0o700, exist_ok=True)
-        found = side.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        side_status = side.lstat()
+        if not stat.S_ISDIR(side_status.st_mode) or side_status.st_uid != os.geteuid():
             raise WorkspaceRefused(f"{side} exists and is not a folder of the current user")
         try:
             descriptor = os.open(side / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -94,12 +94,12 @@ def _streams(data: memoryview, base: int, budget: InflateBudget, levels: int) ->
 def _zip(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Iterator[StreamSpan]:
     """Yield the streams of a zip file. They are found through its local headers (APPNOTE 4.3.7), without its central
     directory."""
-    at = 0
-    while at >= 0 and _has(data, at, _LOCAL) and at + 30 <= len(data):
+    position = 0
+    while position >= 0 and _has(data, position, _LOCAL) and position + 30 <= len(data):
         # If bit 3 is set, the size follows the content. Then only a deflate stream has an end that can be found.
-        method, is_told = _number(data, at + 8, 2), not _number(data, at + 6, 2) & 8
-        begin = at + 30 + _number(data, at + 26, 2) + _number(data, at + 28, 2)
-        end = begin + _number(data, at + 18, 4) if is_told else -1
+        method, is_told = _number(data, position + 8, 2), not _number(data, position + 6, 2) & 8
+        begin = position + 30 + _number(data, position + 26, 2) + _number(data, position + 28, 2)
+        end = begin + _number(data, position + 18, 4) if is_told else -1
         inflated = budget.inflate(data[begin:]) if method == 8 else None
         if inflated is not None:
             content, length = inflated
@@ -107,7 +107,7 @@ def _zip(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Ite
             yield from _span(base + begin, content, length)
         elif method == 0 and is_told:
             yield from _streams(data[begin:end], base + begin, budget, levels - 1)
-        at = end
+        position = end
 
 
 def _span(start: int, content: bytes, length: int) -> Iterator[StreamSpan]:
@@ -115,28 +115,30 @@ def _span(start: int, content: bytes, length: int) -> Iterator[StreamSpan]:
         yield StreamSpan(start, start + length, content)
 
 
-def _after_descriptor(data: memoryview, at: int) -> int:
-    near = bytes(data[at : at + _DESCRIPTOR + 4])
-    found = [place for place in (near.find(mark) for mark in _NEXT) if place >= 0]
-    return at + min(found) if found else len(data)
+def _after_descriptor(data: memoryview, position: int) -> int:
+    following_bytes = bytes(data[position : position + _DESCRIPTOR + 4])
+    mark_positions = [
+        position_found for position_found in (following_bytes.find(mark) for mark in _NEXT) if position_found >= 0
+    ]
+    return position + min(mark_positions) if mark_positions else len(data)
 
 
 def _gzip(data: memoryview, base: int, budget: InflateBudget) -> Iterator[StreamSpan]:
     """Yield the streams of the members of a gzip file (RFC 1952 §2.2)."""
-    at = 0
-    while _has(data, at, _GZIP):
-        begin = _after_gzip_header(data, at)
+    position = 0
+    while _has(data, position, _GZIP):
+        begin = _after_gzip_header(data, position)
         inflated = budget.inflate(data[begin:])
         if inflated is None:
             return
         content, length = inflated
         yield from _span(base + begin, content, length)
-        at = begin + length + 8
+        position = begin + length + 8
 
 
-def _after_gzip_header(data: memoryview, at: int) -> int:
-    flags = data[at + 3] if at + 3 < len(data) else 0
-    begin = at + 10
+def _after_gzip_header(data: memoryview, position: int) -> int:
+    flags = data[position + 3] if position + 3 < len(data) else 0
+    begin = position + 10
     if flags & 4:
         begin += 2 + _number(data, begin, 2)
     for flag in (8, 16):
@@ -148,23 +150,23 @@ def _after_gzip_header(data: memoryview, at: int) -> int:
 
 def _tar(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Iterator[StreamSpan]:
     """Yield the streams of the archives in a tar file (POSIX.1-1988 ustar)."""
-    at = 0
-    while at + 512 <= len(data) and _has(data, at + 257, b"ustar"):
-        digits = bytes(data[at + 124 : at + 136]).strip(b"\0 ")
+    position = 0
+    while position + 512 <= len(data) and _has(data, position + 257, b"ustar"):
+        digits = bytes(data[position + 124 : position + 136]).strip(b"\0 ")
         if not digits.isdigit() or b"8" in digits or b"9" in digits:
             return
         size = int(digits, 8)
-        begin = at + 512
+        begin = position + 512
         yield from _streams(data[begin : begin + size], base + begin, budget, levels - 1)
-        at = begin + (size + 511) // 512 * 512
+        position = begin + (size + 511) // 512 * 512
 
 
-def _has(data: memoryview, at: int, mark: bytes) -> bool:
-    return bytes(data[at : at + len(mark)]) == mark
+def _has(data: memoryview, position: int, mark: bytes) -> bool:
+    return bytes(data[position : position + len(mark)]) == mark
 
 
-def _number(data: memoryview, at: int, length: int) -> int:
-    return int.from_bytes(data[at : at + length], "little")
+def _number(data: memoryview, position: int, length: int) -> int:
+    return int.from_bytes(data[position : position + length], "little")
 
 
 MAX_LENGTH = 1 << 40
@@ -180,15 +182,15 @@ class DecompressedFile(NamedTuple):
 
 def decompress(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> DecompressedFile:
     """Decompress the streams of a file. With the zlib of this Python, `recompress` restores the same bytes."""
-    found = spans(data, budget) if levels else []
+    stream_spans = spans(data, budget) if levels else []
     search = zlib_settings.SettingsSearch()
-    recipes = [(span, search.find(data[span.start : span.end], span.content)) for span in found]
-    kept = [(span, stream_recipe) for span, stream_recipe in recipes if stream_recipe is not None]
-    if not kept:
+    recipes = [(span, search.find(data[span.start : span.end], span.content)) for span in stream_spans]
+    kept_streams = [(span, stream_recipe) for span, stream_recipe in recipes if stream_recipe is not None]
+    if not kept_streams:
         return DecompressedFile(data, b"")
-    recipe = [encode_numbers([len(kept), *_gaps(data, [span for span, _ in kept])])]
-    pieces = [_skeleton(data, [span for span, _ in kept])]
-    for span, stream_recipe in kept:
+    recipe = [encode_numbers([len(kept_streams), *_gaps(data, [span for span, _ in kept_streams])])]
+    pieces = [_skeleton(data, [span for span, _ in kept_streams])]
+    for span, stream_recipe in kept_streams:
         inner = decompress(span.content, budget, levels - 1)
         recipe.append(
             encode_numbers([len(inner.content) * 2 + bool(inner.recipe)])
@@ -215,10 +217,10 @@ def recompress(content: bytes, recipe: bytes, limit: int) -> bytes:
 def reference(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> Iterator[bytes]:
     """Yield the bytes with which new files are compared: the file, then the content of its compressed streams."""
     yield data
-    found = spans(data, budget) if levels else []
-    if found:
-        yield _skeleton(data, found)
-    for span in found:
+    stream_spans = spans(data, budget) if levels else []
+    if stream_spans:
+        yield _skeleton(data, stream_spans)
+    for span in stream_spans:
         yield from reference(span.content, budget, levels - 1)
 
 
@@ -227,37 +229,37 @@ def _recompress(content: memoryview, reader: VarintReader, levels: int, limit: i
         raise Malformed("the recipe exceeds the maximum depth of nested archives")
     count = reader.number(MAX_LENGTH)
     gaps = reader.numbers(count + 1, MAX_LENGTH)
-    at = sum(gaps)
-    skeleton = content[:at]
+    position = sum(gaps)
+    skeleton = content[:position]
     pieces: list[bytes | memoryview] = []
-    read = 0
-    size = at
+    read_bytes = 0
+    size = position
     for gap in gaps[:-1]:
-        pieces.append(skeleton[read : read + gap])
-        read += gap
+        pieces.append(skeleton[read_bytes : read_bytes + gap])
+        read_bytes += gap
         length, is_folded = divmod(reader.number(MAX_LENGTH), 2)
         stream_recipe = zlib_settings.decode(reader, MAX_LENGTH)
-        packed = content[at : at + length]
-        if len(packed) != length:
+        stream_content = content[position : position + length]
+        if len(stream_content) != length:
             raise Malformed("the recipe is for longer content")
-        at += length
-        inner = _recompress(packed, reader, levels - 1, MAX_LENGTH) if is_folded else bytes(packed)
+        position += length
+        inner = _recompress(stream_content, reader, levels - 1, MAX_LENGTH) if is_folded else bytes(stream_content)
         pieces.append(zlib_settings.restore(inner, stream_recipe))
         size += len(pieces[-1])
         if size > limit:
             raise Malformed("the recipe restores more bytes than the limit")
-    if at != len(content):
+    if position != len(content):
         raise Malformed("the recipe does not use all of the content")
-    return b"".join((*pieces, skeleton[read:]))
+    return b"".join((*pieces, skeleton[read_bytes:]))
 
 
-def _gaps(data: bytes, found: list[StreamSpan]) -> list[int]:
-    ends = [0, *(span.end for span in found)]
-    starts = [*(span.start for span in found), len(data)]
-    return [start - end for start, end in zip(starts, ends, strict=True)]
+def _gaps(data: bytes, stream_spans: list[StreamSpan]) -> list[int]:
+    gap_starts = [0, *(span.end for span in stream_spans)]
+    gap_ends = [*(span.start for span in stream_spans), len(data)]
+    return [start - end for start, end in zip(gap_ends, gap_starts, strict=True)]
 
 
-def _skeleton(data: bytes, found: list[StreamSpan]) -> bytes:
-    ends = [0, *(span.end for span in found)]
-    starts = [*(span.start for span in found), len(data)]
-    return b"".join(data[end:start] for start, end in zip(starts, ends, strict=True))
+def _skeleton(data: bytes, stream_spans: list[StreamSpan]) -> bytes:
+    gap_starts = [0, *(span.end for span in stream_spans)]
+    gap_ends = [*(span.start for span in stream_spans), len(data)]
+    return b"".join(data[end:start] for start, end in zip(gap_ends, gap_starts, strict=True))

@@ -61,8 +61,8 @@ def restore(content: bytes, recoding: Recoding) -> bytes:
     Raises:
         Malformed: the edits or the blocks do not match the content.
     """
-    predicted = _predict(PREDICTORS[recoding.predictor], content)
-    return deflate.write(content, _apply_edits(predicted, recoding.edits), recoding.blocks)
+    predicted_tokens = _predict(PREDICTORS[recoding.predictor], content)
+    return deflate.write(content, _apply_edits(predicted_tokens, recoding.edits), recoding.blocks)
 
 
 class RecodingSearch:
@@ -87,106 +87,117 @@ class RecodingSearch:
         """Return the predictor with the fewest edits at the start of the stream, or None if all have too many."""
         head = deflate.read(stream, _HEAD_TOKENS)[0][:_HEAD_TOKENS]
         length = sum(token >> 16 or 1 for token in head)
-        part = content if length >= len(content) else content[: length + _END_BYTES]
-        best: tuple[int, int] | None = None
+        sample = content if length >= len(content) else content[: length + _END_BYTES]
+        best_predictor: tuple[int, int] | None = None
         for index in dict.fromkeys((self._last, *range(len(PREDICTORS)))):
-            edits = len(_edits(_predict(PREDICTORS[index], part), head))
-            if best is None or edits < best[0]:
-                best = edits, index
+            edits = len(_edits(_predict(PREDICTORS[index], sample), head))
+            if best_predictor is None or edits < best_predictor[0]:
+                best_predictor = edits, index
             if edits * _GOOD_TOKENS_PER_EDIT <= len(head):
                 break
-        if best is None or (best[0] - 1) * _BAD_TOKENS_PER_EDIT > len(head):
+        if best_predictor is None or (best_predictor[0] - 1) * _BAD_TOKENS_PER_EDIT > len(head):
             return None
-        self._last = best[1]
-        return best[1]
+        self._last = best_predictor[1]
+        return best_predictor[1]
 
 
 def _make_recoding(index: int, stream: bytes, content: bytes) -> Recoding | None:
-    wanted, blocks = deflate.read(stream, MAX_TOKENS)
-    predicted = _predict(PREDICTORS[index], content)
-    found = Recoding(index, _edits(predicted, wanted), blocks)
-    if len(encode(found)) * _MAX_RECODING_FRACTION > len(stream) or deflate.write(content, wanted, blocks) != stream:
+    stream_tokens, blocks = deflate.read(stream, MAX_TOKENS)
+    predicted_tokens = _predict(PREDICTORS[index], content)
+    found_recoding = Recoding(index, _edits(predicted_tokens, stream_tokens), blocks)
+    if (
+        len(encode(found_recoding)) * _MAX_RECODING_FRACTION > len(stream)
+        or deflate.write(content, stream_tokens, blocks) != stream
+    ):
         return None
-    return found if _apply_edits(predicted, found.edits) == wanted else None
+    return found_recoding if _apply_edits(predicted_tokens, found_recoding.edits) == stream_tokens else None
 
 
 def _predict(predictor: Predictor, content: bytes) -> Tokens:
     compressor = zlib.compressobj(predictor.level, zlib.DEFLATED, -zlib.MAX_WBITS, 8)
-    found, _ = deflate.read(compressor.compress(content) + compressor.flush(), 2 * MAX_TOKENS)
-    return _without_short(found, content) if predictor.is_four_byte else found
+    predicted_tokens, _ = deflate.read(compressor.compress(content) + compressor.flush(), 2 * MAX_TOKENS)
+    return _without_short(predicted_tokens, content) if predictor.is_four_byte else predicted_tokens
 
 
 def _without_short(tokens: Tokens, content: bytes) -> Tokens:
     """Return the tokens with each match of three bytes replaced by three literals."""
-    out, at, is_after_short = array("I"), 0, False
+    kept_tokens, position, is_after_short = array("I"), 0, False
     for token in tokens:
         length = token >> 16 or 1
-        before = at - 1 - (token & 0xFFFF)
+        match_position = position - 1 - (token & 0xFFFF)
         if length == _MIN_LENGTH:
-            out.extend((0, 0, 0))
-        elif is_after_short and 1 < length < _MAX_LENGTH and before >= 0 and content[at - 1] == content[before]:
-            out[-1] = token + (1 << 16)
+            kept_tokens.extend((0, 0, 0))
+        elif (
+            is_after_short
+            and 1 < length < _MAX_LENGTH
+            and match_position >= 0
+            and content[position - 1] == content[match_position]
+        ):
+            kept_tokens[-1] = token + (1 << 16)
         else:
-            out.append(token)
+            kept_tokens.append(token)
         is_after_short = length == _MIN_LENGTH
-        at += length
-    return out
+        position += length
+    return kept_tokens
 
 
-def _edits(predicted: Tokens, wanted: Tokens) -> list[Edit]:
+def _edits(predicted_tokens: Tokens, stream_tokens: Tokens) -> list[Edit]:
     """Return the edits that turn the predicted tokens into the wanted ones.
 
     Each edit extends to the next token at which both are at the same byte. Predicted tokens after the last wanted token
     are not removed.
     """
-    found: list[Edit] = []
-    here = there = last = 0
-    while there < len(wanted):
-        if here < len(predicted) and predicted[here] == wanted[there]:
-            here += 1
-            there += 1
+    edits: list[Edit] = []
+    predicted_index = stream_index = last_index = 0
+    while stream_index < len(stream_tokens):
+        if predicted_index < len(predicted_tokens) and predicted_tokens[predicted_index] == stream_tokens[stream_index]:
+            predicted_index += 1
+            stream_index += 1
             continue
-        start, since = here, there
-        here, there = _next_common(predicted, wanted, here, there)
-        found.append(Edit(start - last, here - start, wanted[since:there]))
-        last = here
-    return found
+        start, first_stream_index = predicted_index, stream_index
+        predicted_index, stream_index = _next_common(predicted_tokens, stream_tokens, predicted_index, stream_index)
+        edits.append(Edit(start - last_index, predicted_index - start, stream_tokens[first_stream_index:stream_index]))
+        last_index = predicted_index
+    return edits
 
 
-def _next_common(predicted: Tokens, wanted: Tokens, here: int, there: int) -> tuple[int, int]:
-    """Return the next positions after `here` and `there` at which both token lists are at the same byte again."""
-    ahead = wanted[there] >> 16 or 1
-    there += 1
-    while ahead:
-        if ahead > 0 and here < len(predicted):
-            ahead -= predicted[here] >> 16 or 1
-            here += 1
-        elif there < len(wanted):
-            ahead += wanted[there] >> 16 or 1
-            there += 1
+def _next_common(
+    predicted_tokens: Tokens, stream_tokens: Tokens, predicted_index: int, stream_index: int
+) -> tuple[int, int]:
+    """Return the next positions after `predicted_index` and `stream_index` at which both token lists are at the same
+    byte again."""
+    bytes_ahead = stream_tokens[stream_index] >> 16 or 1
+    stream_index += 1
+    while bytes_ahead:
+        if bytes_ahead > 0 and predicted_index < len(predicted_tokens):
+            bytes_ahead -= predicted_tokens[predicted_index] >> 16 or 1
+            predicted_index += 1
+        elif stream_index < len(stream_tokens):
+            bytes_ahead += stream_tokens[stream_index] >> 16 or 1
+            stream_index += 1
         else:
             break
-    return here, there
+    return predicted_index, stream_index
 
 
-def _apply_edits(predicted: Tokens, edits: Sequence[Edit]) -> Tokens:
-    out, at = array("I"), 0
+def _apply_edits(predicted_tokens: Tokens, edits: Sequence[Edit]) -> Tokens:
+    tokens_out, position = array("I"), 0
     for edit in edits:
-        out += predicted[at : at + edit.gap]
-        out.extend(edit.tokens)
-        at += edit.gap + edit.removed
-    if at > len(predicted):
+        tokens_out += predicted_tokens[position : position + edit.gap]
+        tokens_out.extend(edit.tokens)
+        position += edit.gap + edit.removed
+    if position > len(predicted_tokens):
         raise Malformed("an edit is beyond the end of its stream")
-    return out + predicted[at:]
+    return tokens_out + predicted_tokens[position:]
 
 
 def encode(recoding: Recoding) -> bytes:
     """Encode a recoding. Values of the same kind are stored together."""
-    inserted = [token for edit in recoding.edits for token in edit.tokens]
-    head = [recoding.predictor, len(recoding.edits), len(inserted), len(recoding.blocks)]
+    inserted_tokens = [token for edit in recoding.edits for token in edit.tokens]
+    head = [recoding.predictor, len(recoding.edits), len(inserted_tokens), len(recoding.blocks)]
     edits = [(edit.gap, edit.removed, len(edit.tokens)) for edit in recoding.edits]
-    numbers = [*head, *chain(*zip(*edits, strict=True)), *(token >> 16 for token in inserted)]
-    numbers += [token & 0xFFFF for token in inserted if token]
+    numbers = [*head, *chain(*zip(*edits, strict=True)), *(token >> 16 for token in inserted_tokens)]
+    numbers += [token & 0xFFFF for token in inserted_tokens if token]
     numbers += chain(*((block.kind, block.tokens, block.bits) for block in recoding.blocks))
     return encode_numbers(numbers) + b"".join(
         block.codes.to_bytes((block.bits + 7) // 8, "little") for block in recoding.blocks
@@ -200,22 +211,22 @@ def decode(reader: VarintReader, limit: int) -> Recoding:
         Malformed: the bytes are not a recoding.
     """
     predictor = reader.number(len(PREDICTORS) - 1)
-    count, inserted, blocks = reader.numbers(3, limit)
-    gaps, removed = reader.numbers(count, limit), reader.numbers(count, limit)
-    counts = reader.numbers(count, inserted)
-    if sum(counts) != inserted:
+    count, inserted_count, blocks = reader.numbers(3, limit)
+    gaps, removed_counts = reader.numbers(count, limit), reader.numbers(count, limit)
+    counts = reader.numbers(count, inserted_count)
+    if sum(counts) != inserted_count:
         raise Malformed("the edits do not have the declared number of tokens")
     tokens = [
         length << 16 | (reader.number(_MAX_DISTANCE) if length else 0)
-        for length in reader.numbers(inserted, _MAX_LENGTH)
+        for length in reader.numbers(inserted_count, _MAX_LENGTH)
     ]
     if any(token and (token >> 16 < _MIN_LENGTH or not token & 0xFFFF) for token in tokens):
         raise Malformed("a match is too short or has an invalid distance")
     edits: list[Edit] = []
-    at = 0
-    for gap, gone, more in zip(gaps, removed, counts, strict=True):
-        edits.append(Edit(gap, gone, tokens[at : at + more]))
-        at += more
+    position = 0
+    for gap, removed_count, token_count in zip(gaps, removed_counts, counts, strict=True):
+        edits.append(Edit(gap, removed_count, tokens[position : position + token_count]))
+        position += token_count
     return Recoding(predictor, edits, _blocks(reader, blocks, limit))
 
 

@@ -61,8 +61,8 @@ class _Bits:
 
     def between(self, start: int, stop: int) -> int:
         """Return the bits between two positions as a number."""
-        found = int.from_bytes(self.data[start // 8 : (stop + 7) // 8], "little")
-        return found >> start % 8 & (1 << stop - start) - 1
+        bits_value = int.from_bytes(self.data[start // 8 : (stop + 7) // 8], "little")
+        return bits_value >> start % 8 & (1 << stop - start) - 1
 
     def take(self, count: int) -> int:
         """Return the next `count` bits as a number.
@@ -76,10 +76,10 @@ class _Bits:
             self.value |= int.from_bytes(self.data[self.at : self.at + 8], "little") << self.held
             self.at += 8
             self.held += _REFILL_BITS
-        found = self.value & (1 << count) - 1
+        bits_value = self.value & (1 << count) - 1
         self.value >>= count
         self.held -= count
-        return found
+        return bits_value
 
     def symbol(self, table: "_Table") -> int:
         """Read the next symbol of a code."""
@@ -87,9 +87,9 @@ class _Bits:
             self.value |= int.from_bytes(self.data[self.at : self.at + 8], "little") << self.held
             self.at += 8
             self.held += _REFILL_BITS
-        found = table[self.value & len(table) - 1]
-        self.take(found & 15)
-        return found >> 4
+        table_entry = table[self.value & len(table) - 1]
+        self.take(table_entry & 15)
+        return table_entry >> 4
 
 
 _Table: TypeAlias = list[int]
@@ -102,14 +102,14 @@ def _canonical_codes(lengths: Sequence[int]) -> list[int]:
     for length in lengths:
         count[length] += 1
     count[0] = code = 0
-    following = [0] * 17
+    next_codes = [0] * 17
     for length in range(1, 16):
         code = code + count[length - 1] << 1
-        following[length] = code
+        next_codes[length] = code
     codes: list[int] = []
     for length in lengths:
-        code = following[length]
-        following[length] += 1
+        code = next_codes[length]
+        next_codes[length] += 1
         codes.append((_REVERSED[code & 255] << 8 | _REVERSED[code >> 8 & 255]) >> 16 - length if length else 0)
     return codes
 
@@ -134,19 +134,19 @@ def _codes(bits: _Bits) -> Codes:
     for index in _ORDER[:count]:
         lengths[index] = bits.take(3)
     table = _table(tuple(lengths))
-    found: list[int] = []
-    while len(found) < literals + distances:
+    lengths_found: list[int] = []
+    while len(lengths_found) < literals + distances:
         symbol = bits.symbol(table)
         if symbol < 16:
-            found.append(symbol)
+            lengths_found.append(symbol)
             continue
-        width, least = _REPEATS.get(symbol, (0, 0))
-        if not least or (symbol == 16 and not found):
+        width, min_repeats = _REPEATS.get(symbol, (0, 0))
+        if not min_repeats or (symbol == 16 and not lengths_found):
             raise Malformed("the codes of a block are damaged")
-        found += [found[-1] if symbol == 16 else 0] * (least + bits.take(width))
-    if len(found) != literals + distances:
+        lengths_found += [lengths_found[-1] if symbol == 16 else 0] * (min_repeats + bits.take(width))
+    if len(lengths_found) != literals + distances:
         raise Malformed("the codes of a block are damaged")
-    return Codes(found[:literals], found[literals:])
+    return Codes(lengths_found[:literals], lengths_found[literals:])
 
 
 def read(stream: bytes, limit: int) -> tuple[Tokens, list[Block]]:
@@ -175,7 +175,7 @@ def _require_few(blocks: int, size: int) -> None:
 
 
 def _read_block(bits: _Bits, tokens: Tokens, limit: int) -> Block:
-    kind, before = bits.take(2), len(tokens)
+    kind, tokens_before = bits.take(2), len(tokens)
     if kind == STORED:
         bits.take(bits.held % 8)
         length = bits.take(16)
@@ -187,26 +187,26 @@ def _read_block(bits: _Bits, tokens: Tokens, limit: int) -> Block:
     codes = Codes(_FIXED_LITERALS, _FIXED_DISTANCES) if kind == FIXED else _codes(bits)
     stop = bits.position
     _read_tokens(bits, _table(tuple(codes.literals)), _table(tuple(codes.distances)), tokens, limit)
-    return Block(kind, len(tokens) - before, stop - start, bits.between(start, stop))
+    return Block(kind, len(tokens) - tokens_before, stop - start, bits.between(start, stop))
 
 
 def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Tokens, limit: int) -> None:
     """Read tokens up to the end of the block or `limit`. This is the hot loop: it calls no function per token."""
-    data, at, held, value = bits.data, bits.at, bits.held, bits.value
+    data, byte_position, held_bits, value = bits.data, bits.at, bits.held, bits.value
     literal_mask, distance_mask, add = len(literals) - 1, len(distances) - 1, tokens.append
     while True:
-        if held < 48:
-            if at >= len(data):
+        if held_bits < 48:
+            if byte_position >= len(data):
                 raise Malformed("a deflate stream has no end")
             if len(tokens) >= limit:
                 break
-            value |= int.from_bytes(data[at : at + 8], "little") << held
-            at += 8
-            held += _REFILL_BITS
-        found = literals[value & literal_mask]
-        value >>= found & 15
-        held -= found & 15
-        symbol = found >> 4
+            value |= int.from_bytes(data[byte_position : byte_position + 8], "little") << held_bits
+            byte_position += 8
+            held_bits += _REFILL_BITS
+        table_entry = literals[value & literal_mask]
+        value >>= table_entry & 15
+        held_bits -= table_entry & 15
+        symbol = table_entry >> 4
         if symbol < 256:
             add(0)
             continue
@@ -215,15 +215,15 @@ def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Token
         extra = _LENGTH_EXTRA[symbol - 257]
         length = _LENGTH_BASE[symbol - 257] + (value & (1 << extra) - 1)
         value >>= extra
-        held -= extra
-        found = distances[value & distance_mask]
-        value >>= found & 15
-        extra = _DISTANCE_EXTRA[found >> 4]
+        held_bits -= extra
+        table_entry = distances[value & distance_mask]
+        value >>= table_entry & 15
+        extra = _DISTANCE_EXTRA[table_entry >> 4]
         value_after = value >> extra
-        add(length << 16 | _DISTANCE_BASE[found >> 4] + (value & (1 << extra) - 1))
-        held -= (found & 15) + extra
+        add(length << 16 | _DISTANCE_BASE[table_entry >> 4] + (value & (1 << extra) - 1))
+        held_bits -= (table_entry & 15) + extra
         value = value_after
-    bits.at, bits.held, bits.value = at, held, value
+    bits.at, bits.held, bits.value = byte_position, held_bits, value
 
 
 _LENGTH_SYMBOLS = bytes(index for index, bits in enumerate(_LENGTH_EXTRA[:-1]) for _ in range(1 << bits))[:255] + bytes(
@@ -257,36 +257,36 @@ def write(content: bytes | memoryview, tokens: Tokens, blocks: Sequence[Block]) 
         Malformed: the tokens do not match the content, a symbol has no code, or there are too many blocks.
     """
     _require_few(len(blocks), len(content))
-    writer, index, at = _Writer(), 0, 0
+    writer, index, position = _Writer(), 0, 0
     try:
         for number, block in enumerate(blocks):
             writer.put(number == len(blocks) - 1, 1)
             writer.put(block.kind, 2)
-            mine = tokens[index : index + block.tokens]
+            block_tokens = tokens[index : index + block.tokens]
             index += block.tokens
             if block.kind > DYNAMIC:
                 raise Malformed("a block has an unknown type")
             if block.kind == STORED:
-                at = _write_stored(writer, content, at, len(mine))
+                position = _write_stored(writer, content, position, len(block_tokens))
                 continue
             codes = Codes(_FIXED_LITERALS, _FIXED_DISTANCES)
             if block.kind == DYNAMIC:
                 writer.put(block.codes, block.bits)
                 codes = _codes(_Bits(block.codes.to_bytes((block.bits + 7) // 8, "little")))
-            at = _write_tokens(writer, content, at, mine, codes)
+            position = _write_tokens(writer, content, position, block_tokens, codes)
     except (LookupError, OverflowError) as error:
         raise Malformed("tokens do not fit their block or their content") from error
-    if (index, at) != (len(tokens), len(content)):
+    if (index, position) != (len(tokens), len(content)):
         raise Malformed("blocks do not cover the content")
     writer.put(0, -writer.held % 8)
     return bytes(writer.out)
 
 
-def _write_stored(writer: _Writer, content: bytes | memoryview, at: int, length: int) -> int:
+def _write_stored(writer: _Writer, content: bytes | memoryview, position: int, length: int) -> int:
     writer.put(0, -writer.held % 8)
     writer.out += length.to_bytes(2, "little") + (length ^ 0xFFFF).to_bytes(2, "little")
-    writer.out += content[at : at + length]
-    return at + length
+    writer.out += content[position : position + length]
+    return position + length
 
 
 def _by_symbol(lengths: Sequence[int]) -> dict[int, int]:
@@ -294,33 +294,33 @@ def _by_symbol(lengths: Sequence[int]) -> dict[int, int]:
     return {symbol: code for symbol, code in enumerate(_canonical_codes(lengths)) if lengths[symbol]}
 
 
-def _write_tokens(writer: _Writer, content: bytes | memoryview, at: int, tokens: Tokens, codes: Codes) -> int:
-    """Write the tokens of the block at offset `at` of the content; return the offset of the next block."""
+def _write_tokens(writer: _Writer, content: bytes | memoryview, position: int, tokens: Tokens, codes: Codes) -> int:
+    """Write the tokens of the block at offset `position` of the content; return the offset of the next block."""
     literals, distances = _by_symbol(codes.literals), _by_symbol(codes.distances)
     widths, far_widths = codes.literals, codes.distances
-    value, held, out = writer.value, writer.held, writer.out
+    value, held_bits, output = writer.value, writer.held, writer.out
     for token in tokens:
         if not token:
-            symbol = content[at]
-            value |= literals[symbol] << held
-            held += widths[symbol]
-            at += 1
+            symbol = content[position]
+            value |= literals[symbol] << held_bits
+            held_bits += widths[symbol]
+            position += 1
         else:
             length, distance = token >> 16, token & 0xFFFF
-            at += length
+            position += length
             index = _LENGTH_SYMBOLS[length - 3]
-            value |= (literals[index + 257] | length - _LENGTH_BASE[index] << widths[index + 257]) << held
-            held += widths[index + 257] + _LENGTH_EXTRA[index]
+            value |= (literals[index + 257] | length - _LENGTH_BASE[index] << widths[index + 257]) << held_bits
+            held_bits += widths[index + 257] + _LENGTH_EXTRA[index]
             index = _NEAR[distance - 1] if distance <= 256 else _FAR[distance - 1 >> 7]
-            value |= (distances[index] | distance - _DISTANCE_BASE[index] << far_widths[index]) << held
-            held += far_widths[index] + _DISTANCE_EXTRA[index]
-        if held >= 256:
-            out += (value & _FULL).to_bytes(32, "little")
+            value |= (distances[index] | distance - _DISTANCE_BASE[index] << far_widths[index]) << held_bits
+            held_bits += far_widths[index] + _DISTANCE_EXTRA[index]
+        if held_bits >= 256:
+            output += (value & _FULL).to_bytes(32, "little")
             value >>= 256
-            held -= 256
-    writer.value, writer.held = value, held
+            held_bits -= 256
+    writer.value, writer.held = value, held_bits
     writer.put(literals[256], widths[256])
-    return at
+    return position
 
 
 _FULL = (1 << 256) - 1

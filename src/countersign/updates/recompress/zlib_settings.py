@@ -61,17 +61,17 @@ def restore(content: bytes, recipe: StreamRecipe | Recoding) -> bytes:
     """
     if isinstance(recipe, Recoding):
         return deflate_prediction.restore(content, recipe)
-    made = _compress(SETTINGS[recipe.settings], content)
+    compressed = _compress(SETTINGS[recipe.settings], content)
     if recipe.is_exact:
-        return made
-    out = bytearray(made[: recipe.size])
-    for at, stretch in recipe.corrections:
-        if at > len(out) or at + len(stretch) > recipe.size:
+        return compressed
+    restored = bytearray(compressed[: recipe.size])
+    for position, stretch in recipe.corrections:
+        if position > len(restored) or position + len(stretch) > recipe.size:
             raise Malformed("a correction is outside of its stream")
-        out[at : at + len(stretch)] = stretch
-    if len(out) != recipe.size:
+        restored[position : position + len(stretch)] = stretch
+    if len(restored) != recipe.size:
         raise Malformed("a corrected stream is too short")
-    return bytes(out)
+    return bytes(restored)
 
 
 class SettingsSearch:
@@ -86,26 +86,26 @@ class SettingsSearch:
     def find(self, stream: bytes, content: bytes) -> StreamRecipe | Recoding | None:
         """Return a recipe that restores the stream, or None if there is none."""
         limit = len(SETTINGS) if self._misses < _MAX_ATTEMPTS else _LIKELY_SETTINGS
-        near: list[StreamRecipe] = []
+        near_recipes: list[StreamRecipe] = []
         for index in dict.fromkeys((self._last, *range(limit))):
-            made = _try(SETTINGS[index], stream, content)
-            if made == stream:
+            compressed = _try(SETTINGS[index], stream, content)
+            if compressed == stream:
                 self._last, self._misses = index, 0
                 return StreamRecipe(index)
-            if made is not None and (corrected := _correct(index, made, stream)) is not None:
-                near.append(corrected)
+            if compressed is not None and (corrected_recipe := _correct(index, compressed, stream)) is not None:
+                near_recipes.append(corrected_recipe)
         self._misses += 1
-        if (recoded := self._recoded(stream, content)) is not None:
-            near_enough = [recipe for recipe in near if len(encode(recipe)) < len(encode(recoded))]
-            return min(near_enough, key=lambda recipe: len(encode(recipe)), default=recoded)
-        return min(near, key=lambda recipe: len(encode(recipe)), default=None)
+        if (recoded_recipe := self._recoded(stream, content)) is not None:
+            near_enough = [recipe for recipe in near_recipes if len(encode(recipe)) < len(encode(recoded_recipe))]
+            return min(near_enough, key=lambda recipe: len(encode(recipe)), default=recoded_recipe)
+        return min(near_recipes, key=lambda recipe: len(encode(recipe)), default=None)
 
     def _recoded(self, stream: bytes, content: bytes) -> Recoding | None:
         if self._recoding_misses >= _MAX_ATTEMPTS:
             return None
-        found = self._recodings.find(stream, content)
-        self._recoding_misses = self._recoding_misses + 1 if found is None else 0
-        return found
+        found_recoding = self._recodings.find(stream, content)
+        self._recoding_misses = self._recoding_misses + 1 if found_recoding is None else 0
+        return found_recoding
 
 
 def _compress(settings: DeflateSettings, content: bytes) -> bytes:
@@ -120,36 +120,38 @@ def _try(settings: DeflateSettings, stream: bytes, content: bytes) -> bytes | No
         return _compress(settings, content)
     level, memory, strategy, window = settings
     compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
-    begun = compressor.compress(content[:_PREFIX_BYTES])
-    if not stream.startswith(begun):
+    compressed_start = compressor.compress(content[:_PREFIX_BYTES])
+    if not stream.startswith(compressed_start):
         return None
-    return begun + compressor.compress(content[_PREFIX_BYTES:]) + compressor.flush()
+    return compressed_start + compressor.compress(content[_PREFIX_BYTES:]) + compressor.flush()
 
 
-def _correct(index: int, made: bytes, stream: bytes) -> StreamRecipe | None:
+def _correct(index: int, compressed: bytes, stream: bytes) -> StreamRecipe | None:
     """Return a recipe with corrections, or None if they would be too long."""
-    both = min(len(made), len(stream))
-    unlike = (int.from_bytes(made[:both], "little") ^ int.from_bytes(stream[:both], "little")).to_bytes(both, "little")
-    if both - unlike.count(0) + len(stream) - both > len(stream) // _MAX_CORRECTION_FRACTION:
+    common_length = min(len(compressed), len(stream))
+    unlike = (
+        int.from_bytes(compressed[:common_length], "little") ^ int.from_bytes(stream[:common_length], "little")
+    ).to_bytes(common_length, "little")
+    if common_length - unlike.count(0) + len(stream) - common_length > len(stream) // _MAX_CORRECTION_FRACTION:
         return None
-    found = [(run.start(), stream[run.start() : run.end()]) for run in _RUNS.finditer(unlike)]
-    if len(stream) > both:
-        found.append((both, stream[both:]))
-    if sum(4 + len(stretch) for _, stretch in found) * _MAX_CORRECTION_FRACTION > len(stream):
+    corrections = [(run.start(), stream[run.start() : run.end()]) for run in _RUNS.finditer(unlike)]
+    if len(stream) > common_length:
+        corrections.append((common_length, stream[common_length:]))
+    if sum(4 + len(stretch) for _, stretch in corrections) * _MAX_CORRECTION_FRACTION > len(stream):
         return None
-    return StreamRecipe(index, len(stream), tuple(found), is_exact=False)
+    return StreamRecipe(index, len(stream), tuple(corrections), is_exact=False)
 
 
-def common_prefix(one: bytes, other: bytes) -> int:
+def common_prefix(data: bytes, other_data: bytes) -> int:
     """Return the length of the common prefix in bytes."""
-    least, limit = 0, min(len(one), len(other))
-    while least < limit:
-        middle = (least + limit + 1) // 2
-        if one[least:middle] == other[least:middle]:
-            least = middle
+    lower_bound, limit = 0, min(len(data), len(other_data))
+    while lower_bound < limit:
+        middle = (lower_bound + limit + 1) // 2
+        if data[lower_bound:middle] == other_data[lower_bound:middle]:
+            lower_bound = middle
         else:
             limit = middle - 1
-    return least
+    return lower_bound
 
 
 def encode(recipe: StreamRecipe | Recoding) -> bytes:
@@ -159,7 +161,9 @@ def encode(recipe: StreamRecipe | Recoding) -> bytes:
     if recipe.is_exact:
         return encode_numbers([recipe.settings * 2])
     head = encode_numbers([recipe.settings * 2 + 1, recipe.size, len(recipe.corrections)])
-    return head + b"".join(encode_numbers([at, len(stretch)]) + stretch for at, stretch in recipe.corrections)
+    return head + b"".join(
+        encode_numbers([position, len(stretch)]) + stretch for position, stretch in recipe.corrections
+    )
 
 
 def decode(reader: VarintReader, limit: int) -> StreamRecipe | Recoding:
@@ -178,6 +182,6 @@ def decode(reader: VarintReader, limit: int) -> StreamRecipe | Recoding:
     size, count = reader.numbers(2, limit)
     corrections: list[tuple[int, bytes]] = []
     for _ in range(count):
-        at, length = reader.numbers(2, limit)
-        corrections.append((at, reader.take(length)))
+        position, length = reader.numbers(2, limit)
+        corrections.append((position, reader.take(length)))
     return StreamRecipe(kind // 2, size, tuple(corrections), is_exact=False)

@@ -19,7 +19,7 @@ async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works:
     await works.publish("1.1.0")
 
     state = msgspec.convert(await works.get("/channels/stable"), ChannelState)
-    statement, key = trust.verify_channel("north", "stable", state, pinned=None, seen=0, now=clock.now())
+    statement, key = trust.verify_channel("north", "stable", state, pinned_key=None, seen_counter=0, now=clock.now())
     signed = msgspec.convert(await works.get("/releases/1.1.0/manifest"), Envelope)
     payload = dsse.verify(signed, manifest.PAYLOAD_TYPE, {key.keyid: key})
     assert statement.version == "1.1.0"

@@ -78,6 +78,50 @@ async def test_the_delta_makes_the_new_files_and_is_small(works: JobRunner) -> N
     assert {file.path: content for file, content in zip(makes, out, strict=True)} == {"level.dat": NEW["level.dat"]}
 
 
+async def test_a_build_of_an_older_release_is_the_base_of_updates_to_later_ones(works: JobRunner) -> None:
+    await publish_build(works, OLD, "1.1.0", platform="linux")
+    later = [
+        await publish_build(works, {**NEW, "v": bytes([number])}, f"1.{number}.0", platform="windows")
+        for number in range(2, 7)
+    ]
+    before = set(await waiting(works))
+
+    added = (await works.upload_and_process(tar(NEW), "1.1.0", "game.tar", platform="windows"))["artifact_id"]
+
+    assert set(await waiting(works)) - before == {(added, new) for new in later[:3]}
+
+
+async def test_anyone_sees_the_size_of_the_update_from_the_release_before(works: JobRunner) -> None:
+    versions = ("1.1.0", "1.2.0", "1.3.0")
+    files: tuple[dict[str, bytes], ...] = (OLD, {**OLD, "level.dat": b"x" + OLD["level.dat"]}, NEW)
+    made = [
+        await publish_build(works, content, version, platform="linux")
+        for version, content in zip(versions, files, strict=True)
+    ]
+    before = await works.store.versions()
+    sizes = {
+        (old, new): (await prepare_delta(works, made[old], made[new]))["size"] for old, new in ((0, 1), (0, 2), (1, 2))
+    }
+
+    listed = {each["version"]: each.get("updates") for each in await works.get("/releases")}
+
+    assert await works.store.versions() > before
+    assert listed == {
+        "1.3.0": [{"from_version": "1.2.0", "platform": "linux", "size": sizes[1, 2]}],
+        "1.2.0": [{"from_version": "1.1.0", "platform": "linux", "size": sizes[0, 1]}],
+        "1.1.0": None,
+        "1.0.0": None,
+    }
+    yanked = f"/products/{works.shop.product_id}/releases/1.2.0/yank"
+    assert (await works.shop.world.call("POST", yanked, works.shop.token, json={"reason": "Broken"})).is_success
+    listed = {each["version"]: each.get("updates") for each in await works.get("/releases")}
+    assert listed == {
+        "1.3.0": [{"from_version": "1.1.0", "platform": "linux", "size": sizes[0, 2]}],
+        "1.1.0": None,
+        "1.0.0": None,
+    }
+
+
 async def test_until_it_is_made_an_update_is_offered_as_being_prepared(works: JobRunner) -> None:
     await publish_build(works, OLD, "1.1.0")
     await publish_build(works, NEW, "1.2.0")

@@ -44,7 +44,7 @@ def has_ended(process: int) -> bool:
 
 def reading(works: JobRunner, path: Path) -> AbstractAsyncContextManager[ArtifactReader]:
     """Read a file as jobs do."""
-    return sandboxed_process.read_artifact(works.store.settings, path, path.name, chunks=False, plain=True)
+    return sandboxed_process.read_artifact(works.store.settings, path, path.name, chunks=False, is_plain=True)
 
 
 async def finish(under_way: ArtifactReader) -> None:

@@ -104,15 +104,15 @@ class NewAttempt:
 
     def ceremony(self, store: Store, claim_token: str, claim_ends: str, interval_s: int) -> Ceremony:
         """The `claim` member of the response to a registration."""
-        typed = self.code(interval_s)
+        typed_code = self.code(interval_s)
         return Ceremony(
             claim_token,
             claim_ends,
             f"{store.base_url}/auth/me",
-            user_code=typed.user_code,
-            verification_uri=typed.verification_uri,
-            expires_in=typed.expires_in,
-            interval=typed.interval,
+            user_code=typed_code.user_code,
+            verification_uri=typed_code.verification_uri,
+            expires_in=typed_code.expires_in,
+            interval=typed_code.interval,
             attempt=self.link(),
         )
 
@@ -120,11 +120,11 @@ class NewAttempt:
 async def begin_attempt(store: Store, transaction: Transaction, registration: Registration) -> NewAttempt:
     """Begin an attempt for a registration; links and codes of earlier attempts become invalid."""
     now = clock.now()
-    ends = clock.later(now, seconds=store.settings.attempt_ttl_s)
+    ends_at = clock.later(now, seconds=store.settings.attempt_ttl_s)
     if registration.claim_expires_at is not None:
-        ends = min(ends, registration.claim_expires_at)
+        ends_at = min(ends_at, registration.claim_expires_at)
     attempt_id = "att_" + ids.new_uuid().replace("-", "")
-    typed, shown, letters = secrets.new_secret("cat"), secrets.new_secret("cat"), _letters()
+    typed_code, shown_code, letters = secrets.new_secret("cat"), secrets.new_secret("cat"), _letters()
     # Without the lock, two concurrent attempts would not see each other, and both would remain open.
     await registrations.lock(transaction, registration.id)
     await transaction.run(END_EARLIER, registration.id)
@@ -132,14 +132,14 @@ async def begin_attempt(store: Store, transaction: Transaction, registration: Re
         INSERT,
         attempt_id,
         registration.id,
-        secrets.digest(typed),
-        secrets.digest(shown),
+        secrets.digest(typed_code),
+        secrets.digest(shown_code),
         mac(store, attempt_id, letters),
         now,
-        ends,
+        ends_at,
     )
     page = f"{store.root_url}/auth/claim?claim_attempt_token="
-    return NewAttempt(attempt_id, ends, page + typed, page + shown, f"{letters[:4]}-{letters[4:]}")
+    return NewAttempt(attempt_id, ends_at, page + typed_code, page + shown_code, f"{letters[:4]}-{letters[4:]}")
 
 
 async def attempt_of_link(reader: Reader, token: str) -> tuple[ClaimAttempt, Page] | None:
@@ -181,8 +181,8 @@ async def confirm(store: Store, transaction: Transaction, attempt: ClaimAttempt,
     attempt is over or another person confirmed it."""
     digits = "".join(str(byte % 10) for byte in _bytes_below(250, _SHOWN_DIGITS))
     code = mac(store, attempt.id, digits)
-    changed = await transaction.run(CONFIRM, attempt.id, person_id, code, clock.now(), MAX_TRIES)
-    return digits if changed else None
+    changed_rows = await transaction.run(CONFIRM, attempt.id, person_id, code, clock.now(), MAX_TRIES)
+    return digits if changed_rows else None
 
 
 async def finish(transaction: Transaction, attempt: ClaimAttempt, status: Literal["claimed", "declined"]) -> bool:
@@ -196,9 +196,9 @@ def mac(store: Store, attempt_id: str, code: str) -> bytes:
     return store.codes.sign(f"claim\0{attempt_id}\0{code}".encode())
 
 
-def matches(store: Store, attempt_id: str, code: str, stored: bytes) -> bool:
-    """Whether `stored` is the MAC of the code. The comparison takes constant time."""
-    return store.codes.verify(f"claim\0{attempt_id}\0{code}".encode(), stored)
+def matches(store: Store, attempt_id: str, code: str, stored_code: bytes) -> bool:
+    """Whether `stored_code` is the MAC of the code. The comparison takes constant time."""
+    return store.codes.verify(f"claim\0{attempt_id}\0{code}".encode(), stored_code)
 
 
 def seconds_left(attempt: ClaimAttempt) -> int:
@@ -217,16 +217,16 @@ def _letters() -> str:
 def _bytes_below(limit: int, count: int) -> list[int]:
     """Return random bytes below a limit. If the limit is a multiple of n, all remainders of a division by n are equally
     probable."""
-    found: list[int] = []
-    while len(found) < count:
-        found += [byte for byte in ids.random_bytes(2 * count) if byte < limit]
-    return found[:count]
+    numbers: list[int] = []
+    while len(numbers) < count:
+        numbers += [byte for byte in ids.random_bytes(2 * count) if byte < limit]
+    return numbers[:count]
 
 
 def _attempt(row: Row) -> ClaimAttempt:
     attempt = ClaimAttempt(*row)
-    shown = None if attempt.shown_code is None else bytes(attempt.shown_code)
-    return attempt._replace(typed_code=bytes(attempt.typed_code), shown_code=shown)
+    code_bytes = None if attempt.shown_code is None else bytes(attempt.shown_code)
+    return attempt._replace(typed_code=bytes(attempt.typed_code), shown_code=code_bytes)
 
 
 MAX_GUESSES_OF_PERSON = 20
@@ -287,8 +287,8 @@ async def accept(transaction: Transaction, attempt: ClaimAttempt, registration: 
     """
     if not await finish(transaction, attempt, "claimed"):
         raise AttemptOver("the attempt was decided, replaced or has expired")
-    present = await registrations.with_id(transaction, registration.id)
-    if present is None or present.named != registration.named:
+    current_registration = await registrations.with_id(transaction, registration.id)
+    if current_registration is None or current_registration.named != registration.named:
         # Since the person saw the page, the agent has changed the terms: the person did not agree to the new terms.
         raise AttemptOver("the registration was changed by a concurrent request")
     await bind(transaction, registration, person_id)
@@ -308,10 +308,10 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
     roles = await queries.roles(transaction, person_id)
     schemas.require_scopes(registration.scopes, roles.values())
     now = clock.now()
-    claimed = await transaction.run(
+    claimed_rows = await transaction.run(
         registrations.CLAIM, registration.id, person_id, scopes.words(registration.scopes), now, person.email
     )
-    if not claimed:
+    if not claimed_rows:
         raise AttemptOver("the registration has ended or was claimed already")
     if registration.issuer is not None and registration.subject is not None:
         await transaction.run(registrations.DELEGATE, registration.issuer, registration.subject, person_id, now)
@@ -421,15 +421,21 @@ async def registration_of_token(store: Store, claim_token: str) -> Registration:
         InvalidClaimToken: the token is unknown, or its registration was claimed more than ten minutes ago.
         ClaimExpired: the registration was not claimed in time.
     """
-    found = await registrations.with_claim_token(store.database, claim_token)
-    if found is None:
+    registration = await registrations.with_claim_token(store.database, claim_token)
+    if registration is None:
         raise InvalidClaimToken("the claim token is unknown")
     now = clock.now()
-    if found.claimed_at is not None and now > clock.later(found.claimed_at, seconds=registrations.FETCHABLE_S):
+    if registration.claimed_at is not None and now > clock.later(
+        registration.claimed_at, seconds=registrations.FETCHABLE_S
+    ):
         raise InvalidClaimToken("the claim token was used")
-    if found.status == "unclaimed" and found.claim_expires_at is not None and now >= found.claim_expires_at:
+    if (
+        registration.status == "unclaimed"
+        and registration.claim_expires_at is not None
+        and now >= registration.claim_expires_at
+    ):
         raise ClaimExpired("the registration was not claimed in time")
-    return found
+    return registration
 
 
 async def _progress(store: Store, registration: Registration) -> ClaimProgress:
@@ -460,16 +466,17 @@ def notify_person(store: Store, registration_id: str) -> None:
 
 
 async def _notice(store: Store, registration_id: str) -> Email | None:
-    found = await registrations.with_id(store.database, registration_id)
-    person = None if found is None else await queries.person(store.database, found.person_id or "")
-    if found is None or person is None or found.status != "claimed":
+    registration = await registrations.with_id(store.database, registration_id)
+    person = None if registration is None else await queries.person(store.database, registration.person_id or "")
+    if registration is None or person is None or registration.status != "claimed":
         return None
     name = store.settings.resource_name
-    may = "\n".join(f"- {scopes.MEANING[scope]}" for scope in scopes.ALL if scope in found.scopes)
+    permission_lines = "\n".join(f"- {scopes.MEANING[scope]}" for scope in scopes.ALL if scope in registration.scopes)
     text = (
-        f"An agent that calls itself “{found.agent}” can act for you at {name} since "
-        f"{clock.rfc3339(found.claimed_at or clock.now())}. It registered from {found.address or 'a server'}.\n\n"
-        f"It can:\n{may}\n\n"
+        f"An agent that calls itself “{registration.agent}” can act for you at {name} since "
+        f"{clock.rfc3339(registration.claimed_at or clock.now())}. It registered from "
+        f"{registration.address or 'a server'}.\n\n"
+        f"It can:\n{permission_lines}\n\n"
         f"Was it not you? Disconnect it, and set another password:\n{store.root_url}/auth/agents\n"
     )
     return Email(person.email, f"An agent can act for you at {name}", text)

@@ -48,8 +48,8 @@ def decision(
     """The page on which a person claims or declines an agent. If the person lacks a requested scope, the page does not
     offer a claim. Instead it has a button with which the agent is asked to request fewer scopes."""
     t = html.translate
-    shown = f'<p class="error" role="alert">{escape(t(error))}</p>' if error else ""
-    asked = in_words(registration.scopes)
+    error_html = f'<p class="error" role="alert">{escape(t(error))}</p>' if error else ""
+    scopes_html = in_words(registration.scopes)
     field, confirm = f"<p>{t('After you allow it, this page shows six digits to give to your agent.')}</p>", "Allow"
     if asks_for_code:
         field = f'<label for="user_code">{t("The code your agent shows you")}</label>{_CODE_FIELD}'
@@ -63,8 +63,8 @@ def decision(
     remedy = t('You can disconnect it at any time on the page <a href="/auth/agents">Connected agents</a>.')
     body = (
         f"<p>{warning}</p>"
-        f"{_who(registration, email, provider)}{_warnings(advice, provider)}<p>{t('It asks to:')}</p>{asked}"
-        f'<form method="post">{html.hidden_field("csrf", csrf)}{shown}{field}'
+        f"{_who(registration, email, provider)}{_warnings(advice, provider)}<p>{t('It asks to:')}</p>{scopes_html}"
+        f'<form method="post">{html.hidden_field("csrf", csrf)}{error_html}{field}'
         f'<div class="choice"><button name="confirm" value="yes">{t(confirm)}</button>'
         f'<button name="decline" value="yes">{t("Decline")}</button></div></form><p>{remedy}</p>'
     )
@@ -72,9 +72,9 @@ def decision(
     return _without_referrer(html.page("Allow this agent?", body, 400 if error else 200, prefix=prefix))
 
 
-def in_words(granted: frozenset[str]) -> str:
+def in_words(granted_scopes: frozenset[str]) -> str:
     """A list of what the scopes allow, in words."""
-    meanings = (html.translate(scopes.MEANING[each]) for each in scopes.ALL if each in granted)
+    meanings = (html.translate(scopes.MEANING[each]) for each in scopes.ALL if each in granted_scopes)
     return "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in meanings) + "</ul>"
 
 
@@ -92,8 +92,8 @@ def _who(registration: Registration, email: str, provider: str) -> str:
         ("From the address", escape(registration.address or html.translate("a server"))),
         ("Identity provider", escape(provider)),
     ]
-    shown = (f"<dt>{html.translate(name)}</dt><dd>{text}</dd>" for name, text in rows if text)
-    return f"<dl>{''.join(shown)}</dl>"
+    rows_html = (f"<dt>{html.translate(name)}</dt><dd>{text}</dd>" for name, text in rows if text)
+    return f"<dl>{''.join(rows_html)}</dl>"
 
 
 def _warnings(advice: FirstTimeWarnings, provider: str) -> str:
@@ -118,8 +118,8 @@ def digits(code: str) -> Response:
 
 def _without_referrer(answer: Response) -> Response:
     """Suppress the Referer header: the page's address contains the token of the attempt."""
-    others = tuple(pair for pair in answer.headers if pair[0] != "Referrer-Policy")
-    answer.headers = (*others, ("Referrer-Policy", "no-referrer"))
+    other_headers = tuple(pair for pair in answer.headers if pair[0] != "Referrer-Policy")
+    answer.headers = (*other_headers, ("Referrer-Policy", "no-referrer"))
     return answer
 
 
@@ -141,13 +141,13 @@ def declined() -> Response:
     return html.message_page("Declined", "The agent was declined. You can close this page.", links=(_CONNECTED,))
 
 
-def another_account(refused: WrongAccount, email: str, target: str) -> Response:
+def another_account(wrong_account: WrongAccount, email: str, target: str) -> Response:
     """The page for a person whom the agent did not name, with a link to sign in as another person and return to
     `target`."""
-    asked = "You are signed in as {email}, but the agent asked for another account."
-    text = f"{html.translate(asked, email=email)}\nIf you did not start this, close this page."
+    request_text = "You are signed in as {email}, but the agent asked for another account."
+    text = f"{html.translate(request_text, email=email)}\nIf you did not start this, close this page."
     links = (("Sign in with another account", sign_in_pages.with_return_to("/auth/signin", target)),)
-    return html.message_page(refused.title, text, refused.status, links=links)
+    return html.message_page(wrong_account.title, text, wrong_account.status, links=links)
 
 
 class ClaimLinkUnknown(NotFound):

@@ -80,7 +80,7 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
     _log("registration created", registration)
     answer = _assertion_answer(store, registration, None)
     pre, post = _words(registration.scopes & queries.PRE_CLAIM), _words(registration.scopes)
-    ends = _claim_ends(registration)
+    claim_ends = _claim_ends(registration)
     claim_url = f"{store.base_url}/auth/me"
     return msgspec.structs.replace(
         answer,
@@ -88,9 +88,9 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
         pre_claim_scopes=pre,
         post_claim_scopes=post,
         claim_token=token,
-        claim_token_expires=ends,
+        claim_token_expires=claim_ends,
         claim_url=claim_url,
-        claim=Ceremony(token, ends, claim_url),
+        claim=Ceremony(token, claim_ends, claim_url),
     )
 
 
@@ -172,14 +172,14 @@ def asserted_scopes(assertion_claims: IdentityAssertion, scope: str | None) -> f
     """
     if assertion_claims.scope is None:
         return schemas.requested_scopes(scope)
-    allowed = assertion_claims.scope & schemas.requested_scopes(" ".join(scopes.ALL))
-    if not allowed:
+    allowed_scopes = assertion_claims.scope & schemas.requested_scopes(" ".join(scopes.ALL))
+    if not allowed_scopes:
         raise InvalidScope("the assertion has no scope that agents can get")
     if scope is None or not scope.strip():
-        return allowed
+        return allowed_scopes
     scopes_granted = schemas.requested_scopes(scope)
-    if not scopes_granted <= allowed:
-        raise InvalidScope(f"the assertion does not have the scope {sorted(scopes_granted - allowed)[0]}")
+    if not scopes_granted <= allowed_scopes:
+        raise InvalidScope(f"the assertion does not have the scope {sorted(scopes_granted - allowed_scopes)[0]}")
     return scopes_granted
 
 
@@ -229,8 +229,8 @@ async def claim_by_assertion(store: Store, assertion_claims: IdentityAssertion, 
     async with store.database.transaction() as transaction:
         await id_jag.use_once(transaction, assertion_claims)
         person_id = await _person(transaction, assertion_claims)
-        current = await _lock_unclaimed(transaction, registration.id)
-        scopes_granted = _limited_scopes(assertion_claims, current)
+        current_registration = await _lock_unclaimed(transaction, registration.id)
+        scopes_granted = _limited_scopes(assertion_claims, current_registration)
         email = assertion_claims.email
         needs_person = person_id is None
         if person_id is not None:
@@ -241,16 +241,18 @@ async def claim_by_assertion(store: Store, assertion_claims: IdentityAssertion, 
         if not await registrations.name_person(transaction, registration.id, email, origin):
             raise claim.AttemptOver("the registration was claimed or has ended")
         await registrations.narrow(transaction, registration.id, scopes_granted)
-        named = current._replace(
+        named_registration = current_registration._replace(
             email=email, issuer=assertion_claims.issuer, subject=assertion_claims.subject, scopes=scopes_granted
         )
         if person_id is None or needs_person:
-            return PendingClaim(named, "", await claim.begin_attempt(store, transaction, named))
-        await claim.bind(transaction, named, person_id)
-        bound = await registrations.with_id(transaction, registration.id)
-        if bound is None:
+            return PendingClaim(
+                named_registration, "", await claim.begin_attempt(store, transaction, named_registration)
+            )
+        await claim.bind(transaction, named_registration, person_id)
+        bound_registration = await registrations.with_id(transaction, registration.id)
+        if bound_registration is None:
             raise claim.AttemptOver("the registration has ended")
-        return bound
+        return bound_registration
 
 
 async def _lock_unclaimed(transaction: Transaction, registration_id: str) -> Registration:
@@ -262,10 +264,10 @@ async def _lock_unclaimed(transaction: Transaction, registration_id: str) -> Reg
     """
     if not await registrations.lock_unclaimed(transaction, registration_id):
         raise claim.AttemptOver("the registration was claimed or has ended")
-    current = await registrations.with_id(transaction, registration_id)
-    if current is None:
+    current_registration = await registrations.with_id(transaction, registration_id)
+    if current_registration is None:
         raise claim.AttemptOver("the registration has ended")
-    return current
+    return current_registration
 
 
 async def _await_person(
@@ -291,13 +293,13 @@ async def _register_known(
 ) -> Outcome:
     """Return the agent's existing registration for a known person, or add one. If the agent requests writing scopes
     that the person has not confirmed for this agent, the person must confirm the registration."""
-    existing = await registrations.of_client(transaction, origin, person_id)
-    confirmed = frozenset[str]().union(*(each.scopes for each in existing))
+    existing_registrations = await registrations.of_client(transaction, origin, person_id)
+    confirmed = frozenset[str]().union(*(each.scopes for each in existing_registrations))
     if applicant.scopes & schemas.WRITING - confirmed:
         person = await queries.person(transaction, person_id)
         email = person.email if person else None
         return await _await_person(store, transaction, origin, applicant, email)
-    for each in existing:
+    for each in existing_registrations:
         if each.scopes == applicant.scopes:
             return each
     registration, _ = await registrations.add(
@@ -351,10 +353,10 @@ def _assertion_answer(store: Store, registration: Registration, email: str | Non
     )
 
 
-def _claim_answer(store: Store, waiting: PendingClaim) -> Registered:
+def _claim_answer(store: Store, pending_claim: PendingClaim) -> Registered:
     """Return the response for an agent that a person must confirm."""
-    registration = waiting.registration
-    ends, post = _claim_ends(registration), _words(registration.scopes)
+    registration = pending_claim.registration
+    claim_ends, post = _claim_ends(registration), _words(registration.scopes)
     return Registered(
         registration.id,
         registration.id,
@@ -362,10 +364,10 @@ def _claim_answer(store: Store, waiting: PendingClaim) -> Registered:
         registration.kind,
         scopes=ScopesByClaim(post_claim=post),
         post_claim_scopes=post,
-        claim_token=waiting.claim_token,
-        claim_token_expires=ends,
+        claim_token=pending_claim.claim_token,
+        claim_token_expires=claim_ends,
         claim_url=f"{store.base_url}/auth/me",
-        claim=waiting.attempt.ceremony(store, waiting.claim_token, ends, registration.interval_s),
+        claim=pending_claim.attempt.ceremony(store, pending_claim.claim_token, claim_ends, registration.interval_s),
     )
 
 
@@ -375,8 +377,8 @@ def _claim_ends(registration: Registration) -> str:
     return clock.rfc3339(registration.claim_expires_at)
 
 
-def _words(granted: frozenset[str]) -> list[str]:
-    return [scope for scope in scopes.ALL if scope in granted]
+def _words(granted_scopes: frozenset[str]) -> list[str]:
+    return [scope for scope in scopes.ALL if scope in granted_scopes]
 
 
 def _log(event: str, registration: Registration) -> None:

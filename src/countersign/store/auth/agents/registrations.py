@@ -208,10 +208,10 @@ async def add(
         now,
         now if is_claimed else None,
     )
-    added = await with_id(transaction, registration_id)
-    if added is None:
+    registration = await with_id(transaction, registration_id)
+    if registration is None:
         raise LookupError("the registration was not stored")
-    return added, token
+    return registration, token
 
 
 async def with_id(reader: Reader, registration_id: str) -> Registration | None:
@@ -230,8 +230,8 @@ async def of_person(store: Store, person_id: str) -> list[Registration]:
     """The agents that can act for a person, newest first; 200 at most."""
     settings = store.settings
     lifetime_s = FETCHABLE_S + settings.assertion_ttl_s + settings.token_ttl_s + 2 * SKEW_S
-    oldest = clock.later(clock.now(), seconds=-lifetime_s)
-    return [_registration(row) for row in await store.database.fetch(OF_PERSON, person_id, oldest)]
+    oldest_valid = clock.later(clock.now(), seconds=-lifetime_s)
+    return [_registration(row) for row in await store.database.fetch(OF_PERSON, person_id, oldest_valid)]
 
 
 async def is_first_of_issuer(reader: Reader, issuer: str, person_id: str) -> bool:
@@ -278,9 +278,9 @@ async def name_person(
     return bool(await transaction.run(NAME_PERSON, registration_id, email, issuer, subject, client_id))
 
 
-async def narrow(transaction: Transaction, registration_id: str, granted: frozenset[str]) -> None:
+async def narrow(transaction: Transaction, registration_id: str, granted_scopes: frozenset[str]) -> None:
     """Limit the requested scopes of an unclaimed registration."""
-    await transaction.run(NARROW, registration_id, scopes.words(granted))
+    await transaction.run(NARROW, registration_id, scopes.words(granted_scopes))
 
 
 async def revoke(transaction: Transaction, registration_id: str) -> bool:
@@ -302,30 +302,30 @@ async def revoke_subject(transaction: Transaction, issuer: str, subject: str) ->
     # the registration is committed and visible. Remove the delegation again at the end, because a concurrent claim
     # may have added one.
     await transaction.run(END_DELEGATION, issuer, subject)
-    ended = await transaction.run(REVOKE_SUBJECT, issuer, subject)
+    ended_rows = await transaction.run(REVOKE_SUBJECT, issuer, subject)
     await transaction.run(END_DELEGATION, issuer, subject)
-    if ended:
+    if ended_rows:
         await versions.bump(transaction, "identity")
-    return ended
+    return ended_rows
 
 
 async def revoke_issuer(transaction: Transaction, issuer: str) -> int:
     """Revoke every registration that an issuer asserted, and remove the delegations of its subjects. Return the number
     of registrations."""
     await transaction.run(END_DELEGATIONS_BY, issuer)
-    ended = await transaction.run(REVOKE_ISSUER, issuer)
+    ended_rows = await transaction.run(REVOKE_ISSUER, issuer)
     await transaction.run(END_DELEGATIONS_BY, issuer)
     await versions.bump(transaction, "identity")
-    return ended
+    return ended_rows
 
 
 async def revoke_all_of(transaction: Transaction, person_id: str) -> None:
     """Revoke every registration of a person, and remove every delegation to the person. Otherwise an agent that was
     bound to an address before the owner proved the address would keep its access (attack T34)."""
     await transaction.run(END_DELEGATIONS_OF, person_id)
-    ended = await transaction.run(REVOKE_OF_PERSON, person_id)
+    ended_rows = await transaction.run(REVOKE_OF_PERSON, person_id)
     await transaction.run(END_DELEGATIONS_OF, person_id)
-    if ended:
+    if ended_rows:
         await versions.bump(transaction, "identity")
 
 
@@ -338,16 +338,16 @@ async def revoke_all(transaction: Transaction) -> None:
 
 async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
     """Store when registrations were last used."""
-    for registration_id, at in uses.items():
+    for registration_id, used_at in uses.items():
         if registration_id.startswith(PREFIX):
-            await transaction.run(SET_USED_AT, registration_id, at)
+            await transaction.run(SET_USED_AT, registration_id, used_at)
 
 
 async def forget_old(transaction: Transaction) -> None:
     """Remove registrations that are of no use any more, `REMEMBERED_S` after they could last be claimed."""
-    oldest = clock.later(clock.now(), seconds=-REMEMBERED_S)
-    await transaction.run(FORGET_ATTEMPTS, oldest)
-    await transaction.run(FORGET, oldest)
+    oldest_kept = clock.later(clock.now(), seconds=-REMEMBERED_S)
+    await transaction.run(FORGET_ATTEMPTS, oldest_kept)
+    await transaction.run(FORGET, oldest_kept)
 
 
 def _registration(row: Row) -> Registration:

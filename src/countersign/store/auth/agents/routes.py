@@ -75,12 +75,12 @@ async def register_agent(call: StoreRequest[Nothing, RegisterRequest]) -> Respon
     kind = schemas.kind_of(call.body)
     agent = call.headers.get("user-agent")
     if kind == "anonymous":
-        made = await register.anonymous(call.context, call.body, agent, call.address)
+        registration = await register.anonymous(call.context, call.body, agent, call.address)
     elif kind == "service_auth":
-        made = await register.by_email(call.context, call.body, agent, call.address)
+        registration = await register.by_email(call.context, call.body, agent, call.address)
     else:
-        made = await register.by_assertion(call.context, call.body, agent, call.address)
-    return response.json(made)
+        registration = await register.by_assertion(call.context, call.body, agent, call.address)
+    return response.json(registration)
 
 
 async def show_me(call: StoreRequest[Nothing, Nothing]) -> Response:
@@ -97,36 +97,36 @@ async def continue_claim(call: StoreRequest[Nothing, ClaimRequest]) -> Response:
     token = _claim_token(call.headers, body.claim_token)
     if body.type is None and body.assertion is None and body.email is None and body.login_hint is None:
         return await _poll(store, token)
-    found = await _unclaimed(store, token)
+    registration = await _unclaimed(store, token)
     if body.type in ("login_hint", "service_auth", None):
         email = schemas.email_of(body.email, body.login_hint)
-        return response.json(await _begin(store, found, email, "service_auth"))
+        return response.json(await _begin(store, registration, email, "service_auth"))
     if body.type == "identity_assertion":
-        return await _claim_by_assertion(store, found, body.assertion)
+        return await _claim_by_assertion(store, registration, body.assertion)
     raise schemas.UnsupportedIdentityType("a claim is continued by login_hint, service_auth or identity_assertion")
 
 
 async def complete_claim(call: StoreRequest[Nothing, CompleteRequest]) -> Response:
     """Finish a claim with the code that the page showed the person."""
     store, code = call.context, (call.body.user_code or "").strip()
-    found = await _unclaimed(store, _claim_token(call.headers, call.body.claim_token))
+    registration = await _unclaimed(store, _claim_token(call.headers, call.body.claim_token))
     if not code:
         raise InvalidRequest("user_code is required")
-    attempt, person_id = await _confirmed_attempt(store, found)
+    attempt, person_id = await _confirmed_attempt(store, registration)
     async with store.database.transaction() as transaction:
-        await registrations.lock(transaction, found.id)
+        await registrations.lock(transaction, registration.id)
         is_right = await claim.check_shown_code(store, transaction, attempt, code)
         if is_right:
-            await claim.accept(transaction, attempt, found, person_id)
+            await claim.accept(transaction, attempt, registration, person_id)
     if is_right is None:
         raise claim.AttemptOver("the code is used up; begin another attempt")
     if not is_right:
-        remaining = claim.MAX_TRIES - attempt.tries - 1
+        tries_left = claim.MAX_TRIES - attempt.tries - 1
         challenge = {"WWW-Authenticate": 'AgentAuth error="invalid_user_code"'}
-        members = {"attempts_remaining": max(0, remaining)}
+        members = {"attempts_remaining": max(0, tries_left)}
         raise InvalidUserCode("the code is wrong", headers=challenge, members=members)
-    claim.notify_person(store, found.id)
-    return await _claimed_response(store, await _reload(store, found))
+    claim.notify_person(store, registration.id)
+    return await _claimed_response(store, await _reload(store, registration))
 
 
 async def _unclaimed(store: Store, token: str) -> Registration:
@@ -135,12 +135,12 @@ async def _unclaimed(store: Store, token: str) -> Registration:
     Raises:
         AlreadyClaimed, InvalidClaim, and the errors of `claim.registration_of_token`.
     """
-    found = await claim.registration_of_token(store, token)
-    if found.status == "claimed":
+    registration = await claim.registration_of_token(store, token)
+    if registration.status == "claimed":
         raise AlreadyClaimed("a person has claimed the agent")
-    if found.status != "unclaimed":
+    if registration.status != "unclaimed":
         raise InvalidClaim("the person declined, or the registration has ended")
-    return found
+    return registration
 
 
 async def _confirmed_attempt(store: Store, registration: Registration) -> tuple[ClaimAttempt, str]:
@@ -171,9 +171,11 @@ async def _claimed_response(store: Store, registration: Registration) -> Respons
     person = await queries.person(store.database, grant.person_id or "")
     assertion, expires_at = registrations.issue_assertion(store, registration, person.email if person else None)
     expires = clock.rfc3339(expires_at)
-    words = [scope for scope in scopes.ALL if scope in grant.scopes]
+    scope_names = [scope for scope in scopes.ALL if scope in grant.scopes]
     identity = Identity(assertion, expires)
-    return response.json(Claimed("claimed", registration.id, registration.id, assertion, expires, identity, words))
+    return response.json(
+        Claimed("claimed", registration.id, registration.id, assertion, expires, identity, scope_names)
+    )
 
 
 async def _begin(store: Store, registration: Registration, email: str, kind: str) -> Initiated:
@@ -213,10 +215,10 @@ async def _claim_by_assertion(store: Store, registration: Registration, assertio
     outcome = await register.claim_by_assertion(store, await register.verify_assertion(store, assertion), registration)
     if isinstance(outcome, PendingClaim):
         attempt = outcome.attempt
-        ends = clock.rfc3339(attempt.expires_at)
+        ends_at = clock.rfc3339(attempt.expires_at)
         code, link = attempt.code(registration.interval_s), attempt.link()
         initiated = Initiated(
-            registration.id, registration.id, "identity_assertion", attempt.id, "initiated", ends, code, link
+            registration.id, registration.id, "identity_assertion", attempt.id, "initiated", ends_at, code, link
         )
         return response.json(initiated)
     return await _claimed_response(store, outcome)
@@ -224,10 +226,10 @@ async def _claim_by_assertion(store: Store, registration: Registration, assertio
 
 async def _reload(store: Store, registration: Registration) -> Registration:
     """The registration, read again."""
-    found = await registrations.with_id(store.database, registration.id)
-    if found is None:
+    current_registration = await registrations.with_id(store.database, registration.id)
+    if current_registration is None:
         raise InvalidClaimToken("the registration was removed")
-    return found
+    return current_registration
 
 
 async def _me(call: StoreRequest[Nothing, Nothing]) -> Me:
@@ -236,16 +238,18 @@ async def _me(call: StoreRequest[Nothing, Nothing]) -> Me:
     caller = await authenticator.caller_of(call.headers, call.address)
     authenticator.admit(caller, None)
     claims = store.tokens.verify(credential_of(call.headers) or "")
-    granted = caller.scopes if caller.scopes is not None else await tokens.scopes_of_person(store.database, caller.id)
+    granted_scopes = (
+        caller.scopes if caller.scopes is not None else await tokens.scopes_of_person(store.database, caller.id)
+    )
     orgs = {org: await queries.organisation(store.database, org) for org in caller.orgs}
-    slugs = {org: found.slug for org, found in orgs.items() if found is not None}
+    slugs = {org: org_found.slug for org, org_found in orgs.items() if org_found is not None}
     # A client has no roles. An agent has the roles of the person that it acts for.
     roles = await queries.roles(store.database, caller.id)
     me = Me(
         sub=caller.id,
         client_id=claims.client_id,
         claimed=caller.kind != "agent",
-        scope=scopes.words(granted),
+        scope=scopes.words(granted_scopes),
         expires_at=clock.rfc3339(Instant(claims.exp * clock.SECOND)),
         orgs=sorted(slugs.values()),
         roles={slugs[org]: role for org, role in roles.items() if org in slugs},

@@ -210,17 +210,17 @@ def kind_of(body: RegisterRequest) -> Kind:
         InvalidRequest: no member names the kind, or two members contradict each other.
         UnsupportedIdentityType: the kind is unknown.
     """
-    named = {word for word in (body.type, body.method) if word is not None}
+    named_kinds = {word for word in (body.type, body.method) if word is not None}
     if body.grant_type is not None:
         if body.grant_type != JWT_BEARER:
             raise UnsupportedIdentityType("this grant_type is not supported for registration")
-        named.add("identity_assertion")
-    if not named:
+        named_kinds.add("identity_assertion")
+    if not named_kinds:
         raise InvalidRequest("type (or method) is required: it names the kind of registration")
-    if len(named) > 1:
+    if len(named_kinds) > 1:
         raise InvalidRequest("type, method and grant_type contradict each other")
     for kind in KINDS:
-        if kind in named:
+        if kind in named_kinds:
             return kind
     raise UnsupportedIdentityType("this kind of registration is not supported")
 
@@ -231,10 +231,10 @@ def email_of(*hints: str | None) -> str:
     Raises:
         InvalidLoginHint: the address is missing or invalid, or the two names have different values.
     """
-    named = {text.strip().lower() for text in hints if text is not None and text.strip()}
-    if len(named) != 1:
+    named_emails = {text.strip().lower() for text in hints if text is not None and text.strip()}
+    if len(named_emails) != 1:
         raise InvalidLoginHint("name the person by one e-mail address: email (or login_hint)")
-    address = named.pop()
+    address = named_emails.pop()
     if not mail.is_address(address):
         raise InvalidLoginHint("email must be an e-mail address")
     return address
@@ -265,19 +265,19 @@ def requested_scopes(scope: str | None) -> frozenset[str]:
     return requested - {"admin:org"}
 
 
-def missing_scopes(requested: frozenset[str], roles: Iterable[str]) -> frozenset[str]:
+def missing_scopes(requested_names: frozenset[str], roles: Iterable[str]) -> frozenset[str]:
     """The scopes that a person with these roles cannot grant to an agent: writing, unless the person may publish."""
     may_write = any("write:releases" in scopes.OF_ROLE[role] for role in roles)
-    return requested - (DEFAULT | WRITING if may_write else DEFAULT)
+    return requested_names - (DEFAULT | WRITING if may_write else DEFAULT)
 
 
-def require_scopes(requested: frozenset[str], roles: Iterable[str]) -> None:
+def require_scopes(requested_names: frozenset[str], roles: Iterable[str]) -> None:
     """Require that a person with these roles can grant all requested scopes.
 
     Raises:
         InvalidScope: the person cannot grant a scope; the error names the scopes.
     """
-    missing = missing_scopes(requested, roles)
+    missing = missing_scopes(requested_names, roles)
     if missing:
         raise InvalidScope(
             f"your person's account lacks {scopes.words(missing)}",

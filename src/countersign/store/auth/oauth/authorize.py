@@ -101,76 +101,84 @@ class AuthorizationRequest(NamedTuple):
     resource: str
 
 
-def own_target(sent: AuthorizeQuery) -> str:
+def own_target(query: AuthorizeQuery) -> str:
     """The path and query of this request."""
     names = AuthorizeQuery.__struct_fields__
-    return f"{PATH}?" + urlencode({name: value for name in names if (value := getattr(sent, name))})
+    return f"{PATH}?" + urlencode({name: value for name in names if (value := getattr(query, name))})
 
 
-async def resolve_redirect(store: Store, sent: AuthorizeQuery) -> tuple[Client, RedirectTarget]:
+async def resolve_redirect(store: Store, query: AuthorizeQuery) -> tuple[Client, RedirectTarget]:
     """Return the client of a request, and the target of the redirect.
 
     Raises:
         UntrustedRedirect: the client is unknown, or the address is not registered for it.
     """
-    client = await queries.client(store.database, sent.client_id)
+    client = await queries.client(store.database, query.client_id)
     if client is None or not clients.is_enabled(store, client):
         raise UntrustedRedirect(NO_CLIENT)
     # A dynamic client must use a registered address exactly: it cannot vary the port even of a loopback address.
-    is_exact = sent.redirect_uri in client.redirect_uris
-    if not is_exact and (client.is_dynamic or not clients.is_registered_uri(sent.redirect_uri, client.redirect_uris)):
+    is_exact = query.redirect_uri in client.redirect_uris
+    if not is_exact and (
+        client.is_dynamic or not clients.is_registered_uri(query.redirect_uri, client.redirect_uris)
+    ):
         raise UntrustedRedirect("The redirect_uri is not one that is registered for this client.")
-    if len(sent.state) > MAX_STATE_LENGTH:
+    if len(query.state) > MAX_STATE_LENGTH:
         raise UntrustedRedirect(f"The state is longer than {MAX_STATE_LENGTH} characters.")
-    in_fragment = sent.response_type == "token"
+    in_fragment = query.response_type == "token"
     # The loopback addresses of a dynamic client are not trusted either. Any local program may listen at the address,
     # and any web page could use a redirect of this service to make the browser call the program with any path.
     return client, RedirectTarget(
-        store.root_url, sent.redirect_uri, sent.state, in_fragment, is_trusted=not client.is_dynamic
+        store.root_url,
+        query.redirect_uri,
+        query.state,
+        in_fragment,
+        is_trusted=not client.is_dynamic,
     )
 
 
-def check_request(store: Store, sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> AuthorizationRequest:
+def check_request(
+    store: Store, query: AuthorizeQuery, client: Client, redirect: RedirectTarget
+) -> AuthorizationRequest:
     """Validate the request.
 
     Raises:
         AuthorizationError: the request is not valid.
     """
-    challenge = _challenge(sent, client, redirect)
-    if sent.resource and not token_endpoint.is_own_resource(store, sent.resource):
+    challenge = _challenge(query, client, redirect)
+    if query.resource and not token_endpoint.is_own_resource(store, query.resource):
         raise AuthorizationError(redirect, "invalid_target", "the token was asked for another service")
-    return AuthorizationRequest(client, redirect, _scopes(sent, client, redirect), challenge, sent.resource)
+    return AuthorizationRequest(client, redirect, _scopes(query, client, redirect), challenge, query.resource)
 
 
-def _challenge(sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> str | None:
+def _challenge(query: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> str | None:
     """Return the PKCE challenge of a request for a code. Only S256 is accepted, because `plain` does not protect a
     request that an attacker observes."""
-    if sent.response_type == "token":
+    if query.response_type == "token":
         if not client.is_implicit:
             raise AuthorizationError(
                 redirect, "unauthorized_client", "this client may not use response_type=token; use code"
             )
         return None
-    if sent.response_type != "code":
-        error = "unsupported_response_type" if sent.response_type else "invalid_request"
+    if query.response_type != "code":
+        error = "unsupported_response_type" if query.response_type else "invalid_request"
         raise AuthorizationError(redirect, error, "response_type must be code")
-    if sent.code_challenge_method != "S256" or _CHALLENGE.fullmatch(sent.code_challenge) is None:
+    if query.code_challenge_method != "S256" or _CHALLENGE.fullmatch(query.code_challenge) is None:
         raise AuthorizationError(
             redirect, "invalid_request", "PKCE is required: code_challenge with code_challenge_method=S256"
         )
-    return sent.code_challenge
+    return query.code_challenge
 
 
-def _scopes(sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> frozenset[str]:
+def _scopes(query: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> frozenset[str]:
     """Return the requested scopes that the client may have. If the request names no scopes, return all scopes that the
     client may have."""
-    available = client.scopes & scopes.DELEGABLE
-    allowed = (frozenset(sent.scope.split()) or available) & available
-    if not allowed:
+    available_scopes = client.scopes & scopes.DELEGABLE
+    allowed_scopes = (frozenset(query.scope.split()) or available_scopes) & available_scopes
+    if not allowed_scopes:
         raise AuthorizationError(
-            redirect, "invalid_scope", f"this client may ask for: {scopes.words(available) or 'nothing'}"
+            redirect, "invalid_scope", f"this client may ask for: {scopes.words(available_scopes) or 'nothing'}"
         )
-    return allowed
+    return allowed_scopes
 
 
 class ConnectedAgent(NamedTuple):
@@ -198,41 +206,41 @@ class ConsentOffer(NamedTuple):
         """The texts that the page shows. A decision is valid only for these texts: the form of a page that showed other
         texts is rejected."""
         client, redirect = self.request.client, self.request.redirect
-        granted = scopes.words(self.granted)
+        scope_text = scopes.words(self.granted)
         challenge = self.request.challenge or ""
-        named = (client.id, client.name, client.org_id or "", self.organisation)
-        return (*named, redirect.redirect_uri, redirect.state, challenge, self.request.resource, granted)
+        client_values = (client.id, client.name, client.org_id or "", self.organisation)
+        return (*client_values, redirect.redirect_uri, redirect.state, challenge, self.request.resource, scope_text)
 
 
 def consent_page(
-    store: Store, offer: ConsentOffer, sent: AuthorizeQuery, signed_in: SignedInPerson, *, has_changed: bool = False
+    store: Store, offer: ConsentOffer, query: AuthorizeQuery, signed_in: SignedInPerson, *, has_changed: bool = False
 ) -> Response:
     """The page on which a person allows or denies a client. `has_changed` is true if the page has changed since the
     person saw it."""
     client, redirect = offer.request.client, offer.request.redirect
     site = clients.lowercase_origin(redirect.redirect_uri)
-    kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
-    kept["csrf"] = sessions.form_token(store, signed_in.session)
-    kept["shown"] = sessions.form_token(store, signed_in.session, *offer.shown)
-    fields = "".join(html.hidden_field(name, value) for name, value in kept.items() if value)
+    query_values = {name: getattr(query, name) for name in AuthorizeQuery.__struct_fields__}
+    query_values["csrf"] = sessions.form_token(store, signed_in.session)
+    query_values["shown"] = sessions.form_token(store, signed_in.session, *offer.shown)
+    fields = "".join(html.hidden_field(name, value) for name, value in query_values.items() if value)
     t, name = html.translate, escape(client.name)
-    who = "<strong>{name}</strong>, a client of <strong>{organisation}</strong>,"
-    who, warning = t(who, name=name, organisation=escape(offer.organisation)), ""
+    client_text = "<strong>{name}</strong>, a client of <strong>{organisation}</strong>,"
+    client_text, warning = t(client_text, name=name, organisation=escape(offer.organisation)), ""
     title = t("Allow {name}?", name=client.name)
     if client.is_dynamic:
         # The client chose its name itself, so the title shows the host instead: the person can check the host.
         title = t("Allow {name}?", name=urlsplit(site).netloc)
-        who, warning = _unverified_name(client.name), _unverified(site)
-    changed = t("This has changed since you saw it. Check it again, then decide.")
+        client_text, warning = _unverified_name(client.name), _unverified(site)
+    change_text = t("This has changed since you saw it. Check it again, then decide.")
     request = t(
         "{who} wants to act for you at {store}. You are signed in as {email}.",
-        who=who,
+        who=client_text,
         store=escape(store.settings.resource_name),
         email=escape(signed_in.person.email),
     )
     onward = t("You will be redirected to {site}.", site=f"<code>{escape(site)}</code>")
     remedy = t('You can take this back at any time on the page <a href="/auth/agents">Connected agents</a>.')
-    error = f'<p class="error" role="alert">{changed}</p>' if has_changed else ""
+    error = f'<p class="error" role="alert">{change_text}</p>' if has_changed else ""
     body = (
         f"{error}<p>{request}</p>{warning}<p>{t('It will be able to:')}</p>{in_words(offer.granted)}"
         f"{_lacking(offer.lacking)}<p>{onward}</p>"
@@ -252,26 +260,26 @@ def _lacking(lacking: frozenset[str]) -> str:
     return f"<p>{html.translate(text)}</p>{in_words(lacking)}"
 
 
-def error_page(refused: AuthorizationError) -> Response:
+def error_page(error: AuthorizationError) -> Response:
     """The page for a request that fails before the person can allow it, with a link to the client."""
-    site = clients.lowercase_origin(refused.redirect.redirect_uri)
+    site = clients.lowercase_origin(error.redirect.redirect_uri)
     host = escape(urlsplit(site).netloc)
     t, title, unverified = html.translate, "This link does not work", ""
     refusal = t("The request of <strong>{host}</strong> cannot be carried out, and nothing was allowed.", host=host)
-    reason = f"<p>{refusal}</p><p>{escape(refused.error)}: {escape(refused.description)}.</p>"
-    if isinstance(refused, PermissionsMissing):
+    reason = f"<p>{refusal}</p><p>{escape(error.error)}: {escape(error.description)}.</p>"
+    if isinstance(error, PermissionsMissing):
         title = "Nothing was allowed"
-        none = t("Your account has none of the permissions that <strong>{host}</strong> asked for.", host=host)
-        reason = f"<p>{none}</p>"
-    if not refused.redirect.is_trusted:
+        reason_text = t("Your account has none of the permissions that <strong>{host}</strong> asked for.", host=host)
+        reason = f"<p>{reason_text}</p>"
+    if not error.redirect.is_trusted:
         warning = t(
             "The client registered itself (<strong>not verified</strong>). Return only if you came from "
             "<strong>{site}</strong>.",
             site=escape(site),
         )
         unverified = f"<p>{warning}</p>"
-    back = t("Return to {host}", host=host)
-    link = f'<p><a rel="noreferrer" href="{escape(refused.redirect.address(refused.members))}">{back}</a></p>'
+    link_text = t("Return to {host}", host=host)
+    link = f'<p><a rel="noreferrer" href="{escape(error.redirect.address(error.members))}">{link_text}</a></p>'
     return html.page(title, reason + unverified + link, 400)
 
 
@@ -294,29 +302,29 @@ def _unverified(site: str) -> str:
     return f"<p>{warning}</p>"
 
 
-def connected_agents_page(store: Store, listed: Iterable[ConnectedAgent], email: str, form_token: str) -> Response:
+def connected_agents_page(store: Store, agents: Iterable[ConnectedAgent], email: str, form_token: str) -> Response:
     """The page of the agents and clients that can act for a person, with a button to disconnect each."""
-    lines = "".join(_line(each, form_token) for each in listed)
-    place = {"email": escape(email), "store": escape(store.settings.resource_name)}
-    shown = f"<p>{html.translate('No agents are connected to {email} at {store}.', **place)}</p>"
+    lines = "".join(_line(each, form_token) for each in agents)
+    texts = {"email": escape(email), "store": escape(store.settings.resource_name)}
+    content = f"<p>{html.translate('No agents are connected to {email} at {store}.', **texts)}</p>"
     if lines:
-        intro = html.translate("Agents and clients with access to {email} at {store}.", **place)
-        shown = f'<p class="intro">{intro}</p><ul class="entries">{lines}</ul>'
-    return html.page("Connected agents", shown + html.link_list((("Start page", "/"),)))
+        intro = html.translate("Agents and clients with access to {email} at {store}.", **texts)
+        content = f'<p class="intro">{intro}</p><ul class="entries">{lines}</ul>'
+    return html.page("Connected agents", content + html.link_list((("Start page", "/"),)))
 
 
-def _line(each: ConnectedAgent, form_token: str) -> str:
-    values = {"what": escape(each.what), "since": html.time_element(each.since)}
+def _line(connected_agent: ConnectedAgent, form_token: str) -> str:
+    values = {"what": escape(connected_agent.what), "since": html.time_element(connected_agent.since)}
     facts = html.translate("{what}, since {since}, not used yet", **values)
-    if each.used_at:
-        values["used"] = html.time_element(each.used_at)
+    if connected_agent.used_at:
+        values["used"] = html.time_element(connected_agent.used_at)
         facts = html.translate("{what}, since {since}, last used {used}", **values)
-    name = escape(each.name)
+    name = escape(connected_agent.name)
     label, button = html.translate("Disconnect {name}", name=name), html.translate("Disconnect")
     return (
         f'<li><h2>{name}</h2><p class="facts">{facts}</p>'
-        f"<p>{html.translate('It can:')}</p>{in_words(each.scopes)}"
-        f'<form method="post">{html.hidden_field("csrf", form_token)}{html.hidden_field("id", each.id)}'
+        f"<p>{html.translate('It can:')}</p>{in_words(connected_agent.scopes)}"
+        f'<form method="post">{html.hidden_field("csrf", form_token)}{html.hidden_field("id", connected_agent.id)}'
         f'<button class="other" aria-label="{label}">{button}</button></form></li>'
     )
 
@@ -348,41 +356,45 @@ def _refusal(refused: UntrustedRedirect | AuthorizationError) -> Response:
 async def _authorize(
     store: Store,
     call: StoreRequest[AuthorizeQuery, Nothing] | StoreRequest[Nothing, AuthorizeForm],
-    sent: AuthorizeQuery,
+    query: AuthorizeQuery,
     *,
     decision: AuthorizeForm | None,
 ) -> Response:
     """Handle a request, with or without the person's decision. The person signs in before any response is sent to the
     client (RFC 9700 §4.11.2)."""
     await store.versions()
-    client, redirect = await resolve_redirect(store, sent)
-    signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, own_target(sent))
+    client, redirect = await resolve_redirect(store, query)
+    signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, own_target(query))
     if isinstance(signed_in, Response):
         return signed_in
-    request = check_request(store, sent, client, redirect)
-    available = await tokens.scopes_of_person(store.database, signed_in.person.id)
-    granted = request.scopes & available
-    if not granted:
+    request = check_request(store, query, client, redirect)
+    available_scopes = await tokens.scopes_of_person(store.database, signed_in.person.id)
+    granted_scopes = request.scopes & available_scopes
+    if not granted_scopes:
         raise PermissionsMissing(redirect)
     organisation = await queries.organisation(store.database, client.org_id or "")
-    offer = ConsentOffer(request, granted, request.scopes - available, organisation.name if organisation else "")
+    offer = ConsentOffer(
+        request, granted_scopes, request.scopes - available_scopes, organisation.name if organisation else ""
+    )
     if decision is not None:
         sessions.require_form_token(store, signed_in.session, decision.csrf)
         if decision.decision != "allow":
             raise AuthorizationError(redirect, "access_denied", "the person did not allow it", is_automatic=True)
         if not sessions.is_form_token_valid(store, signed_in.session, decision.shown, *offer.shown):
-            return consent_page(store, offer, sent, signed_in, has_changed=True)
+            return consent_page(store, offer, query, signed_in, has_changed=True)
     async with store.database.transaction() as transaction:
-        consent = await _find_or_add_consent(transaction, request, granted, signed_in, is_given=decision is not None)
+        consent = await _find_or_add_consent(
+            transaction, request, granted_scopes, signed_in, is_given=decision is not None
+        )
         if consent is not None:
-            return await _redirect_with_grant(store, transaction, request, granted, signed_in, consent)
-    return consent_page(store, offer, sent, signed_in)
+            return await _redirect_with_grant(store, transaction, request, granted_scopes, signed_in, consent)
+    return consent_page(store, offer, query, signed_in)
 
 
 async def _find_or_add_consent(
     transaction: Transaction,
     request: AuthorizationRequest,
-    granted: frozenset[str],
+    granted_scopes: frozenset[str],
     signed_in: SignedInPerson,
     *,
     is_given: bool,
@@ -397,18 +409,18 @@ async def _find_or_add_consent(
         if not await clients.record_use(transaction, request.client):
             raise UntrustedRedirect(NO_CLIENT)
         site = clients.lowercase_origin(request.redirect.redirect_uri)
-        return await consents.allow(transaction, signed_in.person.id, request.client.id, granted, site=site)
+        return await consents.allow(transaction, signed_in.person.id, request.client.id, granted_scopes, site=site)
     if request.client.is_dynamic:
         return None
-    known = await consents.allowed(transaction, signed_in.person.id, request.client.id)
-    return known if known is not None and granted <= known.scopes else None
+    known_consent = await consents.allowed(transaction, signed_in.person.id, request.client.id)
+    return known_consent if known_consent is not None and granted_scopes <= known_consent.scopes else None
 
 
 async def _redirect_with_grant(
     store: Store,
     transaction: Transaction,
     request: AuthorizationRequest,
-    granted: frozenset[str],
+    granted_scopes: frozenset[str],
     signed_in: SignedInPerson,
     consent: Consent,
 ) -> Response:
@@ -418,7 +430,7 @@ async def _redirect_with_grant(
             transaction,
             request.client,
             consent.id,
-            granted,
+            granted_scopes,
             redirect_uri=request.redirect.redirect_uri,
             challenge=request.challenge,
             auth_time=signed_in.since,
@@ -428,7 +440,9 @@ async def _redirect_with_grant(
     if grant is None:
         raise AuthorizationError(request.redirect, "unauthorized_client", "the client was removed")
     auth_time_s = signed_in.since // clock.SECOND
-    token, claims = tokens.issue_for_grant(store, signed_in.person.id, request.client.id, granted, grant, auth_time_s)
+    token, claims = tokens.issue_for_grant(
+        store, signed_in.person.id, request.client.id, granted_scopes, grant, auth_time_s
+    )
     life_s = str(store.settings.token_ttl_s)
     members = {"access_token": token, "token_type": "Bearer", "expires_in": life_s, "scope": claims.scope}
     return request.redirect.respond(members)

@@ -86,13 +86,13 @@ def _is_canonical(host: str) -> bool:
         return False
 
 
-def is_registered_uri(uri: str, registered: Sequence[str]) -> bool:
+def is_registered_uri(uri: str, registered_uris: Sequence[str]) -> bool:
     """Whether the address is equal to a registered address. A loopback address may have any port, because a program
     does not know its port beforehand (RFC 8252 §7.3)."""
-    if uri in registered:
+    if uri in registered_uris:
         return True
     portless = _portless(uri)
-    return portless is not None and any(_portless(each) == portless for each in registered)
+    return portless is not None and any(_portless(each) == portless for each in registered_uris)
 
 
 def _portless(uri: str) -> tuple[str, str] | None:
@@ -103,8 +103,8 @@ def _portless(uri: str) -> tuple[str, str] | None:
 
 def origin(uri: str) -> str:
     """Scheme, host and port of a registered address, for display."""
-    parts = urlsplit(uri)
-    return f"{parts.scheme}://{parts.netloc}"
+    url_parts = urlsplit(uri)
+    return f"{url_parts.scheme}://{url_parts.netloc}"
 
 
 def lowercase_origin(uri: str) -> str:
@@ -128,8 +128,8 @@ def _is_loopback_address(host: str) -> bool:
 def policy_source(uri: str) -> str:
     """Return the Content-Security-Policy source for a registered address. For an IPv6 address, return only the scheme,
     because a policy cannot name an IPv6 address."""
-    parts = urlsplit(uri)
-    return f"{parts.scheme}:" if "[" in parts.netloc else origin(uri)
+    url_parts = urlsplit(uri)
+    return f"{url_parts.scheme}:" if "[" in url_parts.netloc else origin(uri)
 
 
 class ClientNotFound(NotFound):
@@ -157,10 +157,10 @@ async def create_client(
     secret = secrets.new_secret("ccs")
     client_id = "cc_" + ids.new_uuid().replace("-", "")
     require_safe_uris(returns_to)
-    added = await add_client(
+    client = await add_client(
         transaction, org_id, client_id, secret, name, scope, returns_to=returns_to, is_implicit=is_implicit
     )
-    return added, secret
+    return client, secret
 
 
 async def add_client(
@@ -181,13 +181,13 @@ async def add_client(
         InvalidRequest: the name cannot be displayed.
     """
     organisations.require_name(name)
-    requested = frozenset(scope)
-    unknown = sorted(requested - frozenset(scopes.ALL))
+    requested_scopes = frozenset(scope)
+    unknown = sorted(requested_scopes - frozenset(scopes.ALL))
     if unknown:
         remedy = f"Name scopes among: {' '.join(scopes.ALL)}."
         raise InvalidScope(f"the scope {unknown[0][:64]} does not exist", resolution=remedy)
     client = queries.Client(
-        client_id, org_id, name, secrets.digest(secret), requested, clock.now(), tuple(returns_to), is_implicit
+        client_id, org_id, name, secrets.digest(secret), requested_scopes, clock.now(), tuple(returns_to), is_implicit
     )
     await transaction.run(
         queries.INSERT_CLIENT,
@@ -195,7 +195,7 @@ async def add_client(
         org_id,
         name,
         client.secret_hash,
-        scopes.words(requested),
+        scopes.words(requested_scopes),
         client.created_at,
         msgspec.json.encode(client.redirect_uris).decode(),
         int(is_implicit),
@@ -282,7 +282,7 @@ class InvalidClientMetadata(Refused):
     resolution = "Register for grant_types authorization_code and response_types code."
 
 
-async def register_client(store: Store, sent: ClientMetadata, address: str) -> ClientRegistered:
+async def register_client(store: Store, client_metadata: ClientMetadata, address: str) -> ClientRegistered:
     """Register a dynamic client, with a secret that is stored as a hash.
 
     Raises:
@@ -294,20 +294,20 @@ async def register_client(store: Store, sent: ClientMetadata, address: str) -> C
     """
     if not store.settings.dynamic_clients:
         raise DynamicClientsNotEnabled("clients cannot register themselves here")
-    uris = _checked_redirect_uris(store, sent)
-    _require_code(sent)
-    allowed = _permitted_scopes(sent.scope)
+    uris = _checked_redirect_uris(store, client_metadata)
+    _require_code(client_metadata)
+    allowed_scopes = _permitted_scopes(client_metadata.scope)
     await registrations.count_client(store, address)
     secret = secrets.new_secret("ccs")
     client_id = queries.DYNAMIC_PREFIX + ids.new_uuid().replace("-", "")
     now = clock.now()
-    name = displayed_name(sent.client_name or "")
-    values = (name, secrets.digest(secret), scopes.words(allowed), msgspec.json.encode(uris).decode(), now)
+    name = displayed_name(client_metadata.client_name or "")
+    values = (name, secrets.digest(secret), scopes.words(allowed_scopes), msgspec.json.encode(uris).decode(), now)
     async with store.database.transaction() as transaction:
         await _make_room(transaction)
         await transaction.run(INSERT_DYNAMIC, client_id, *values)
     telemetry.logger("oauth").info("client registered", client=client_id)
-    method = sent.token_endpoint_auth_method
+    method = client_metadata.token_endpoint_auth_method
     return ClientRegistered(
         client_id=client_id,
         client_secret=secret,
@@ -317,7 +317,7 @@ async def register_client(store: Store, sent: ClientMetadata, address: str) -> C
         redirect_uris=uris,
         grant_types=(DYNAMIC_GRANT,),
         response_types=("code",),
-        scope=scopes.words(allowed),
+        scope=scopes.words(allowed_scopes),
         token_endpoint_auth_method=method if method in AUTH_METHODS else "client_secret_post",
     )
 
@@ -390,46 +390,46 @@ async def _make_room(transaction: Transaction) -> None:
         _log_unused(await transaction.run(DELETE_OLDEST_UNUSED, *newest_to_delete))
 
 
-def _checked_redirect_uris(store: Store, sent: ClientMetadata) -> tuple[str, ...]:
-    if not sent.redirect_uris or len(sent.redirect_uris) > MAX_REDIRECT_URIS:
+def _checked_redirect_uris(store: Store, client_metadata: ClientMetadata) -> tuple[str, ...]:
+    if not client_metadata.redirect_uris or len(client_metadata.redirect_uris) > MAX_REDIRECT_URIS:
         raise InvalidRedirectUri(f"redirect_uris must name 1 to {MAX_REDIRECT_URIS} addresses")
-    for index, uri in enumerate(sent.redirect_uris):
+    for index, uri in enumerate(client_metadata.redirect_uris):
         fault = redirect_uri_error(uri)
         if fault is None and _comparable_origin(uri) == _comparable_origin(store.root_url):
             # Reject the address, because the consent page would name this service as the recipient of access.
             fault = "must not be an address of this service"
         if fault is not None:
             raise InvalidRedirectUri(f"/redirect_uris/{index}: {fault}")
-    return tuple(sent.redirect_uris)
+    return tuple(client_metadata.redirect_uris)
 
 
 def _comparable_origin(uri: str) -> tuple[str, str, int]:
     """Return the origin of an address in a comparable form: without a final dot of the host, and with the same host for
     all names of the person's own machine."""
-    parts = urlsplit(uri)
-    host = (parts.hostname or "").rstrip(".")
+    url_parts = urlsplit(uri)
+    host = (url_parts.hostname or "").rstrip(".")
     if host in LOOPBACK_HOSTS:
         host = "localhost"
-    return parts.scheme, host, parts.port or (443 if parts.scheme == "https" else 80)
+    return url_parts.scheme, host, url_parts.port or (443 if url_parts.scheme == "https" else 80)
 
 
-def _require_code(sent: ClientMetadata) -> None:
+def _require_code(client_metadata: ClientMetadata) -> None:
     """Require that the client registers for the authorization code grant. Other requested grants are not given."""
-    for name, requested, needed in (
-        ("grant_types", sent.grant_types, DYNAMIC_GRANT),
-        ("response_types", sent.response_types, "code"),
+    for name, requested_values, needed_value in (
+        ("grant_types", client_metadata.grant_types, DYNAMIC_GRANT),
+        ("response_types", client_metadata.response_types, "code"),
     ):
-        if requested is not None and needed not in requested:
-            raise InvalidClientMetadata(f"{name} must include {needed}")
+        if requested_values is not None and needed_value not in requested_values:
+            raise InvalidClientMetadata(f"{name} must include {needed_value}")
 
 
 def _permitted_scopes(scope: str | None) -> frozenset[str]:
     """Return the scopes that the client may request from people: the named scopes, or all scopes if none are named. The
     scope for administration is never included."""
-    allowed = (frozenset((scope or "").split()) or scopes.DELEGABLE) & scopes.DELEGABLE
-    if not allowed:
+    allowed_scopes = (frozenset((scope or "").split()) or scopes.DELEGABLE) & scopes.DELEGABLE
+    if not allowed_scopes:
         raise InvalidClientMetadata(
             "none of these scopes can be given to a client that registers itself",
             resolution=f"Register for scopes among: {scopes.words(scopes.DELEGABLE)}.",
         )
-    return allowed
+    return allowed_scopes

@@ -88,23 +88,23 @@ async def allowed(transaction: Transaction, person_id: str, client_id: str) -> C
 
 
 async def allow(
-    transaction: Transaction, person_id: str, client_id: str, granted: frozenset[str], *, site: str
+    transaction: Transaction, person_id: str, client_id: str, scopes_to_allow: frozenset[str], *, site: str
 ) -> Consent:
     """Add scopes and the site of the redirect to the person's consent to the client."""
     now = clock.now()
     fresh_id = queries.CONSENT_PREFIX + ids.new_uuid().replace("-", "")
     await transaction.run(INSERT_CONSENT, fresh_id, person_id, client_id, now)
-    existing = await allowed(transaction, person_id, client_id)
-    if existing is None:
+    existing_consent = await allowed(transaction, person_id, client_id)
+    if existing_consent is None:
         raise LookupError("the consent was not stored")
-    granted_scopes = existing.scopes | granted
+    granted_scopes = existing_consent.scopes | scopes_to_allow
     # If the consent was given before sites were stored, do not add a site: the list would be incomplete.
-    is_unknown = bool(existing.scopes) and not existing.sites
-    sites = () if is_unknown else tuple(sorted({*existing.sites, site}))
+    is_unknown = bool(existing_consent.scopes) and not existing_consent.sites
+    sites = () if is_unknown else tuple(sorted({*existing_consent.sites, site}))
     await transaction.run(
-        WIDEN_CONSENT, existing.id, scopes.words(granted_scopes), msgspec.json.encode(sites).decode(), now
+        WIDEN_CONSENT, existing_consent.id, scopes.words(granted_scopes), msgspec.json.encode(sites).decode(), now
     )
-    return Consent(existing.id, granted_scopes, sites)
+    return Consent(existing_consent.id, granted_scopes, sites)
 
 
 async def revoke(transaction: Transaction, consent_id: str, person_id: str) -> bool:
@@ -134,23 +134,23 @@ async def of_person(reader: Reader, person_id: str) -> list[ConnectedClient]:
             organisation,
             _sites(uris),
             _sites(sites),
-            frozenset(words.split()),
+            frozenset(scope_words.split()),
             created_at,
             used_at,
         )
-        for outcome, client, organisation, uris, sites, words, created_at, used_at in rows
+        for outcome, client, organisation, uris, sites, scope_words, created_at, used_at in rows
     ]
 
 
-def _sites(stored: str) -> tuple[str, ...]:
-    return msgspec.json.decode(stored, type=tuple[str, ...])
+def _sites(stored_sites: str) -> tuple[str, ...]:
+    return msgspec.json.decode(stored_sites, type=tuple[str, ...])
 
 
 async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
     """Store when consents were last used; other ids are skipped."""
-    for consent_id, at in uses.items():
+    for consent_id, used_at in uses.items():
         if consent_id.startswith(queries.CONSENT_PREFIX):
-            await transaction.run(SET_USED_AT, consent_id, at)
+            await transaction.run(SET_USED_AT, consent_id, used_at)
 
 
 CODE_VALID_S = 60
@@ -193,7 +193,7 @@ async def issue_code(
     transaction: Transaction,
     client: Client,
     consent_id: str,
-    granted: frozenset[str],
+    granted_scopes: frozenset[str],
     *,
     redirect_uri: str,
     challenge: str,
@@ -204,7 +204,14 @@ async def issue_code(
     code = secrets.new_secret("cac")
     expires_at = clock.later(clock.now(), seconds=CODE_VALID_S)
     stored_code = AuthorizationCode(
-        client.id, consent_id, redirect_uri, challenge, scopes.words(granted), ids.new_uuid(), auth_time, expires_at
+        client.id,
+        consent_id,
+        redirect_uri,
+        challenge,
+        scopes.words(granted_scopes),
+        ids.new_uuid(),
+        auth_time,
+        expires_at,
     )
     await transaction.run(INSERT_CODE, secrets.digest(code), *stored_code)
     return code
@@ -228,12 +235,12 @@ async def exchange_code(store: Store, client: Client, request: TokenRequest) -> 
     if isinstance(outcome, InvalidGrant):
         raise outcome
     code, grant = outcome
-    granted = tokens.granted_scopes(code.scopes, await tokens.scopes_of_grant(store.database, grant))
+    token_scopes = tokens.granted_scopes(code.scopes, await tokens.scopes_of_grant(store.database, grant))
     auth_time_s = code.auth_time // clock.SECOND
     token, _ = tokens.issue_for_grant(
-        store, str(grant.person_id), client.id, granted, grant, auth_time_s, jti=code.token_jti
+        store, str(grant.person_id), client.id, token_scopes, grant, auth_time_s, jti=code.token_jti
     )
-    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
+    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(token_scopes))
 
 
 async def forget_old_codes(transaction: Transaction) -> int:

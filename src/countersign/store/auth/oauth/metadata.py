@@ -70,12 +70,12 @@ def authorization_server(store: Store) -> Document:
 
 def identity_types(store: Store) -> list[str]:
     """The supported kinds of registration."""
-    offered = {
+    offered_types = {
         "anonymous": store.settings.agents_anonymous,
         "identity_assertion": True,
         "service_auth": store.settings.agents_by_email,
     }
-    return [name for name, is_offered in offered.items() if is_offered]
+    return [name for name, is_offered in offered_types.items() if is_offered]
 
 
 def resource_of(target: str) -> str:
@@ -282,7 +282,7 @@ Afterwards every call answers 401 `invalid_token`: stop, and ask your person bef
 def text(store: Store) -> str:
     """The page /auth.md, with the addresses, scopes, methods and times of the configuration."""
     settings = store.settings
-    words = {
+    scope_meanings = {
         "root": store.root_url,
         "base": store.base_url,
         "name": settings.resource_name,
@@ -297,10 +297,10 @@ def text(store: Store) -> str:
         "resource_url": store.root_url + RESOURCE_PATH,
         "server_url": store.root_url + SERVER_PATH,
     }
-    clients = _CLIENTS.format(**words) if settings.dynamic_clients else ""
+    clients = _CLIENTS.format(**scope_meanings) if settings.dynamic_clients else ""
     types = identity_types(store)
-    registering = "".join(_REGISTERING[each].format(**words) for each in _REGISTERING if each in types)
+    registering = "".join(_REGISTERING[each].format(**scope_meanings) for each in _REGISTERING if each in types)
     scope_list = "\n".join(f"- `{scope}`: {scopes.MEANING[scope]}" for scope in scopes.ALL if scope != "admin:org")
     return _TEXT.format(
-        **words, types=", ".join(types), registering=registering, clients=clients, scope_list=scope_list
+        **scope_meanings, types=", ".join(types), registering=registering, clients=clients, scope_list=scope_list
     )

@@ -46,9 +46,9 @@ async def show(call: StoreRequest[Nothing, Nothing]) -> Response:
     signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, PATH)
     if isinstance(signed_in, Response):
         return signed_in
-    listed = await _connected(store, signed_in.person.id)
+    connected_agents = await _connected(store, signed_in.person.id)
     return authorize.connected_agents_page(
-        store, listed, signed_in.person.email, sessions.form_token(store, signed_in.session)
+        store, connected_agents, signed_in.person.email, sessions.form_token(store, signed_in.session)
     )
 
 
@@ -65,40 +65,40 @@ async def disconnect(call: StoreRequest[Nothing, DisconnectForm]) -> Response:
     return Response(303, headers=(("Location", PATH), ("Cache-Control", "no-store")))
 
 
-async def _end(transaction: Transaction, ended: str, person_id: str) -> None:
+async def _end(transaction: Transaction, ended_id: str, person_id: str) -> None:
     """Revoke a registration or consent of this person. If it belongs to another person, do nothing."""
-    if await consents.revoke(transaction, ended, person_id):
+    if await consents.revoke(transaction, ended_id, person_id):
         return
-    registration = await registrations.with_id(transaction, ended)
+    registration = await registrations.with_id(transaction, ended_id)
     if registration is not None and registration.person_id == person_id:
-        await registrations.revoke(transaction, ended)
+        await registrations.revoke(transaction, ended_id)
 
 
 async def _connected(store: Store, person_id: str) -> list[ConnectedAgent]:
     agents = await registrations.of_person(store, person_id)
     clients = await consents.of_person(store.database, person_id)
     lines = [
-        each._replace(used_at=store.uses.last(each.id) or each.used_at)
-        for each in (*map(_agent, agents), *map(_client, clients))
+        agent._replace(used_at=store.uses.last(agent.id) or agent.used_at)
+        for agent in (*map(_agent, agents), *map(_client, clients))
     ]
-    return sorted(lines, key=lambda each: (-each.since, each.id))
+    return sorted(lines, key=lambda agent: (-agent.since, agent.id))
 
 
 def _agent(entry: Registration) -> ConnectedAgent:
-    what = "An agent" if entry.issuer is None else f"An agent, asserted by {entry.issuer}"
-    since = entry.claimed_at or entry.created_at
-    return ConnectedAgent(entry.id, entry.agent or "An agent", what, entry.scopes, since, entry.used_at)
+    agent_text = "An agent" if entry.issuer is None else f"An agent, asserted by {entry.issuer}"
+    connected_at = entry.claimed_at or entry.created_at
+    return ConnectedAgent(entry.id, entry.agent or "An agent", agent_text, entry.scopes, connected_at, entry.used_at)
 
 
 def _client(entry: ConnectedClient) -> ConnectedAgent:
-    what, name = f"A client of {entry.organisation}", entry.client
+    client_text, name = f"A client of {entry.organisation}", entry.client
     if entry.redirect_uris:
         # The client's name is not verified, so the title is the site that the person was redirected to.
         sites = entry.sites or tuple(sorted({clients.lowercase_origin(each) for each in entry.redirect_uris}))
         name = (", " if entry.sites else " or ").join(urlsplit(each).netloc for each in sites)
         claim = f"calls itself “{entry.client}”" if entry.client else "has no name"
-        what = f"A client of {' '.join(sites)} that registered itself and {claim} (not verified)"
-    return ConnectedAgent(entry.id, name, what, entry.scopes, entry.created_at, entry.used_at)
+        client_text = f"A client of {' '.join(sites)} that registered itself and {claim} (not verified)"
+    return ConnectedAgent(entry.id, name, client_text, entry.scopes, entry.created_at, entry.used_at)
 
 
 MAX_BODY_BYTES = 65_536

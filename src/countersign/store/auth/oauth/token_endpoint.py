@@ -47,8 +47,8 @@ def require_own_resource(store: Store, resource: str | Sequence[str] | None) -> 
     Raises:
         InvalidTarget: a resource belongs to another service, or its address has a fragment.
     """
-    named = [resource] if isinstance(resource, str) else list(resource or ())
-    if not all(is_own_resource(store, each) for each in named):
+    named_resources = [resource] if isinstance(resource, str) else list(resource or ())
+    if not all(is_own_resource(store, each) for each in named_resources):
         raise InvalidTarget("the token was asked for another service")
 
 
@@ -80,61 +80,63 @@ class UnauthorizedClient(Refused):
     resolution = "Use the authorization_code grant; other grants need a client of an organisation."
 
 
-def has_client_credentials(sent: Credentials, headers: Headers) -> bool:
+def has_client_credentials(credentials: Credentials, headers: Headers) -> bool:
     """Whether the request has credentials of a client. A bearer token does not count."""
     kind = (headers.get("authorization") or "").partition(" ")[0].lower()
-    return kind not in ("", "bearer") or sent.client_secret is not None or sent.client_assertion is not None
+    return (
+        kind not in ("", "bearer") or credentials.client_secret is not None or credentials.client_assertion is not None
+    )
 
 
-async def authenticate_client(store: Store, sent: Credentials, headers: Headers) -> Client:
+async def authenticate_client(store: Store, credentials: Credentials, headers: Headers) -> Client:
     """Authenticate the client of the request.
 
     Raises:
         InvalidRequest: the request authenticates the client in two ways (RFC 6749 §2.3).
         InvalidClient: the client is missing or unknown, or its secret is wrong.
     """
-    client_id, secret = _credentials(sent, headers)
+    client_id, secret = _credentials(credentials, headers)
     client = await queries.client(store.database, client_id)
-    stored = client.secret_hash if client else _NO_SECRET
-    if not secrets.matches(secret, stored) or client is None or not clients.is_enabled(store, client):
+    stored_hash = client.secret_hash if client else _NO_SECRET
+    if not secrets.matches(secret, stored_hash) or client is None or not clients.is_enabled(store, client):
         raise _invalid_client("unknown client or wrong secret")
     return client
 
 
-async def authenticate_for_grant(store: Store, sent: TokenRequest, headers: Headers) -> Client:
+async def authenticate_for_grant(store: Store, token_request: TokenRequest, headers: Headers) -> Client:
     """Authenticate the client of a request at the token endpoint, and check that it may use the grant.
 
     Raises:
         InvalidRequest, InvalidClient: the same conditions as in `authenticate_client`.
         UnauthorizedClient: the client registered itself, and the grant is not the authorization code.
     """
-    client = await authenticate_client(store, sent, headers)
-    if client.is_dynamic and sent.grant_type != clients.DYNAMIC_GRANT:
+    client = await authenticate_client(store, token_request, headers)
+    if client.is_dynamic and token_request.grant_type != clients.DYNAMIC_GRANT:
         raise UnauthorizedClient("clients that registered themselves can only use the authorization_code grant")
     return client
 
 
-def _credentials(sent: Credentials, headers: Headers) -> tuple[str, str]:
+def _credentials(credentials: Credentials, headers: Headers) -> tuple[str, str]:
     authorization = headers.get("authorization")
-    methods = (authorization, sent.client_secret, sent.client_assertion)
+    methods = (authorization, credentials.client_secret, credentials.client_assertion)
     if sum(method is not None for method in methods) > 1:
         raise InvalidRequest("authenticate either by HTTP Basic or in the body", resolution="Send one of them.")
     if authorization is None:
-        if not sent.client_id or not sent.client_secret:
+        if not credentials.client_id or not credentials.client_secret:
             raise _invalid_client("send client_id and client_secret, by HTTP Basic or in the body")
-        return sent.client_id, sent.client_secret
+        return credentials.client_id, credentials.client_secret
     client_id, secret = _basic_credentials(authorization)
-    if sent.client_id not in (None, client_id):
+    if credentials.client_id not in (None, client_id):
         raise InvalidRequest("client_id differs from the authenticated client", resolution="Send the same client_id.")
     return client_id, secret
 
 
 def _basic_credentials(authorization: str) -> tuple[str, str]:
-    kind, _, encoded = authorization.partition(" ")
+    kind, _, encoded_pair = authorization.partition(" ")
     try:
         if kind.lower() != "basic":
             raise ValueError("another kind of credentials")
-        client_id, separator, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+        client_id, separator, secret = base64.b64decode(encoded_pair.strip(), validate=True).decode().partition(":")
         pair = unquote_plus(client_id), unquote_plus(secret)
         if not separator or "\0" in "".join(pair):
             raise ValueError("no colon, or a text that no client has")
@@ -154,9 +156,9 @@ def exchange_client_credentials(store: Store, client: Client, scope: str | None)
     Raises:
         InvalidScope: the client does not have a requested scope.
     """
-    granted = tokens.granted_scopes(scope, client.scopes)
-    token = tokens.issue(store, client.id, client.id, granted)
-    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
+    token_scopes = tokens.granted_scopes(scope, client.scopes)
+    token = tokens.issue(store, client.id, client.id, token_scopes)
+    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(token_scopes))
 
 
 class _IssuerClaim(msgspec.Struct):
@@ -188,9 +190,9 @@ async def exchange_assertion(store: Store, request: TokenRequest, headers: Heade
 
 def _issuer(assertion: str) -> str:
     """Return the issuer that an assertion names. The assertion is not verified yet."""
-    encoded = assertion.split(".")[1:2]
+    encoded_payload = assertion.split(".")[1:2]
     try:
-        text = base64.urlsafe_b64decode(encoded[0] + "=" * (-len(encoded[0]) % 4))
+        text = base64.urlsafe_b64decode(encoded_payload[0] + "=" * (-len(encoded_payload[0]) % 4))
         return msgspec.json.decode(text, type=_IssuerClaim).iss
     except (IndexError, ValueError, binascii.Error, msgspec.DecodeError, RecursionError) as error:
         raise InvalidGrant("the assertion must be a JWT with an issuer") from error
@@ -321,10 +323,10 @@ async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: s
         if assertion_claims.client_id != client.id:
             raise InvalidGrant("the assertion is for another client")
         id_jag.require_fresh(assertion_claims)
-        requested = register.asserted_scopes(assertion_claims, scope) & client.scopes
-        if not requested:
+        requested_scopes = register.asserted_scopes(assertion_claims, scope) & client.scopes
+        if not requested_scopes:
             raise tokens.InvalidScope("the client has none of the requested scopes")
-        applicant = Applicant(schemas.name_of(client.name), "", requested)
+        applicant = Applicant(schemas.name_of(client.name), "", requested_scopes)
         outcome = await register.register_or_await(store, assertion_claims, applicant)
     except (InvalidGrant, tokens.InvalidScope):
         raise
@@ -336,14 +338,18 @@ async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: s
         remedy = "Register with the assertion at /api/v1/auth/register: the person confirms there once."
         raise InvalidGrant("the person has to confirm the agent first", resolution=remedy)
     grant = await registrations.grant_of(store.database, outcome)
-    granted = tokens.granted_scopes(scopes.words(requested), await tokens.scopes_of_grant(store.database, grant))
-    return _registration_token(store, grant, granted, client_id=client.id, auth_time_s=assertion_claims.auth_time_s)
+    token_scopes = tokens.granted_scopes(
+        scopes.words(requested_scopes), await tokens.scopes_of_grant(store.database, grant)
+    )
+    return _registration_token(
+        store, grant, token_scopes, client_id=client.id, auth_time_s=assertion_claims.auth_time_s
+    )
 
 
 def _registration_token(
     store: Store,
     grant: Grant,
-    granted: frozenset[str],
+    granted_scopes: frozenset[str],
     *,
     client_id: str | None = None,
     auth_time_s: int | None = None,
@@ -351,8 +357,8 @@ def _registration_token(
     """Issue an access token for a registration. If an OAuth client presented the assertion, the token belongs to the
     client, and becomes invalid when the client is removed."""
     subject = grant.person_id or grant.id
-    token, _ = tokens.issue_for_grant(store, subject, client_id or grant.id, granted, grant, auth_time_s)
-    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
+    token, _ = tokens.issue_for_grant(store, subject, client_id or grant.id, granted_scopes, grant, auth_time_s)
+    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted_scopes))
 
 
 class AuthorizationPending(Refused):
@@ -406,15 +412,15 @@ async def exchange_claim(store: Store, claim_token: str, scope: str | None) -> C
         raise AuthorizationPending("the person has not confirmed yet")
     registration = progress.registration
     grant = await registrations.grant_of(store.database, registration)
-    available = await tokens.scopes_of_grant(store.database, grant)
-    issued = _registration_token(store, grant, tokens.granted_scopes(scope, available))
+    available_scopes = await tokens.scopes_of_grant(store.database, grant)
+    token = _registration_token(store, grant, tokens.granted_scopes(scope, available_scopes))
     person = await queries.person(store.database, grant.person_id or "")
     assertion, expires_at = registrations.issue_assertion(store, registration, person.email if person else None)
     return ClaimedToken(
-        issued.access_token,
-        issued.token_type,
-        issued.expires_in,
-        issued.scope,
+        token.access_token,
+        token.token_type,
+        token.expires_in,
+        token.scope,
         assertion,
         clock.rfc3339(expires_at),
         registration.id,

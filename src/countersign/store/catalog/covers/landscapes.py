@@ -20,32 +20,32 @@ from countersign.store.catalog.covers.primitives import (
 
 def hills(palette: Palette, number: Numbers, sun: float) -> str:
     """Three ranges of hills, firs and a house with two lit windows."""
-    drawn = sky(palette, sun, 120 + number() * 50, str(38 + number() * 18)) + stars(number, 14, 0.3)
-    drawn += ridge(number, 200, 26, 8, palette.far, opacity="0.75") + haze(190)
-    drawn += ridge(number, 238, 28, 5, palette.mid) + haze(230, "0.2") + ridge(number, 292, 24, 3, palette.near)
+    svg = sky(palette, sun, 120 + number() * 50, str(38 + number() * 18)) + stars(number, 14, 0.3)
+    svg += ridge(number, 200, 26, 8, palette.far, opacity="0.75") + haze(190)
+    svg += ridge(number, 238, 28, 5, palette.mid) + haze(230, "0.2") + ridge(number, 292, 24, 3, palette.near)
     for _ in range(5):
         x, height, foot = 40 + number() * 560, 34 + number() * 40, 318 - number() * 12
-        half = height * 0.28
-        drawn += path(
-            f"M{num(x)} {num(foot - height)}L{num(x + half)} {num(foot)}L{num(x - half)} {num(foot)}Z",
+        half_width = height * 0.28
+        svg += path(
+            f"M{num(x)} {num(foot - height)}L{num(x + half_width)} {num(foot)}L{num(x - half_width)} {num(foot)}Z",
             fill=palette.near,
         )
     x = 90 + number() * 440
-    drawn += path(f"M{num(x)} 262h34v40h-34z", fill=palette.near)
-    drawn += path(f"M{num(x - 6)} 264l23-20l23 20z", fill=palette.near)
-    return drawn + "".join(rect(x=x + at, y=270, width=8, height=9, fill=palette.spark) for at in (7, 20))
+    svg += path(f"M{num(x)} 262h34v40h-34z", fill=palette.near)
+    svg += path(f"M{num(x - 6)} 264l23-20l23 20z", fill=palette.near)
+    return svg + "".join(rect(x=x + offset, y=270, width=8, height=9, fill=palette.spark) for offset in (7, 20))
 
 
 def sea(palette: Palette, number: Numbers, sun: float) -> str:
     """Water with the sun's reflection, and a lighthouse on a cliff with its beam."""
-    drawn = sky(palette, sun, 150, 44) + stars(number, 18, 0.4)
-    drawn += ridge(number, 214, 10, 3, palette.far, opacity="0.6")
-    drawn += rect(y=226, width=WIDTH, height=140, fill=palette.mid)
-    drawn += path(f"M{num(sun - 70)} 226h140l60 134h-260z", fill=palette.glow, opacity=".16")
+    svg = sky(palette, sun, 150, 44) + stars(number, 18, 0.4)
+    svg += ridge(number, 214, 10, 3, palette.far, opacity="0.6")
+    svg += rect(y=226, width=WIDTH, height=140, fill=palette.mid)
+    svg += path(f"M{num(sun - 70)} 226h140l60 134h-260z", fill=palette.glow, opacity=".16")
     for line in range(22):
         width = 20 + number() * 90
         x = sun - 120 + number() * 240 if line % 2 else number() * WIDTH
-        drawn += rect(
+        svg += rect(
             x=x - width / 2,
             y=232 + line * 6,
             width=width,
@@ -54,7 +54,7 @@ def sea(palette: Palette, number: Numbers, sun: float) -> str:
             fill=palette.spark,
             opacity=0.12 + number() * 0.35,
         )
-    return drawn + _lighthouse(palette, 90 + number() * 120)
+    return svg + _lighthouse(palette, 90 + number() * 120)
 
 
 def _lighthouse(palette: Palette, x: float) -> str:
@@ -70,7 +70,7 @@ def _lighthouse(palette: Palette, x: float) -> str:
 
 def forest(palette: Palette, number: Numbers, sun: float) -> str:
     """Three rows of firs, the nearest the tallest, and fireflies."""
-    drawn = sky(palette, sun, 118, 56) + stars(number, 20, 0.5)
+    svg = sky(palette, sun, 118, 56) + stars(number, 20, 0.5)
     rows = (
         (236, palette.far, 26, 90, "0.7"),
         (276, palette.mid, 20, 130, "0.95"),
@@ -78,20 +78,20 @@ def forest(palette: Palette, number: Numbers, sun: float) -> str:
     )
     for row, (ground, fill, count, tallest, opacity) in enumerate(rows):
         if row:
-            drawn += haze(ground - 70, "0.28")
+            svg += haze(ground - 70, "0.28")
         for tree in range(count):
             x = (tree + 0.5) * WIDTH / count + (number() - 0.5) * WIDTH / count * 1.4
-            drawn += _fir(x, ground + 20, tallest * (0.6 + number() * 0.6), fill, opacity)
-        drawn += rect(y=ground + 6, width=WIDTH, height=HEIGHT, fill=fill, opacity=opacity)
+            svg += _fir(x, ground + 20, tallest * (0.6 + number() * 0.6), fill, opacity)
+        svg += rect(y=ground + 6, width=WIDTH, height=HEIGHT, fill=fill, opacity=opacity)
     for _ in range(9):
-        drawn += circle(
+        svg += circle(
             number() * WIDTH,
             240 + number() * 100,
             1.2 + number() * 1.8,
             fill=palette.spark,
             opacity=0.5 + number() * 0.5,
         )
-    return drawn
+    return svg
 
 
 def _fir(x: float, foot: float, height: float, fill: str, opacity: str) -> str:
@@ -100,33 +100,33 @@ def _fir(x: float, foot: float, height: float, fill: str, opacity: str) -> str:
         f"l{num(width * 0.5)} {num(height * 0.42)}h{num(-width * 0.14)}"
         f"l{num(width * 0.34)} {num(height * 0.3)}h{num(-width * 0.16)}l{num(width * 0.36)} {num(height * 0.28)}"
     )
-    left = (
+    left_half = (
         f"l{num(width * 0.36)} {num(-height * 0.28)}h{num(-width * 0.16)}"
         f"l{num(width * 0.34)} {num(-height * 0.3)}h{num(-width * 0.14)}z"
     )
-    return path(f"M{num(x)} {num(foot - height)}{right}h{num(-width * 1.8)}{left}", fill=fill, opacity=opacity)
+    return path(f"M{num(x)} {num(foot - height)}{right}h{num(-width * 1.8)}{left_half}", fill=fill, opacity=opacity)
 
 
 def planet(palette: Palette, number: Numbers, _: float) -> str:
     """A planet with rings, a moon, and a rover on the ground."""
-    drawn = BACKGROUND + stars(number, 60, 0.9)
+    svg = BACKGROUND + stars(number, 60, 0.9)
     x, y, radius = 420 + number() * 90, 120 + number() * 40, 82 + number() * 30
-    drawn += circle(x, y, radius * 1.9, fill="url(#g)", opacity=".7") + circle(x, y, radius, fill="url(#o)")
-    drawn += f'<g fill="none" stroke="{palette.spark}" opacity=".75" transform="rotate(-18 {num(x)} {num(y)})">'
+    svg += circle(x, y, radius * 1.9, fill="url(#g)", opacity=".7") + circle(x, y, radius, fill="url(#o)")
+    svg += f'<g fill="none" stroke="{palette.spark}" opacity=".75" transform="rotate(-18 {num(x)} {num(y)})">'
     for reach, flat, width in ((1.6, 0.36, "5"), (1.85, 0.46, "1.600")):
         arc = f"a{num(radius * reach)} {num(radius * flat)} 0 0 0 {num(radius * reach * 2)} 0"
-        drawn += path(f"M{num(x - radius * reach)} {num(y)}{arc}", stroke_width=width)
-    drawn += "</g>" + circle(90 + number() * 150, 60 + number() * 60, 10 + number() * 14, fill=palette.far)
-    drawn += ridge(number, 262, 20, 12, palette.mid, step=10) + ridge(number, 306, 18, 8, palette.near, step=10)
+        svg += path(f"M{num(x - radius * reach)} {num(y)}{arc}", stroke_width=width)
+    svg += "</g>" + circle(90 + number() * 150, 60 + number() * 60, 10 + number() * 14, fill=palette.far)
+    svg += ridge(number, 262, 20, 12, palette.mid, step=10) + ridge(number, 306, 18, 8, palette.near, step=10)
     x = 120 + number() * 150
-    drawn += path(f"M{num(x)} 292h74l10-14h-20l-8-20h-40l-10 20h-14z", fill=palette.near)
-    drawn += rect(x=x + 26, y=264, width=20, height=8, fill=palette.spark)
-    return drawn + circle(x + 14, 296, 9, fill=palette.near) + circle(x + 60, 296, 9, fill=palette.near)
+    svg += path(f"M{num(x)} 292h74l10-14h-20l-8-20h-40l-10 20h-14z", fill=palette.near)
+    svg += rect(x=x + 26, y=264, width=20, height=8, fill=palette.spark)
+    return svg + circle(x + 14, 296, 9, fill=palette.near) + circle(x + 60, 296, 9, fill=palette.near)
 
 
 def city(palette: Palette, number: Numbers, sun: float) -> str:
     """Three rows of towers; windows are lit in the two nearer ones."""
-    drawn = sky(palette, sun, 140, 62) + stars(number, 20, 0.4)
+    svg = sky(palette, sun, 140, 62) + stars(number, 20, 0.4)
     rows = (
         (300, palette.far, 22, 26, 150, "0.7", False),
         (330, palette.mid, 30, 30, 170, "1", True),
@@ -137,21 +137,21 @@ def city(palette: Palette, number: Numbers, sun: float) -> str:
         while x < WIDTH:
             width, height = narrowest + number() * spread, tallest * (0.3 + number() * 0.7)
             roof = ground - height
-            drawn += path(f"M{num(x)} {HEIGHT}V{num(roof)}h{num(width)}V{HEIGHT}z", fill=fill, opacity=opacity)
+            svg += path(f"M{num(x)} {HEIGHT}V{num(roof)}h{num(width)}V{HEIGHT}z", fill=fill, opacity=opacity)
             if number() > 0.72:
-                drawn += rect(x=x + width / 2 - 1, y=roof - 22, width=2, height=22, fill=fill)
+                svg += rect(x=x + width / 2 - 1, y=roof - 22, width=2, height=22, fill=fill)
             if is_lit:
-                drawn += _windows(palette, number, x, roof, int(width / 13), int(height / 16))
+                svg += _windows(palette, number, x, roof, int(width / 13), int(height / 16))
             x += width + number() * 8
-    return drawn
+    return svg
 
 
 def _windows(palette: Palette, number: Numbers, x: float, roof: float, columns: int, floors: int) -> str:
-    drawn = ""
+    svg = ""
     for floor in range(floors):
         for column in range(columns):
             if number() > 0.72:
-                drawn += rect(
+                svg += rect(
                     x=x + 6 + column * 12,
                     y=roof + 9 + floor * 15,
                     width=5,
@@ -159,20 +159,20 @@ def _windows(palette: Palette, number: Numbers, x: float, roof: float, columns: 
                     fill=palette.spark,
                     opacity=0.35 + number() * 0.6,
                 )
-    return drawn
+    return svg
 
 
 def road(palette: Palette, number: Numbers, sun: float) -> str:
     """A road to the horizon between two rows of trees."""
-    drawn = sky(palette, sun, 168, 58) + stars(number, 12, 0.3)
-    drawn += ridge(number, 196, 20, 10, palette.far, opacity="0.8") + haze(170, "0.3")
-    drawn += ridge(number, 222, 8, 2, palette.mid) + rect(y=226, width=WIDTH, height=140, fill=palette.mid)
-    drawn += path(f"M{num(sun - 7)} 222h14L{WIDTH - 20} {HEIGHT}H20z", fill=palette.near)
+    svg = sky(palette, sun, 168, 58) + stars(number, 12, 0.3)
+    svg += ridge(number, 196, 20, 10, palette.far, opacity="0.8") + haze(170, "0.3")
+    svg += ridge(number, 222, 8, 2, palette.mid) + rect(y=226, width=WIDTH, height=140, fill=palette.mid)
+    svg += path(f"M{num(sun - 7)} 222h14L{WIDTH - 20} {HEIGHT}H20z", fill=palette.near)
     for mark in range(6):
-        far, near = (mark / 6) ** 2, ((mark + 0.5) / 6) ** 2
-        drawn += path(
-            f"M{num(sun - 1 - 5 * far)} {num(224 + 136 * far)}h{num(2 + 10 * far)}"
-            f"L{num(sun + 1 + 5 * near)} {num(224 + 136 * near)}h{num(-2 - 10 * near)}z",
+        far_scale, near_scale = (mark / 6) ** 2, ((mark + 0.5) / 6) ** 2
+        svg += path(
+            f"M{num(sun - 1 - 5 * far_scale)} {num(224 + 136 * far_scale)}h{num(2 + 10 * far_scale)}"
+            f"L{num(sun + 1 + 5 * near_scale)} {num(224 + 136 * near_scale)}h{num(-2 - 10 * near_scale)}z",
             fill=palette.spark,
         )
     for tree in range(7):
@@ -180,17 +180,17 @@ def road(palette: Palette, number: Numbers, sun: float) -> str:
         height, foot = 18 + 120 * (depth * depth), 226 + 110 * (depth * depth)
         for side in (-1, 1):
             x = sun + side * (26 + 330 * (depth * depth))
-            drawn += path(
+            svg += path(
                 f"M{num(x)} {num(foot - height)}L{num(x + height * 0.22)} {num(foot)}h{num(-height * 0.44)}z",
                 fill=palette.near,
                 opacity=0.6 + 0.4 * depth,
             )
-    return drawn
+    return svg
 
 
 def hexes(palette: Palette, number: Numbers, _: float) -> str:
     """A board of hexagonal columns of different heights, some with a beacon."""
-    drawn = BACKGROUND + circle(430 + number() * 80, 90, 260, fill="url(#g)")
+    svg = BACKGROUND + circle(430 + number() * 80, 90, 260, fill="url(#g)")
     for row in range(-1, 8):
         for column in range(-1, 10):
             x, chance = column * 46 * 1.732 + (row % 2) * 46 * 0.866, number()
@@ -199,41 +199,41 @@ def hexes(palette: Palette, number: Numbers, _: float) -> str:
             height = int(number() * 4) * 9 + row * 2
             fill = palette.far if chance < 0.3 else palette.mid if chance < 0.62 else palette.near
             fill = fill if chance < 0.88 else palette.sky_foot
-            drawn += _column(palette, x, 70 + row * 46 * 1.5 * 0.62 - height, height, fill)
+            svg += _column(palette, x, 70 + row * 46 * 1.5 * 0.62 - height, height, fill)
             if chance > 0.95:
                 top = 70 + row * 46 * 1.5 * 0.62 - height
                 beacon = f"M{num(x - 7)} {num(top + 2)}L{num(x)} {num(top - 26)}L{num(x + 7)} {num(top + 2)}z"
-                drawn += path(beacon, fill=palette.spark)
-    return drawn + VIGNETTE
+                svg += path(beacon, fill=palette.spark)
+    return svg + VIGNETTE
 
 
 def _column(palette: Palette, x: float, y: float, height: int, fill: str) -> str:
-    half, shoulder, tip = 46 * 0.866 - 1.5, 46 * 0.31, 46 * 0.62
-    left, right, depth = num(x - half), num(x + half), height + 40
+    half_width, shoulder, tip = 46 * 0.866 - 1.5, 46 * 0.31, 46 * 0.62
+    left_x, right, depth = num(x - half_width), num(x + half_width), height + 40
     side = (
-        f"M{left} {num(y + shoulder)}v{num(depth)}L{num(x)} {num(y + tip + height + 40)}"
+        f"M{left_x} {num(y + shoulder)}v{num(depth)}L{num(x)} {num(y + tip + height + 40)}"
         f"L{right} {num(y + shoulder + height + 40)}V{num(y + shoulder)}z"
     )
     top = (
         f"M{num(x)} {num(y - tip)}L{right} {num(y - shoulder)}L{right} {num(y + shoulder)}"
-        f"L{num(x)} {num(y + tip)}L{left} {num(y + shoulder)}L{left} {num(y - shoulder)}z"
+        f"L{num(x)} {num(y + tip)}L{left_x} {num(y + shoulder)}L{left_x} {num(y - shoulder)}z"
     )
     return path(side, fill=palette.near) + path(top, fill=fill)
 
 
 def peaks(palette: Palette, number: Numbers, sun: float) -> str:
     """Two ranges of mountains with snow above a lake, and firs."""
-    drawn = sky(palette, sun, 96 + number() * 40, str(34 + number() * 14)) + stars(number, 16, 0.35)
+    svg = sky(palette, sun, 96 + number() * 40, str(34 + number() * 14)) + stars(number, 16, 0.35)
     ranges = ((250, palette.far, 4, 150, "0.55"), (268, palette.mid, 3, 190, "0.9"))
     for foot, fill, count, tallest, snow in ranges:
         for peak in range(count):
             x = (peak + 0.5) * WIDTH / count + (number() - 0.5) * 90
-            drawn += _mountain(palette, number, x, foot, tallest=tallest, fill=fill, snow=snow)
-        drawn += haze(foot - 60, "0.25")
-    drawn += rect(y=266, width=WIDTH, height=100, fill=palette.mid)
-    drawn += path(f"M{num(sun - 60)} 266h120l40 94h-200z", fill=palette.glow, opacity=".18")
+            svg += _mountain(palette, number, x, foot, tallest=tallest, fill=fill, snow=snow)
+        svg += haze(foot - 60, "0.25")
+    svg += rect(y=266, width=WIDTH, height=100, fill=palette.mid)
+    svg += path(f"M{num(sun - 60)} 266h120l40 94h-200z", fill=palette.glow, opacity=".18")
     for line in range(14):
-        drawn += rect(
+        svg += rect(
             x=number() * WIDTH,
             y=272 + line * 6,
             width=20 + number() * 80,
@@ -244,11 +244,11 @@ def peaks(palette: Palette, number: Numbers, sun: float) -> str:
         )
     for _ in range(11):
         x, height = number() * WIDTH, 40 + number() * 60
-        drawn += path(
+        svg += path(
             f"M{num(x)} {num(366 - height)}l{num(height * 0.2)} {num(height)}h{num(-height * 0.4)}z",
             fill=palette.near,
         )
-    return drawn
+    return svg
 
 
 def _mountain(palette: Palette, number: Numbers, x: float, foot: int, *, tallest: int, fill: str, snow: str) -> str:
@@ -273,26 +273,26 @@ def _mountain(palette: Palette, number: Numbers, x: float, foot: int, *, tallest
 
 def orchard(palette: Palette, number: Numbers, sun: float) -> str:
     """Four rows of fruit trees, the nearest the largest."""
-    drawn = sky(palette, sun, 110, 40) + ridge(number, 196, 16, 4, palette.far, opacity="0.7") + haze(180, "0.3")
-    drawn += ridge(number, 222, 10, 2, palette.mid) + rect(y=230, width=WIDTH, height=136, fill=palette.mid)
+    svg = sky(palette, sun, 110, 40) + ridge(number, 196, 16, 4, palette.far, opacity="0.7") + haze(180, "0.3")
+    svg += ridge(number, 222, 10, 2, palette.mid) + rect(y=230, width=WIDTH, height=136, fill=palette.mid)
     for row in range(4):
         y, count, size = 236 + row * 34 + row * row * 3, 9 - row, 15 + row * 9
-        drawn += rect(y=y + size * 0.9, width=WIDTH, height=HEIGHT, fill=palette.near, opacity=0.16 + row * 0.13)
+        svg += rect(y=y + size * 0.9, width=WIDTH, height=HEIGHT, fill=palette.near, opacity=0.16 + row * 0.13)
         for tree in range(count):
             x = (tree + 0.5 + (number() - 0.5) * 0.3 + (row % 2) * 0.4) * WIDTH / count
-            drawn += _fruit_tree(palette, number, x, y, size, row)
-    return drawn
+            svg += _fruit_tree(palette, number, x, y, size, row)
+    return svg
 
 
 def _fruit_tree(palette: Palette, number: Numbers, x: float, y: int, size: int, row: int) -> str:
-    drawn = rect(x=x - size * 0.09, y=y, width=size * 0.18, height=size * 1.1, fill=palette.near)
-    drawn += circle(x, y - size * 0.15, size * 0.8, fill=palette.far if row < 2 else palette.near)
-    drawn += circle(x - size * 0.2, y - size * 0.35, size * 0.52, fill=palette.glow, opacity=".14")
+    svg = rect(x=x - size * 0.09, y=y, width=size * 0.18, height=size * 1.1, fill=palette.near)
+    svg += circle(x, y - size * 0.15, size * 0.8, fill=palette.far if row < 2 else palette.near)
+    svg += circle(x - size * 0.2, y - size * 0.35, size * 0.52, fill=palette.glow, opacity=".14")
     for _ in range(3):
-        drawn += circle(
+        svg += circle(
             x + (number() - 0.5) * size * 1.1,
             y - size * 0.15 + (number() - 0.5) * size * 1.1,
             1.2 + row * 0.9,
             fill=palette.spark,
         )
-    return drawn
+    return svg

@@ -21,14 +21,14 @@ PAPER = "#fffdf8"
 
 def pages(palette: Palette, number: Numbers, _: float) -> str:
     """Four sheets on a pile; the upper one has lines, and one of them is marked."""
-    drawn = BACKGROUND + circle(180, 70, 300, fill="url(#g)", opacity=".8")
+    svg = BACKGROUND + circle(180, 70, 300, fill="url(#g)", opacity=".8")
     for sheet, fill in enumerate((palette.mid, palette.far, palette.sky_foot, PAPER)):
         turn, x, y = -16 + sheet * 9 + number() * 4, 210 + sheet * 44, 66 + sheet * 14
-        drawn += f'<g transform="rotate({num(turn)} {x + 80} {y + 110})">'
-        drawn += rect(x=x, y=y, width=168, height=226, rx=10, fill=fill)
+        svg += f'<g transform="rotate({num(turn)} {x + 80} {y + 110})">'
+        svg += rect(x=x, y=y, width=168, height=226, rx=10, fill=fill)
         if sheet == 3:
             for line in range(9):
-                drawn += rect(
+                svg += rect(
                     x=x + 20,
                     y=y + 28 + line * 20,
                     width=50 + number() * 78,
@@ -38,50 +38,50 @@ def pages(palette: Palette, number: Numbers, _: float) -> str:
                     opacity="0.35" if line else "0.9",
                 )
             marked = 2 + int(number() * 4)
-            drawn += rect(
+            svg += rect(
                 x=x + 16, y=y + 22 + marked * 20, width=112, height=18, rx=4, fill=palette.spark, opacity=".7"
             )
-        drawn += "</g>"
-    return drawn
+        svg += "</g>"
+    return svg
 
 
 def rings(palette: Palette, number: Numbers, _: float) -> str:
     """Rings that rise from below, and a disc."""
     x, y = 200 + number() * 240, 400 - number() * 60
     fills = (palette.near, palette.mid, palette.far, palette.sky_foot)
-    drawn = BACKGROUND + "".join(
+    svg = BACKGROUND + "".join(
         circle(x, y, ring * 38, fill=fills[ring % 4], opacity=0.35 + 0.06 * (11 - ring)) for ring in range(11, 0, -1)
     )
     disc = x + (number() - 0.5) * 260
-    return drawn + circle(disc, 96 + number() * 50, 26 + number() * 16, fill=palette.glow)
+    return svg + circle(disc, 96 + number() * 50, 26 + number() * 16, fill=palette.glow)
 
 
 def orbs(palette: Palette, number: Numbers, _: float) -> str:
     """A grid of circles, quarters and halves."""
     fills = (palette.glow, palette.far, palette.mid, palette.near, palette.spark, palette.sky_foot)
-    drawn = BACKGROUND
+    svg = BACKGROUND
     for row in range(4):
         for column in range(8):
             x, y = column * 90 - 40, row * 90
-            fill, other, shape = fills[int(number() * 6)], fills[int(number() * 6)], int(number() * 5)
+            fill, other_fill, shape = fills[int(number() * 6)], fills[int(number() * 6)], int(number() * 5)
             if shape == 0:
-                drawn += circle(x + 45, y + 45, 45, fill=fill)
+                svg += circle(x + 45, y + 45, 45, fill=fill)
             elif shape == 1:
-                drawn += path(f"M{x} {y}h90a90 90 0 0 1-90 90z", fill=fill)
+                svg += path(f"M{x} {y}h90a90 90 0 0 1-90 90z", fill=fill)
             elif shape == 2:
-                drawn += path(f"M{x} {y + 45}a45 45 0 0 1 90 0z", fill=fill)
-                drawn += path(f"M{x} {y + 90}a45 45 0 0 1 90 0z", fill=other)
+                svg += path(f"M{x} {y + 45}a45 45 0 0 1 90 0z", fill=fill)
+                svg += path(f"M{x} {y + 90}a45 45 0 0 1 90 0z", fill=other_fill)
             elif shape == 3:
-                drawn += rect(x=x, y=y, width=90, height=90, fill=fill, opacity=".55")
-                drawn += circle(x + 45, y + 45, 20, fill=other)
+                svg += rect(x=x, y=y, width=90, height=90, fill=fill, opacity=".55")
+                svg += circle(x + 45, y + 45, 20, fill=other_fill)
             else:
-                drawn += path(f"M{x + 90} {y}v90h-90a90 90 0 0 1 90-90z", fill=fill)
-    return drawn
+                svg += path(f"M{x + 90} {y}v90h-90a90 90 0 0 1 90-90z", fill=fill)
+    return svg
 
 
 def contours(palette: Palette, number: Numbers, _: float) -> str:
     """The contour lines of two hills, and a dotted way across them."""
-    drawn = BACKGROUND
+    svg = BACKGROUND
     for x, y, radius in (
         (150 + number() * 80, 120 + number() * 80, 190),
         (450 + number() * 90, 230 + number() * 60, 210),
@@ -103,7 +103,7 @@ def contours(palette: Palette, number: Numbers, _: float) -> str:
                     )
                 )
                 edge.append((x + reach * math.cos(turn), y + reach * 0.8 * math.sin(turn)))
-            drawn += path(
+            svg += path(
                 f"M{polyline(edge)}Z",
                 fill=palette.mid,
                 fill_opacity=".13",
@@ -112,7 +112,7 @@ def contours(palette: Palette, number: Numbers, _: float) -> str:
                 stroke_width="1.500",
             )
     y = 250 + number() * 60
-    drawn += path(
+    svg += path(
         f"M-10 {num(y)}C120 {num(y - 130)} 240 {num(y + 60)} 360 {num(y - 90)}S560 60 660 90",
         fill="none",
         stroke=palette.spark,
@@ -120,24 +120,32 @@ def contours(palette: Palette, number: Numbers, _: float) -> str:
         stroke_dasharray="2 13",
         stroke_linecap="round",
     )
-    drawn += circle(360, y - 90, 11, fill=palette.spark)
-    return drawn + circle(360, y - 90, "4.500", fill=palette.near)
+    svg += circle(360, y - 90, 11, fill=palette.spark)
+    return svg + circle(360, y - 90, "4.500", fill=palette.near)
 
 
 def cubes(palette: Palette, number: Numbers, _: float) -> str:
     """Piled cubes in isometric view."""
-    drawn = BACKGROUND + circle(320, 60, 280, fill="url(#g)", opacity=".6")
-    half = 44 * 0.866
+    svg = BACKGROUND + circle(320, 60, 280, fill="url(#g)", opacity=".6")
+    half_width = 44 * 0.866
     for row in range(7):
         for column in range(-1, 9):
             x, y = column * 44 * 1.732 + (row % 2) * 44 * 0.866, 150 + row * 44 * 0.5 - int(number() * 4) * 22
             if number() < 0.25 - row * 0.03:
                 continue
             top = palette.spark if number() > 0.93 else palette.far
-            drawn += path(f"M{num(x)} {num(y)}l{num(half)} 22.0l{num(-half)} 22.0l{num(-half)} -22.0z", fill=top)
-            drawn += path(f"M{num(x - half)} {num(y + 22)}l{num(half)} 22.0v260l{num(-half)} -20z", fill=palette.mid)
-            drawn += path(f"M{num(x + half)} {num(y + 22)}l{num(-half)} 22.0v260l{num(half)} -20z", fill=palette.near)
-    return drawn
+            svg += path(
+                f"M{num(x)} {num(y)}l{num(half_width)} 22.0l{num(-half_width)} 22.0l{num(-half_width)} -22.0z", fill=top
+            )
+            svg += path(
+                f"M{num(x - half_width)} {num(y + 22)}l{num(half_width)} 22.0v260l{num(-half_width)} -20z",
+                fill=palette.mid,
+            )
+            svg += path(
+                f"M{num(x + half_width)} {num(y + 22)}l{num(-half_width)} 22.0v260l{num(half_width)} -20z",
+                fill=palette.near,
+            )
+    return svg
 
 
 def truchet(palette: Palette, number: Numbers, _: float) -> str:
@@ -157,74 +165,74 @@ def truchet(palette: Palette, number: Numbers, _: float) -> str:
 
 def matrix(palette: Palette, number: Numbers, _: float) -> str:
     """A grid of squares whose sizes follow a wave."""
-    drawn = rect(width=WIDTH, height=HEIGHT, fill=palette.near)
-    drawn += circle(100 + number() * 440, 80 + number() * 160, 330, fill="url(#g)", opacity=".55")
-    across, down = number() * 6.3, number() * 6.3
+    svg = rect(width=WIDTH, height=HEIGHT, fill=palette.near)
+    svg += circle(100 + number() * 440, 80 + number() * 160, 330, fill="url(#g)", opacity=".55")
+    phase_across, phase_down = number() * 6.3, number() * 6.3
     for row in range(12):
         for column in range(21):
-            wave = 0.5 + 0.5 * math.sin(column * 0.42 + across + 1.3 * math.sin(row * 0.5 + down))
+            wave = 0.5 + 0.5 * math.sin(column * 0.42 + phase_across + 1.3 * math.sin(row * 0.5 + phase_down))
             level = wave * 0.8 + number() * 0.2
-            half = 2 + level * 9
+            half_size = 2 + level * 9
             fill = palette.spark if level > 0.93 else palette.sky_foot if level > 0.7 else palette.far
-            drawn += rect(
-                x=16 + column * 30 - half,
-                y=16 + row * 30 - half,
-                width=half * 2,
-                height=half * 2,
-                rx=half * 0.42,
+            svg += rect(
+                x=16 + column * 30 - half_size,
+                y=16 + row * 30 - half_size,
+                width=half_size * 2,
+                height=half_size * 2,
+                rx=half_size * 0.42,
                 fill=fill,
                 opacity=0.35 + level * 0.65,
             )
-    return drawn
+    return svg
 
 
 def flow(palette: Palette, number: Numbers, _: float) -> str:
     """Ten lines that change places from left to right."""
-    drawn = BACKGROUND + circle(520, 70, 280, fill="url(#g)", opacity=".7")
-    starts = [40 + line * 31 for line in range(10)]
-    ends = starts.copy()
+    svg = BACKGROUND + circle(520, 70, 280, fill="url(#g)", opacity=".7")
+    start_heights = [40 + line * 31 for line in range(10)]
+    end_heights = start_heights.copy()
     for line in range(9, 0, -1):
-        other = int(number() * (line + 1))
-        ends[line], ends[other] = ends[other], ends[line]
+        other_line = int(number() * (line + 1))
+        end_heights[line], end_heights[other_line] = end_heights[other_line], end_heights[line]
     strokes = (palette.spark, palette.far, palette.mid, palette.glow, palette.near)
-    drawn += '<g fill="none" stroke-linecap="round">'
-    for line, (start, end) in enumerate(zip(starts, ends, strict=True)):
+    svg += '<g fill="none" stroke-linecap="round">'
+    for line, (start, end) in enumerate(zip(start_heights, end_heights, strict=True)):
         way = f"M-10 {start}H150C330 {start} 310 {end} 490 {end}H650"
-        drawn += path(way, stroke=palette.near, stroke_opacity=".35", stroke_width=19)
-        drawn += path(way, stroke=strokes[line % 5], stroke_width=12)
-    return drawn + "</g>"
+        svg += path(way, stroke=palette.near, stroke_opacity=".35", stroke_width=19)
+        svg += path(way, stroke=strokes[line % 5], stroke_width=12)
+    return svg + "</g>"
 
 
 def bars(palette: Palette, number: Numbers, _: float) -> str:
     """Bars around a middle line, as of a sound."""
-    drawn = BACKGROUND + circle(320, 330, 330, fill="url(#g)", opacity=".7")
-    fast, slow = number() * 6.3, number() * 6.3
+    svg = BACKGROUND + circle(320, 330, 330, fill="url(#g)", opacity=".7")
+    fast_phase, slow_phase = number() * 6.3, number() * 6.3
     for bar in range(27):
-        wave = abs(math.sin(bar * 0.31 + fast) * math.cos(bar * 0.13 + slow))
+        wave = abs(math.sin(bar * 0.31 + fast_phase) * math.cos(bar * 0.13 + slow_phase))
         height = 30 + 130 * wave + number() * 46
         fill = palette.spark if height > 150 else palette.glow if height > 110 else palette.far
         fill = fill if height > 70 else palette.mid
-        drawn += rect(x=16 + bar * 23, y=180 - height, width=13, height=height * 2, rx="6.500", fill=fill)
-    return drawn
+        svg += rect(x=16 + bar * 23, y=180 - height, width=13, height=height * 2, rx="6.500", fill=fill)
+    return svg
 
 
 def windows(palette: Palette, number: Numbers, _: float) -> str:
     """Three windows of an application, one before the other."""
-    drawn = BACKGROUND + circle(number() * WIDTH, 60, 320, fill="url(#g)", opacity=".8")
-    shown = (
+    svg = BACKGROUND + circle(number() * WIDTH, 60, 320, fill="url(#g)", opacity=".8")
+    panes = (
         (70, 70, 300, 210, palette.mid, palette.far),
         (150 + number() * 30, 104, 340, 230, palette.near, palette.mid),
         (330 + number() * 40, 52, 230, 250, PAPER, palette.sky_foot),
     )
-    for x, y, width, height, fill, tint in shown:
-        drawn += rect(x=x, y=y + 8, width=width, height=height, rx=14, fill="#000", opacity=".18")
-        drawn += rect(x=x, y=y, width=width, height=height, rx=14, fill=fill)
+    for x, y, width, height, fill, tint in panes:
+        svg += rect(x=x, y=y + 8, width=width, height=height, rx=14, fill="#000", opacity=".18")
+        svg += rect(x=x, y=y, width=width, height=height, rx=14, fill=fill)
         for button in range(3):
-            drawn += circle(x + 18 + button * 13, y + 17, 4, fill=tint)
+            svg += circle(x + 18 + button * 13, y + 17, 4, fill=tint)
         for line in range(int((height - 60) / 26)):
             mark = (palette.spark, tint, palette.far)[int(number() * 3)]
-            drawn += rect(x=x + 18, y=y + 44 + line * 26, width=16, height=16, rx=5, fill=mark)
-            drawn += rect(
+            svg += rect(x=x + 18, y=y + 44 + line * 26, width=16, height=16, rx=5, fill=mark)
+            svg += rect(
                 x=x + 44,
                 y=y + 48 + line * 26,
                 width=(width - 80) * (0.3 + number() * 0.65),
@@ -233,4 +241,4 @@ def windows(palette: Palette, number: Numbers, _: float) -> str:
                 fill=tint,
                 opacity=0.4 + number() * 0.5,
             )
-    return drawn
+    return svg

@@ -57,9 +57,9 @@ _TOOLS = ("cubes", "truchet", "matrix", "flow", "bars")
 BY_KIND = {"game": _GAMES, "app": _APPS, "tool": _TOOLS}
 
 
-def _by_word(words: dict[str, str]) -> dict[str, str]:
-    """Map each word to its motif. `words` maps each motif to its words, separated by spaces."""
-    return {word: motif for motif, listed in words.items() for word in listed.split()}
+def _by_word(words_by_motif: dict[str, str]) -> dict[str, str]:
+    """Map each word to its motif. `words_by_motif` maps each motif to its words, separated by spaces."""
+    return {word: motif for motif, word_list in words_by_motif.items() for word in word_list.split()}
 
 
 BY_TITLE_WORD = _by_word(
@@ -112,10 +112,10 @@ class Placeholder(NamedTuple):
 def motif_of(slug: str, kind: str, tags: Sequence[str]) -> str:
     """The motif of the first word of the slug that has a motif, or of the first tag that has one. Otherwise, a motif of
     the kind of product."""
-    known = [BY_TITLE_WORD[word] for word in slug.split("-") if word in BY_TITLE_WORD]
-    known += [BY_TAG[tag] for tag in tags if tag in BY_TAG]
+    known_motifs = [BY_TITLE_WORD[word] for word in slug.split("-") if word in BY_TITLE_WORD]
+    known_motifs += [BY_TAG[tag] for tag in tags if tag in BY_TAG]
     of_kind = BY_KIND.get(kind, _APPS)
-    return known[0] if known else of_kind[hash_of(slug) % len(of_kind)]
+    return known_motifs[0] if known_motifs else of_kind[hash_of(slug) % len(of_kind)]
 
 
 def palette_of(slug: str) -> int:
@@ -148,8 +148,8 @@ def draw_motif(slug: str, motif: str, palette_number: int | None = None, *, is_t
     seed = hash_of(slug)
     palette = PALETTES[palette_of(slug) if palette_number is None else palette_number]
     number = Numbers(seed)
-    chosen = MOTIFS[motif]
-    body = chosen.draw(palette, number, _sun(chosen, number))
+    motif_entry = MOTIFS[motif]
+    body = motif_entry.draw(palette, number, _sun(motif_entry, number))
     if _is_mirrored(seed) != is_turned:
         body = f'<g transform="matrix(-1 0 0 1 {WIDTH} 0)">{body}</g>'
     return (
@@ -173,24 +173,24 @@ def _is_mirrored(seed: int) -> bool:
 
 def _focus(seed: int, motif: str) -> Focus:
     """The third of the cover (left, center or right) that shows the subject."""
-    chosen = MOTIFS[motif]
-    focus = chosen.focus
-    if chosen.sun is not None:
-        x = _sun(chosen, Numbers(seed))
+    motif_entry = MOTIFS[motif]
+    focus = motif_entry.focus
+    if motif_entry.sun is not None:
+        x = _sun(motif_entry, Numbers(seed))
         focus = "left" if x < WIDTH * 0.4 else "right" if x > WIDTH * 0.6 else "center"
     mirrored: dict[Focus, Focus] = {"left": "right", "center": "center", "right": "left"}
     return mirrored[focus] if _is_mirrored(seed) else focus
 
 
-def _between(one: str, other: str) -> str:
+def _between(color: str, other_color: str) -> str:
     """The mean of two colours."""
-    pairs = zip(bytes.fromhex(one[1:]), bytes.fromhex(other[1:]), strict=True)
-    return f"#{bytes((first + second) // 2 for first, second in pairs).hex()}"
+    pairs = zip(bytes.fromhex(color[1:]), bytes.fromhex(other_color[1:]), strict=True)
+    return f"#{bytes((first_byte + second_byte) // 2 for first_byte, second_byte in pairs).hex()}"
 
 
 def _gradients(palette: Palette) -> str:
     """The SVG gradients, with their ids: sky `s`, glow `g`, globe `o`, haze `h`, beam `b` and vignette `v`."""
-    glow, spark, near = palette.glow, palette.spark, palette.near
+    glow, spark, near_color = palette.glow, palette.spark, palette.near
     return (
         '<defs><linearGradient id="s" x2="0" y2="1">'
         f'<stop stop-color="{palette.sky_top}"/><stop offset="1" stop-color="{palette.sky_foot}"/></linearGradient>'
@@ -204,6 +204,6 @@ def _gradients(palette: Palette) -> str:
         f'<stop offset="1" stop-color="{glow}" stop-opacity="0"/></linearGradient>'
         f'<linearGradient id="b"><stop stop-color="{spark}"/>'
         f'<stop offset="1" stop-color="{spark}" stop-opacity="0"/></linearGradient>'
-        f'<radialGradient id="v" r=".75"><stop offset=".5" stop-color="{near}" stop-opacity="0"/>'
-        f'<stop offset="1" stop-color="{near}" stop-opacity=".75"/></radialGradient></defs>'
+        f'<radialGradient id="v" r=".75"><stop offset=".5" stop-color="{near_color}" stop-opacity="0"/>'
+        f'<stop offset="1" stop-color="{near_color}" stop-opacity=".75"/></radialGradient></defs>'
     )

@@ -63,11 +63,11 @@ def num(value: float) -> str:
 
 def element(name: str, /, **attributes: str | float) -> str:
     """An empty element. Texts are not changed, numbers have at most one decimal, and `_` in a name becomes `-`."""
-    shown = "".join(
+    attributes_text = "".join(
         f' {key.replace("_", "-")}="{value if isinstance(value, str) else num(value)}"'
         for key, value in attributes.items()
     )
-    return f"<{name}{shown}/>"
+    return f"<{name}{attributes_text}/>"
 
 
 def rect(**attributes: str | float) -> str:
@@ -130,15 +130,15 @@ def ridge(
     opacity: str = "1",
 ) -> str:
     """A layer of land whose upper edge is the sum of three waves."""
-    first, second, third = number() * 6.3, number() * 6.3, number() * 6.3
+    first_phase, second_phase, third_phase = number() * 6.3, number() * 6.3, number() * 6.3
     pace = 0.004 + number() * 0.006
     edge = [
         (
             x,
             base
-            + swing * math.sin(x * pace + first)
-            + swing * 0.45 * math.sin(x * pace * 2.7 + second)
-            + roughness * math.sin(x * pace * 7.3 + third),
+            + swing * math.sin(x * pace + first_phase)
+            + swing * 0.45 * math.sin(x * pace * 2.7 + second_phase)
+            + roughness * math.sin(x * pace * 7.3 + third_phase),
         )
         for x in range(0, WIDTH + step, step)
     ]

@@ -47,11 +47,11 @@ async def show_cover(call: StoreRequest[CoverQuery, Nothing]) -> Response:
     """Show the placeholder cover of a product: an SVG of 640 × 360 that depends on its slug, kind and tags alone."""
     store: Store = call.context
     product = await visible_entry(store.database, call.caller, call.path["id"])
-    drawn = _drawn.decode(product.detail)
-    body = placeholder.draw(drawn.slug, drawn.kind, drawn.tags)
+    cover = _drawn.decode(product.detail)
+    body = placeholder.draw(cover.slug, cover.kind, cover.tags)
     caching = PRIVATE
     if product.status == "public":
-        version = placeholder.describe(drawn.slug, drawn.kind, drawn.tags).version
+        version = placeholder.describe(cover.slug, cover.kind, cover.tags).version
         caching = IMMUTABLE if call.query.v == version else REVALIDATED
     return Response(200, body, SVG, (("Cache-Control", caching), VARY, *INERT), etag_of(body))
 

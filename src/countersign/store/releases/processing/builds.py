@@ -47,8 +47,22 @@ EARLIER_BUILDS = """
     SELECT b.artifact_id
     FROM build b
     JOIN release r ON r.id = b.release_id
+    JOIN release own ON own.id = $3
     WHERE b.product_id = $1 AND b.platform = $2 AND b.release_id <> $3 AND r.status = 'published' AND r.channel = $4
+      AND (own.status <> 'published'
+           OR (r.published_at, r.sort_key, r.id) < (own.published_at, own.sort_key, own.id))
     ORDER BY r.published_at DESC, b.created_at DESC
+    LIMIT $5
+"""
+LATER_BUILDS = """
+    SELECT b.artifact_id
+    FROM build b
+    JOIN release r ON r.id = b.release_id
+    JOIN release own ON own.id = $3
+    WHERE b.product_id = $1 AND b.platform = $2 AND r.status = 'published' AND r.channel = $4
+      AND own.status = 'published'
+      AND (r.published_at, r.sort_key, r.id) > (own.published_at, own.sort_key, own.id)
+    ORDER BY r.published_at, b.created_at
     LIMIT $5
 """
 ADD_BUILD = """
@@ -192,9 +206,22 @@ async def builds_of_release(reader: Reader, release_id: str) -> dict[str, str]:
     return dict([(platform, digest) for platform, digest in await reader.fetch(BUILDS_OF_RELEASE, release_id)])
 
 
-async def earlier_builds(reader: Reader, new: ReadyArtifact, platform: str, limit: int) -> list[str]:
+async def earlier_builds(reader: Reader, new_ready_artifact: ReadyArtifact, platform: str, limit: int) -> list[str]:
     """Return the artifacts from which clients most likely update to the new artifact, newest first."""
-    rows = await reader.fetch(EARLIER_BUILDS, new.product_id, platform, new.release_id, new.channel, limit)
+    rows = await reader.fetch(
+        EARLIER_BUILDS,
+        new_ready_artifact.product_id,
+        platform,
+        new_ready_artifact.release_id,
+        new_ready_artifact.channel,
+        limit,
+    )
+    return [artifact_id for (artifact_id,) in rows]
+
+
+async def later_builds(reader: Reader, old: ReadyArtifact, platform: str, limit: int) -> list[str]:
+    """Return the artifacts to which clients most likely update from the old artifact, oldest first."""
+    rows = await reader.fetch(LATER_BUILDS, old.product_id, platform, old.release_id, old.channel, limit)
     return [artifact_id for (artifact_id,) in rows]
 
 
@@ -208,28 +235,28 @@ async def chunk_locations(database: Database, org_id: str, names: Sequence[str])
     """The locations of the chunks, ordered by pack."""
     locations: list[ChunkLocation] = []
     for start in range(0, len(names), CHUNKS_PER_QUERY):
-        encoded = msgspec.json.encode(names[start : start + CHUNKS_PER_QUERY]).decode()
+        encoded_names = msgspec.json.encode(names[start : start + CHUNKS_PER_QUERY]).decode()
         locations += [
-            ChunkLocation(*row) for row in await database.scan(CHUNK_LOCATIONS[database.dialect], org_id, encoded)
+            ChunkLocation(*row) for row in await database.scan(CHUNK_LOCATIONS[database.dialect], org_id, encoded_names)
         ]
     return locations
 
 
-async def add_build(transaction: Transaction, new: Build) -> bool:
+async def add_build(transaction: Transaction, new_build: Build) -> bool:
     """Insert the build. Return False if the artifact already has a build."""
-    return bool(await transaction.run(ADD_BUILD, *new, clock.now()))
+    return bool(await transaction.run(ADD_BUILD, *new_build, clock.now()))
 
 
-async def drop_build(transaction: Transaction, dropped: Build, chunk_ids: Iterable[str]) -> bool:
+async def drop_build(transaction: Transaction, build: Build, chunk_ids: Iterable[str]) -> bool:
     """Delete a build, and decrement the use count of its chunks. Return False if the build was already removed or
     replaced."""
-    if not await transaction.run(TAKE_BUILD, dropped.artifact_id, dropped.envelope_sha256):
+    if not await transaction.run(TAKE_BUILD, build.artifact_id, build.envelope_sha256):
         return False
-    await transaction.run(DROP_DELTAS, dropped.artifact_id)
-    await transaction.run(DROP_PAIRS, dropped.artifact_id)
-    await transaction.run(DROP_BUILD, dropped.artifact_id, dropped.envelope_sha256)
+    await transaction.run(DROP_DELTAS, build.artifact_id)
+    await transaction.run(DROP_PAIRS, build.artifact_id)
+    await transaction.run(DROP_BUILD, build.artifact_id, build.envelope_sha256)
     now = clock.now()
-    await transaction.run_many(RELEASE_CHUNK, [(dropped.org_id, name, now) for name in sorted(chunk_ids)])
+    await transaction.run_many(RELEASE_CHUNK, [(build.org_id, name, now) for name in sorted(chunk_ids)])
     return True
 
 
@@ -296,11 +323,11 @@ async def read_manifest(store: Store, build: Build) -> Manifest:
         SignatureRefused: the organisation's signature is invalid, or the manifest belongs to another build.
     """
     size = await store.blobs.size(build.envelope_sha256)
-    encoded = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
+    envelope_json = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
     chain, _ = await signing.chain(store.database, build.org_id)
     try:
-        signed = msgspec.json.decode(encoded, type=Envelope)
-        payload = dsse.verify(signed, manifest.PAYLOAD_TYPE, {key.keyid: key for key in chain})
+        envelope = msgspec.json.decode(envelope_json, type=Envelope)
+        payload = dsse.verify(envelope, manifest.PAYLOAD_TYPE, {key.keyid: key for key in chain})
         if manifest.digest(payload) != build.manifest_sha256:
             raise dsse.SignatureRefused("the manifest belongs to another build")
         return manifest.decode(payload)
@@ -325,13 +352,13 @@ async def chunk_names(store: Store, build: Build) -> list[str]:
         SignatureRefused: the manifest is damaged.
     """
     size = await store.blobs.size(build.envelope_sha256)
-    encoded = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
-    return await asyncio.get_running_loop().run_in_executor(_reading, _names, encoded)
+    envelope_json = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
+    return await asyncio.get_running_loop().run_in_executor(_reading, _names, envelope_json)
 
 
-def _names(encoded: bytes) -> list[str]:
+def _names(envelope_json: bytes) -> list[str]:
     try:
-        payload = base64.b64decode(msgspec.json.decode(encoded, type=Envelope).payload)
+        payload = base64.b64decode(msgspec.json.decode(envelope_json, type=Envelope).payload)
         return [chunk.id for chunk in msgspec.json.decode(payload, type=_Chunks).chunks]
     except (msgspec.DecodeError, ValueError) as error:
         raise dsse.SignatureRefused("the manifest cannot be read") from error

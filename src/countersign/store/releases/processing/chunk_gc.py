@@ -68,11 +68,11 @@ class PackWriter:
         if self._staging is None:
             return
         await self._put(b"")
-        part = await self._staging
+        staged_part = await self._staging
         self._staging = None
-        await blobs.note_new(self._database, self._store, part.sha256)
-        sha256 = await self._store.seal(self._id, [part], part.length, part.sha256)
-        self.sealed.append(SealedPack(self._id, sha256, part.length, self._rows))
+        await blobs.note_new(self._database, self._store, staged_part.sha256)
+        sha256 = await self._store.seal(self._id, [staged_part], staged_part.length, staged_part.sha256)
+        self.sealed.append(SealedPack(self._id, sha256, staged_part.length, self._rows))
         await self._store.discard(self._id)
         await self._touch_sealed()
         self._begin()
@@ -90,13 +90,13 @@ class PackWriter:
     async def _put(self, frame: bytes) -> None:
         """Queue a frame for the blob store. If the blob store has failed, raise its error."""
         staging = self._staging
-        putting = asyncio.ensure_future(self._frames.put(frame))
-        if staging is not None and not putting.done():
-            await asyncio.wait((putting, staging), return_when=asyncio.FIRST_COMPLETED)
-            if staging.done() and not putting.done():
-                putting.cancel()
+        put_task = asyncio.ensure_future(self._frames.put(frame))
+        if staging is not None and not put_task.done():
+            await asyncio.wait((put_task, staging), return_when=asyncio.FIRST_COMPLETED)
+            if staging.done() and not put_task.done():
+                put_task.cancel()
                 staging.result()
-        await putting
+        await put_task
 
     async def _queued_frames(self) -> AsyncIterator[bytes]:
         while frame := await self._frames.get():
@@ -173,45 +173,45 @@ async def sweep(store: Store, *, spared_s: float = MIN_IDLE_S) -> SweepResult:
     Raises:
         Unavailable, StorageFull: database or blob store are unavailable; earlier deletions persist.
     """
-    before = clock.later(clock.now(), seconds=-spared_s)
-    chunks = await _delete_chunks(store, before)
-    packs = await _delete_packs(store, before)
-    return SweepResult(chunks, packs, await _repack(store, before))
+    idle_before = clock.later(clock.now(), seconds=-spared_s)
+    chunks = await _delete_chunks(store, idle_before)
+    packs = await _delete_packs(store, idle_before)
+    return SweepResult(chunks, packs, await _repack(store, idle_before))
 
 
-async def _delete_chunks(store: Store, before: Instant) -> int:
-    removed = 0
-    while idle := await store.database.fetch(IDLE, before, CHUNKS_PER_BATCH):
+async def _delete_chunks(store: Store, idle_before: Instant) -> int:
+    removed_chunks = 0
+    while idle := await store.database.fetch(IDLE, idle_before, CHUNKS_PER_BATCH):
         async with store.database.transaction() as transaction:
             await transaction.run_many(NOTE_WASTE, [(org_id, name) for org_id, name in idle])
             await transaction.run_many(DELETE_CHUNK, [(org_id, name) for org_id, name in idle])
-        removed += len(idle)
-    return removed
+        removed_chunks += len(idle)
+    return removed_chunks
 
 
-async def _delete_packs(store: Store, before: Instant) -> int:
-    removed = 0
-    while packs := await store.database.scan(EMPTY_PACKS, before, PACKS_PER_BATCH):
-        gone = 0
+async def _delete_packs(store: Store, idle_before: Instant) -> int:
+    removed_packs = 0
+    while packs := await store.database.scan(EMPTY_PACKS, idle_before, PACKS_PER_BATCH):
+        deleted_rows = 0
         for (pack_id,) in packs:
             async with store.database.transaction() as transaction:
-                gone += await transaction.run(DELETE_PACK, pack_id)
-        removed += gone
-        if not gone:
+                deleted_rows += await transaction.run(DELETE_PACK, pack_id)
+        removed_packs += deleted_rows
+        if not deleted_rows:
             break
-    return removed
+    return removed_packs
 
 
-async def _repack(store: Store, before: Instant) -> int:
-    done = 0
-    for pack_id, org_id, sha256 in await store.database.scan(SPARSE_PACKS, before, PACKS_PER_BATCH):
+async def _repack(store: Store, idle_before: Instant) -> int:
+    repacked_packs = 0
+    for pack_id, org_id, sha256 in await store.database.scan(SPARSE_PACKS, idle_before, PACKS_PER_BATCH):
         try:
             await _rewrite_pack(store, pack_id, org_id, sha256)
         except NotFound:
             telemetry.logger("processing").error("a pack is missing: verify the artifacts of its builds", pack=sha256)
         else:
-            done += 1
-    return done
+            repacked_packs += 1
+    return repacked_packs
 
 
 async def _rewrite_pack(store: Store, pack_id: str, org_id: str, sha256: str) -> None:
@@ -229,11 +229,11 @@ async def _rewrite_pack(store: Store, pack_id: str, org_id: str, sha256: str) ->
         await packing.seal()
     finally:
         await packing.drop()
-    stored = [(pack.sha256, pack.size) for pack in packing.sealed]
-    reservations = await blobs.reserve(store.database, store.blobs, stored)
+    stored_packs = [(pack.sha256, pack.size) for pack in packing.sealed]
+    reservations = await blobs.reserve(store.database, store.blobs, stored_packs)
     async with store.database.transaction() as transaction:
         await blobs.keep(transaction, reservations)
         for pack in packing.sealed:
             await transaction.run(ADD_PACK, pack.id, org_id, pack.sha256, pack.size, clock.now())
-            rows = [(org_id, at.id, pack_id, pack.id, at.start, at.length) for at in pack.rows]
+            rows = [(org_id, pack_row.id, pack_id, pack.id, pack_row.start, pack_row.length) for pack_row in pack.rows]
             await transaction.run_many(MOVE, rows)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from countersign.kernel import clock, ids
+from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Unavailable
 from countersign.store.context import Store
@@ -54,12 +55,13 @@ class DeltaListing(msgspec.Struct, frozen=True):
 
 
 async def request_deltas(store: Store, transaction: Transaction, artifact: ReadyArtifact, created_by: str) -> None:
-    """Enqueue deltas to the new build from the earlier builds of its channel."""
-    earlier = await builds.earlier_builds(transaction, artifact, artifact.platform or "", store.settings.delta_history)
-    for from_artifact in earlier:
-        await request_delta(
-            store, transaction, from_artifact, artifact.id, org_id=artifact.org_id, created_by=created_by
-        )
+    """Enqueue deltas to the new build from the earlier builds of its channel. If the build of an older release is made
+    last, enqueue the deltas from it to the later builds."""
+    platform, limit = artifact.platform or "", store.settings.delta_history
+    earlier_builds = await builds.earlier_builds(transaction, artifact, platform, limit)
+    later_builds = await builds.later_builds(transaction, artifact, platform, limit)
+    for pair in [*((each, artifact.id) for each in earlier_builds), *((artifact.id, each) for each in later_builds)]:
+        await request_delta(store, transaction, *pair, org_id=artifact.org_id, created_by=created_by)
 
 
 async def request_delta(
@@ -125,16 +127,20 @@ async def run_delta_job(store: Store, work: JobContext[DeltaPayload]) -> Outcome
         WorkerDied: the process exceeded its memory or time limit.
     """
     pair = work.payload.from_artifact, work.payload.to_artifact
-    old, new = await _build_files(store, pair[0]), await _build_files(store, pair[1])
-    stored = await _make_deltas(store, work, old, new)
-    result = DeltaResult(*pair, len(stored), sum(each.size for each in stored))
-    reservations = await blobs.reserve(store.database, store.blobs, [(each.sha256, each.size) for each in stored])
+    old_files, new_files = await _build_files(store, pair[0]), await _build_files(store, pair[1])
+    stored_deltas = await _make_deltas(store, work, old_files, new_files)
+    result = DeltaResult(*pair, len(stored_deltas), sum(delta.size for delta in stored_deltas))
+    reservations = await blobs.reserve(
+        store.database, store.blobs, [(delta.sha256, delta.size) for delta in stored_deltas]
+    )
 
     async def commit(transaction: Transaction) -> None:
         if await mark_ready(transaction, *pair):
             await blobs.keep(transaction, reservations)
-            for each in stored:
-                await add_delta(transaction, *pair, each.sha256, each.size, each.listing)
+            for delta in stored_deltas:
+                await add_delta(transaction, *pair, delta.sha256, delta.size, delta.listing)
+            # The lists of releases contain the sizes of updates.
+            await versions.bump(transaction, "catalog")
 
     return Outcome(result, commit)
 
@@ -151,39 +157,39 @@ async def _build_files(store: Store, artifact_id: str) -> _BuildFiles:
     if build is None:
         raise BuildRemoved("a build of the update was removed")
     manifest = await builds.read_manifest(store, build)
-    found = await builds.chunk_locations(store.database, build.org_id, [chunk.id for chunk in manifest.chunks])
-    return _BuildFiles(manifest, {each.id: each for each in found})
+    locations = await builds.chunk_locations(store.database, build.org_id, [chunk.id for chunk in manifest.chunks])
+    return _BuildFiles(manifest, {each.id: each for each in locations})
 
 
 async def _make_deltas(
-    store: Store, work: JobContext[DeltaPayload], old: _BuildFiles, new: _BuildFiles
+    store: Store, work: JobContext[DeltaPayload], old_files: _BuildFiles, new_files: _BuildFiles
 ) -> list[StoredDelta]:
     """Make the deltas of the pair. Store and return only deltas that are at least 10 % smaller than the chunks that
     they replace."""
     settings = store.settings
     order = DeltaOrder(
-        old.manifest.files,
-        new.manifest.files,
+        old_files.manifest.files,
+        new_files.manifest.files,
         settings.delta_group_mib * MEBIBYTE,
         settings.job_memory_mib * MEBIBYTE,
         settings.job_seconds,
     )
-    stored: list[StoredDelta] = []
+    stored_deltas: list[StoredDelta] = []
     progress = 0.0
     async with sandboxed_process.running(PROGRAM) as process:
         await process.send(msgspec.msgpack.encode(order))
         while not isinstance(record := decode_delta_record(await process.receive()), EndOfDeltas):
             if isinstance(record, DeltaBlob):
-                if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
+                if len(record.blob) * 10 < _size_in_chunks(record, old_files, new_files) * 9:
                     listing = DeltaListing(record.old, record.files, record.memory)
                     digest = await blobs.put(store.database, store.blobs, record.blob)
-                    stored.append(StoredDelta(digest, len(record.blob), listing))
+                    stored_deltas.append(StoredDelta(digest, len(record.blob), listing))
                 continue
-            side = new if record.is_new else old
+            side = new_files if record.is_new else old_files
             await process.send(await _file_bytes(store, side, record.place))
             progress += (1 - progress) / 100
             await work.progress(progress)
-    return stored
+    return stored_deltas
 
 
 async def _file_bytes(store: Store, side: _BuildFiles, file_index: int) -> bytes:
@@ -193,7 +199,7 @@ async def _file_bytes(store: Store, side: _BuildFiles, file_index: int) -> bytes
         Unavailable: a chunk is not stored.
         ChunkDamaged: a pack was changed.
     """
-    out = bytearray()
+    file_content = bytearray()
     for position in side.manifest.files[file_index].chunks:
         chunk = side.manifest.chunks[position]
         location = side.chunk_locations.get(chunk.id)
@@ -201,15 +207,17 @@ async def _file_bytes(store: Store, side: _BuildFiles, file_index: int) -> bytes
             raise Unavailable(f"the chunk {chunk.id} is not stored: process its artifact again")
         stop = location.start + location.length
         frame = b"".join([piece async for piece in store.blobs.read(location.pack_sha256, location.start, stop)])
-        out += chunks.decompress(frame, location.size, location.id)
-    return bytes(out)
+        file_content += chunks.decompress(frame, location.size, location.id)
+    return bytes(file_content)
 
 
-def _size_in_chunks(delta: DeltaBlob, old: _BuildFiles, new: _BuildFiles) -> int:
+def _size_in_chunks(delta: DeltaBlob, old_files: _BuildFiles, new_files: _BuildFiles) -> int:
     """Return the total size of the chunks that a client without the delta would download for the delta's files."""
-    needed: set[str] = set()
+    needed_chunks: set[str] = set()
     for start, stop in delta.files:
-        for file in new.manifest.files[start:stop]:
-            needed.update(new.manifest.chunks[position].id for position in file.chunks)
-    missing = needed - old.chunk_locations.keys()
-    return sum(new.chunk_locations[chunk_id].length for chunk_id in missing if chunk_id in new.chunk_locations)
+        for file in new_files.manifest.files[start:stop]:
+            needed_chunks.update(new_files.manifest.chunks[position].id for position in file.chunks)
+    missing = needed_chunks - old_files.chunk_locations.keys()
+    return sum(
+        new_files.chunk_locations[chunk_id].length for chunk_id in missing if chunk_id in new_files.chunk_locations
+    )

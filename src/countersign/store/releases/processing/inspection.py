@@ -41,30 +41,30 @@ def changed_ranges(path: Path, artifact: ReadyArtifact, build: Build | None) -> 
 
     The block digests of a build locate the differences. Without a build, the range is the whole file.
     """
-    with path.open("rb") as stored:
-        length = os.fstat(stored.fileno()).st_size
+    with path.open("rb") as stored_file:
+        length = os.fstat(stored_file.fileno()).st_size
         if build is None:
-            is_same = length == artifact.size and _sha256(stored.fileno(), length) == artifact.sha256
+            is_same = length == artifact.size and _sha256(stored_file.fileno(), length) == artifact.sha256
             return [] if is_same else [(0, artifact.size)]
         entry = [
             (start, min(build.block_size, artifact.size - start))
             for number, start in enumerate(range(0, artifact.size, build.block_size))
-            if _block(stored.fileno(), start, build.block_size) != _recorded(build, number)
+            if _block(stored_file.fileno(), start, build.block_size) != _recorded(build, number)
         ]
     if length > artifact.size:
         entry.append((artifact.size, length - artifact.size))
     return entry
 
 
-def damaged_chunks(path: Path, located: Sequence[ChunkLocation]) -> list[ChunkLocation]:
+def damaged_chunks(path: Path, chunk_locations: Sequence[ChunkLocation]) -> list[ChunkLocation]:
     """The chunks of a pack whose frames are damaged."""
     damaged: list[ChunkLocation] = []
     with path.open("rb") as pack:
-        for each in located:
+        for location in chunk_locations:
             try:
-                chunks.decompress(os.pread(pack.fileno(), each.length, each.start), each.size, each.id)
+                chunks.decompress(os.pread(pack.fileno(), location.length, location.start), location.size, location.id)
             except ChunkDamaged:
-                damaged.append(each)
+                damaged.append(location)
     return damaged
 
 
@@ -104,9 +104,9 @@ async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
     listing = Listing(artifact.id, 0, 0, 0, [], None)
     page = _Window(payload.offset, payload.offset + payload.limit)
     async with sandboxed_process.read_artifact(
-        store.settings, path, artifact.filename, chunks=False, plain=False
-    ) as reading:
-        while not isinstance(record := await reading.next(), EndOfArtifact):
+        store.settings, path, artifact.filename, chunks=False, is_plain=False
+    ) as artifact_reader:
+        while not isinstance(record := await artifact_reader.next(), EndOfArtifact):
             if isinstance(record, EntryRecord):
                 _count(listing, record, page)
             elif isinstance(record, ReadPosition):
@@ -164,13 +164,13 @@ async def verify(store: Store, work: JobContext[VerifyPayload]) -> Outcome:
     build = await builds.build(store.database, artifact.id)
     verification = Verification(store, work, artifact)
     path = await verification.check_bytes(build)
-    described = None
+    manifest = None
     if build is not None:
-        described = await verification.check_signature(build)
-        if described is not None:
-            await verification.check_chunks(build, described)
+        manifest = await verification.check_signature(build)
+        if manifest is not None:
+            await verification.check_chunks(build, manifest)
     if path is not None:
-        await verification.check_archive(path, described)
+        await verification.check_archive(path, manifest)
     return Outcome(verification.result)
 
 
@@ -210,48 +210,48 @@ class Verification:
             self._report(Corruption("manifest", refused.detail, PROCESS_AGAIN))
             return None
 
-    async def check_chunks(self, build: Build, described: Manifest) -> None:
+    async def check_chunks(self, build: Build, manifest: Manifest) -> None:
         """Check every stored chunk of the build, pack by pack."""
         self.result.checked.append("chunks")
-        names = [chunk.id for chunk in described.chunks]
-        located = await builds.chunk_locations(self._store.database, build.org_id, names)
-        for missing in sorted(set(names) - {each.id for each in located}):
+        names = [chunk.id for chunk in manifest.chunks]
+        locations = await builds.chunk_locations(self._store.database, build.org_id, names)
+        for missing in sorted(set(names) - {each.id for each in locations}):
             self._report(Corruption("chunk", f"the chunk {missing} is not stored", PROCESS_AGAIN))
-        packs = [list(pack) for _, pack in groupby(located, key=lambda each: each.pack_sha256)]
+        packs = [list(pack) for _, pack in groupby(locations, key=lambda each: each.pack_sha256)]
         for number, pack in enumerate(packs, 1):
             await self._check_pack(pack)
             await self._work.progress(BYTES_SHARE + CHUNKS_SHARE * number / len(packs))
 
-    async def _check_pack(self, located: list[ChunkLocation]) -> None:
-        digest = located[0].pack_sha256
+    async def _check_pack(self, chunk_locations: list[ChunkLocation]) -> None:
+        digest = chunk_locations[0].pack_sha256
         try:
             path = await self._store.blobs.file(digest, self._work.scratch)
         except NotFound:
-            damaged = located
+            damaged = chunk_locations
         else:
-            damaged = await asyncio.to_thread(damaged_chunks, path, located)
+            damaged = await asyncio.to_thread(damaged_chunks, path, chunk_locations)
             if path.parent == self._work.scratch:
                 path.unlink()
-        for each in damaged:
-            detail = f"the chunk {each.id} is damaged in the pack {digest}"
-            self._report(Corruption("chunk", detail, PROCESS_AGAIN, offset=each.start, length=each.length))
+        for location in damaged:
+            detail = f"the chunk {location.id} is damaged in the pack {digest}"
+            self._report(Corruption("chunk", detail, PROCESS_AGAIN, offset=location.start, length=location.length))
 
-    async def check_archive(self, path: Path, described: Manifest | None) -> None:
+    async def check_archive(self, path: Path, manifest: Manifest | None) -> None:
         """Check the archive against the rules of safe reading and against the manifest."""
         self.result.checked.append("archive")
-        recorded = {} if described is None else {file.path: file.sha256 for file in described.files}
+        recorded_digests = {} if manifest is None else {file.path: file.sha256 for file in manifest.files}
         try:
             async with sandboxed_process.read_artifact(
-                self._store.settings, path, self._artifact.filename, chunks=False, plain=True
-            ) as reading:
-                while not isinstance(record := await reading.next(), EndOfArtifact):
-                    if isinstance(record, EntryRecord) and record.kind == "file" and described is not None:
-                        self._compare(record, recorded.get(record.path))
+                self._store.settings, path, self._artifact.filename, chunks=False, is_plain=True
+            ) as artifact_reader:
+                while not isinstance(record := await artifact_reader.next(), EndOfArtifact):
+                    if isinstance(record, EntryRecord) and record.kind == "file" and manifest is not None:
+                        self._compare(record, recorded_digests.get(record.path))
         except (ArchiveRefused, ArchiveUnknown) as refused:
             self._report(Corruption("archive", refused.detail, PACK_AGAIN))
 
-    def _compare(self, entry: EntryRecord, recorded: str | None) -> None:
-        if recorded != entry.sha256.hex():
+    def _compare(self, entry: EntryRecord, recorded_digest: str | None) -> None:
+        if recorded_digest != entry.sha256.hex():
             detail = "the file in the archive does not match the manifest"
             self._report(Corruption("file", detail, PROCESS_AGAIN, path=entry.path, offset=0, length=entry.size))
 

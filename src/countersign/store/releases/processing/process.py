@@ -72,16 +72,21 @@ class ArtifactContents:
 
 
 class Ingest:
-    """Reads one artifact and stores its chunks. If `again` is true, every chunk is stored again, to repair damaged
-    chunks."""
+    """Reads one artifact and stores its chunks. If `is_repeated` is true, every chunk is stored again, to repair
+    damaged chunks."""
 
     def __init__(
-        self, store: Store, artifact: ReadyArtifact, report_progress: Callable[[float], Awaitable[None]], *, again: bool
+        self,
+        store: Store,
+        artifact: ReadyArtifact,
+        report_progress: Callable[[float], Awaitable[None]],
+        *,
+        is_repeated: bool,
     ) -> None:
         self._store = store
         self._artifact = artifact
         self._report_progress = report_progress
-        self._again = again
+        self._again = is_repeated
         self._packing = PackWriter(store.blobs, store.database)
         self._contents = ArtifactContents()
 
@@ -96,10 +101,10 @@ class Ingest:
         """
         try:
             async with sandboxed_process.read_artifact(
-                self._store.settings, path, self._artifact.filename, chunks=True, plain=True
-            ) as reading:
-                while not isinstance(record := await reading.next(), EndOfArtifact):
-                    await self._take(reading, record)
+                self._store.settings, path, self._artifact.filename, chunks=True, is_plain=True
+            ) as artifact_reader:
+                while not isinstance(record := await artifact_reader.next(), EndOfArtifact):
+                    await self._take(artifact_reader, record)
             if record.sha256.hex() != self._artifact.sha256:
                 raise ArtifactDamaged("the stored bytes are not those that were uploaded")
             self._contents.blocks = record
@@ -111,12 +116,12 @@ class Ingest:
             self._contents.rows.update({row.id: row for row in pack.rows})
         return self._contents
 
-    async def _take(self, reading: ArtifactReader, record: IngestRecord) -> None:
+    async def _take(self, artifact_reader: ArtifactReader, record: IngestRecord) -> None:
         match record:
             case EntryRecord():
                 self._contents.entries.append(record)
             case ChunkQuery():
-                await reading.answer(await self._new_chunks([name.hex() for name in record.ids]))
+                await artifact_reader.answer(await self._new_chunks([name.hex() for name in record.ids]))
             case ChunkFrames():
                 report_progress = [(name.hex(), size, length) for name, size, length in record.chunks]
                 await self._packing.add(report_progress, record.frames)
@@ -128,10 +133,10 @@ class Ingest:
                 raise LookupError(f"an unexpected record: {type(record).__name__}")
 
     async def _new_chunks(self, names: list[str]) -> bytes:
-        known: list[ChunkRow] = []
+        chunk_rows: list[ChunkRow] = []
         if not self._again:
-            known = await builds.known_chunks(self._store.database, self._artifact.org_id, names)
-        self._contents.rows.update({row.id: row for row in known})
+            chunk_rows = await builds.known_chunks(self._store.database, self._artifact.org_id, names)
+        self._contents.rows.update({row.id: row for row in chunk_rows})
         return bytes(name not in self._contents.rows for name in names)
 
 
@@ -150,12 +155,12 @@ async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
         ManifestRefused: clients would reject the manifest.
     """
     artifact = await builds.ready_artifact(store.database, work.payload.artifact_id)
-    before = await builds.build(store.database, artifact.id)
-    if before is not None and not work.payload.again:
-        return Outcome(msgspec.json.decode(before.summary, type=BuildResult))
+    build_before = await builds.build(store.database, artifact.id)
+    if build_before is not None and not work.payload.again:
+        return Outcome(msgspec.json.decode(build_before.summary, type=BuildResult))
     path = await store.blobs.file(artifact.sha256, work.scratch)
-    contents = await Ingest(store, artifact, work.progress, again=work.payload.again).run(path)
-    return await _store_build(store, work, artifact, contents, before)
+    contents = await Ingest(store, artifact, work.progress, is_repeated=work.payload.again).run(path)
+    return await _store_build(store, work, artifact, contents, build_before)
 
 
 async def _store_build(
@@ -163,14 +168,14 @@ async def _store_build(
     work: JobContext[ProcessPayload],
     artifact: ReadyArtifact,
     contents: ArtifactContents,
-    before: Build | None,
+    before_build: Build | None,
 ) -> Outcome:
     # Use threads, because a large manifest takes seconds, and the event loop must renew leases of jobs meanwhile.
-    described, payload = await asyncio.to_thread(_make_manifest, artifact, contents, limits_of(store.settings))
-    signed = await asyncio.to_thread(_sign, payload, await signing_keys.ensure_key(store, artifact.org_id))
-    envelope_sha256 = await blobs.put(store.database, store.blobs, signed)
+    manifest, payload = await asyncio.to_thread(_make_manifest, artifact, contents, limits_of(store.settings))
+    signed_manifest = await asyncio.to_thread(_sign, payload, await signing_keys.ensure_key(store, artifact.org_id))
+    envelope_sha256 = await blobs.put(store.database, store.blobs, signed_manifest)
     bill = await asyncio.to_thread(sbom.document, artifact.product, artifact.version, contents.notes)
-    summary = _summary(artifact, described, payload, contents, 0 if bill is None else bill[1])
+    summary = _summary(artifact, manifest, payload, contents, 0 if bill is None else bill[1])
     new_build = Build(
         artifact.id,
         artifact.org_id,
@@ -186,9 +191,9 @@ async def _store_build(
         contents.blocks.block_size,
         b"".join(contents.blocks.blocks),
     )
-    replaced = None if before is None else (before, await _previous_chunks(store, before, contents))
-    stored = [(envelope_sha256, len(signed)), *((pack.sha256, pack.size) for pack in contents.packs)]
-    reservations = await blobs.reserve(store.database, store.blobs, stored)
+    replaced = None if before_build is None else (before_build, await _previous_chunks(store, before_build, contents))
+    stored_blobs = [(envelope_sha256, len(signed_manifest)), *((pack.sha256, pack.size) for pack in contents.packs)]
+    reservations = await blobs.reserve(store.database, store.blobs, stored_blobs)
 
     async def commit(transaction: Transaction) -> None:
         if replaced is not None:
@@ -202,11 +207,11 @@ async def _store_build(
     return Outcome(summary, commit)
 
 
-async def _previous_chunks(store: Store, before: Build, contents: ArtifactContents) -> list[str]:
+async def _previous_chunks(store: Store, before_build: Build, contents: ArtifactContents) -> list[str]:
     """Return the chunks that the previous build uses. If its manifest is lost, return the chunks that were just read
     from the same artifact."""
     try:
-        return await builds.chunk_names(store, before)
+        return await builds.chunk_names(store, before_build)
     except (NotFound, SignatureRefused):
         return list(contents.rows)
 
@@ -226,13 +231,13 @@ def _make_manifest(artifact: ReadyArtifact, contents: ArtifactContents, limits: 
     Raises:
         ManifestRefused: clients would reject the manifest.
     """
-    described = _manifest(artifact, contents)
+    new_manifest = _manifest(artifact, contents)
     # Validate the manifest, because its entries come from a process that reads untrusted input.
-    validate(described, limits)
-    payload = manifest.encode(described)
+    validate(new_manifest, limits)
+    payload = manifest.encode(new_manifest)
     if len(payload) > MAX_MANIFEST_BYTES:
         raise ManifestRefused(f"the manifest would have {len(payload)} bytes, at most {MAX_MANIFEST_BYTES} are allowed")
-    return described, payload
+    return new_manifest, payload
 
 
 def _sign(payload: bytes, key: SigningKey) -> bytes:
@@ -241,18 +246,18 @@ def _sign(payload: bytes, key: SigningKey) -> bytes:
 
 
 def _manifest(artifact: ReadyArtifact, contents: ArtifactContents) -> Manifest:
-    entries = sorted(contents.entries, key=lambda found: found.path.encode())
+    entries = sorted(contents.entries, key=lambda entry: entry.path.encode())
     numbers: dict[bytes, int] = {}
-    listed: list[Chunk] = []
+    manifest_chunks: list[Chunk] = []
     files: list[File] = []
-    for found in entries:
-        if found.kind == "file":
-            for name, size in found.chunks:
+    for entry in entries:
+        if entry.kind == "file":
+            for name, size in entry.chunks:
                 if name not in numbers:
-                    numbers[name] = len(listed)
-                    listed.append(Chunk(name.hex(), size))
-            positions = [numbers[name] for name, _ in found.chunks]
-            files.append(File(found.path, found.mode, found.size, found.sha256.hex(), found.blake3.hex(), positions))
+                    numbers[name] = len(manifest_chunks)
+                    manifest_chunks.append(Chunk(name.hex(), size))
+            positions = [numbers[name] for name, _ in entry.chunks]
+            files.append(File(entry.path, entry.mode, entry.size, entry.sha256.hex(), entry.blake3.hex(), positions))
     return Manifest(
         org=artifact.org,
         product_id=artifact.product_id,
@@ -264,33 +269,33 @@ def _manifest(artifact: ReadyArtifact, contents: ArtifactContents) -> Manifest:
         platform=artifact.platform,
         created_at=clock.rfc3339(clock.now()),
         files=files,
-        links=[Symlink(found.path, found.target) for found in entries if found.kind == "link"],
+        links=[Symlink(entry.path, entry.target) for entry in entries if entry.kind == "link"],
         folders=_empty_folders(entries),
-        chunks=listed,
-        launch=[found.launch for found in entries if found.launch is not None][:1000],
+        chunks=manifest_chunks,
+        launch=[entry.launch for entry in entries if entry.launch is not None][:1000],
     )
 
 
 def _empty_folders(entries: Sequence[EntryRecord]) -> list[str]:
     """Return the empty folders of the archive. Other folders are not listed, because the paths of files imply them."""
-    holding = {found.path.rpartition("/")[0] for found in entries}
-    return [found.path for found in entries if found.kind == "folder" and found.path not in holding]
+    folders_with_entries = {entry.path.rpartition("/")[0] for entry in entries}
+    return [entry.path for entry in entries if entry.kind == "folder" and entry.path not in folders_with_entries]
 
 
 def _summary(
-    artifact: ReadyArtifact, described: Manifest, payload: bytes, contents: ArtifactContents, components: int
+    artifact: ReadyArtifact, build_manifest: Manifest, payload: bytes, contents: ArtifactContents, components: int
 ) -> BuildResult:
     return BuildResult(
         artifact_id=artifact.id,
         manifest_sha256=manifest.digest(payload),
         platform=artifact.platform,
-        platforms=sorted({start.platform for start in described.launch if start.platform is not None}),
-        files=len(described.files),
-        size=described.size,
-        chunks=len(described.chunks),
+        platforms=sorted({start.platform for start in build_manifest.launch if start.platform is not None}),
+        files=len(build_manifest.files),
+        size=build_manifest.size,
+        chunks=len(build_manifest.chunks),
         new_chunks=sum(len(pack.rows) for pack in contents.packs),
         stored=sum(pack.size for pack in contents.packs),
-        launch=described.launch[:MAX_SHOWN],
+        launch=build_manifest.launch[:MAX_SHOWN],
         components=components,
     )
 

@@ -53,9 +53,9 @@ class SandboxedProcess:
     @property
     def is_running(self) -> bool:
         """Whether the process still runs: its end of the pipe is open."""
-        looking = select.poll()
-        looking.register(self._output, 0)
-        return not looking.poll(0)
+        poller = select.poll()
+        poller.register(self._output, 0)
+        return not poller.poll(0)
 
     def send_file(self, fd: int) -> None:
         """Send an open file to the process. At most one file can be sent; see `worker_protocol.receive_file`."""
@@ -106,10 +106,10 @@ async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
         handed_on.callback(os.close, writing)
         handing, fds = None, ()
         if takes_file:
-            handing, taking = socket.socketpair()
+            handing, child_socket = socket.socketpair()
             unless_begun.callback(handing.close)
-            handed_on.callback(taking.close)
-            fds = (taking.fileno(),)
+            handed_on.callback(child_socket.close)
+            fds = (child_socket.fileno(),)
         # A larger pipe only makes reading faster. Ignore errors: Linux limits the memory of pipes per user, and other
         # systems do not have this call.
         with suppress(OSError):
@@ -127,16 +127,18 @@ async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
 @asynccontextmanager
 async def running(program: str, *, takes_file: bool = False) -> AsyncGenerator[SandboxedProcess]:
     """Run the module in a process during the block. The process is ended when the block ends."""
-    spare = _spare.get()
-    if spare is not None and not (takes_file and spare.program == program):
-        spare = None
-    process = await (start(program, takes_file=takes_file) if spare is None else spare.take())
+    spare_process_found = _spare.get()
+    if spare_process_found is not None and not (takes_file and spare_process_found.program == program):
+        spare_process_found = None
+    process = await (
+        start(program, takes_file=takes_file) if spare_process_found is None else spare_process_found.take()
+    )
     try:
         yield process
     finally:
         await process.end()
-        if spare is not None:
-            spare.prepare()
+        if spare_process_found is not None:
+            spare_process_found.prepare()
 
 
 class SpareProcess:
@@ -183,21 +185,21 @@ _spare: ContextVar[SpareProcess | None] = ContextVar("spare", default=None)
 @asynccontextmanager
 async def spare_process(program: str) -> AsyncGenerator[None]:
     """Provide a spare process of the program during the block, for the next `running`."""
-    spare = SpareProcess(program)
-    spare.prepare()
-    token = _spare.set(spare)
+    process = SpareProcess(program)
+    process.prepare()
+    token = _spare.set(process)
     try:
         yield
     finally:
         _spare.reset(token)
-        await spare.close()
+        await process.close()
 
 
 def _environment() -> dict[str, str]:
     """The environment of the process: no settings, only the location of its code."""
-    inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
+    inherited_values = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
     return {
-        **inherited,
+        **inherited_values,
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
@@ -241,12 +243,12 @@ class ArtifactReader:
 
 @asynccontextmanager
 async def read_artifact(
-    settings: Settings, path: Path, name: str, *, chunks: bool, plain: bool
+    settings: Settings, path: Path, name: str, *, chunks: bool, is_plain: bool
 ) -> AsyncGenerator[ArtifactReader]:
     """Read the file during the block. The process is ended when the block ends.
 
-    `name` is the artifact's file name, which is a hint at the format. If `plain` is true, files that are not archives
-    are accepted.
+    `name` is the artifact's file name, which is a hint at the format. If `is_plain` is true, files that are not
+    archives are accepted.
     """
     with _open_file(path) as fd:
         async with running(PROGRAM, takes_file=True) as process:
@@ -255,7 +257,7 @@ async def read_artifact(
                 name=name,
                 limits=asdict(limits_of(settings)),
                 chunks=chunks,
-                plain=plain,
+                plain=is_plain,
                 memory_bytes=settings.archive_memory_mib * MEBIBYTE,
                 cpu_s=settings.archive_seconds,
             )

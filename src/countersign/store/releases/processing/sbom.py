@@ -89,8 +89,8 @@ def _wheel(text: str) -> list[Component]:
     """Core metadata of a Python distribution (PEP 643)."""
     head = text.replace("\r\n", "\n").partition("\n\n")[0]
     # If a field occurs several times, use the first value.
-    told = {key.lower(): fields.strip() for key, fields in reversed(_NAMED.findall(head))}
-    name, version = told.get("name", ""), told.get("version", "")
+    header_fields = {key.lower(): fields.strip() for key, fields in reversed(_NAMED.findall(head))}
+    name, version = header_fields.get("name", ""), header_fields.get("version", "")
     return [_component(name, version, f"pkg:pypi/{name.lower().replace('_', '-')}@{version}")] if name else []
 
 
@@ -108,15 +108,17 @@ def _json(path: str, fields: _Document) -> list[Component]:
 
 def _spdx(fields: _Document) -> list[Component]:
     """Packages of an SPDX 2.3 document."""
-    listed = msgspec.convert(fields.packages or [], list[_Package])
-    return [_component(each.name, each.versionInfo, None) for each in listed if each.name]
+    spdx_packages = msgspec.convert(fields.packages or [], list[_Package])
+    return [_component(each.name, each.versionInfo, None) for each in spdx_packages if each.name]
 
 
 def _npm_lock(fields: _Document) -> list[Component]:
     """Return the packages of an npm lock file, without the root package, which has an empty path."""
-    locked = msgspec.convert(fields.packages or {}, dict[str, _Package])
-    named = ((path.rpartition("node_modules/")[2], each.version) for path, each in locked.items() if path)
-    return [_of_npm(name, version) for name, version in named if version]
+    packages_by_path = msgspec.convert(fields.packages or {}, dict[str, _Package])
+    names_and_versions = (
+        (path.rpartition("node_modules/")[2], each.version) for path, each in packages_by_path.items() if path
+    )
+    return [_of_npm(name, version) for name, version in names_and_versions if version]
 
 
 def _of_npm(name: str, version: str) -> Component:
