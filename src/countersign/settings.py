@@ -58,7 +58,7 @@ class Settings:
     existing_url: str = _setting(
         "",
         "URL of an existing database whose tables the models of a module text read: postgresql://… or sqlite:///… ; "
-        "empty: none. The option --try of `countersign serve records` sets it to the database URL.",
+        "empty: none. With --try, `countersign serve records` takes the database URL if this is empty.",
         "URL",
         secret=True,
     )

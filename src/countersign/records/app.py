@@ -25,7 +25,16 @@ from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import outbox, sender
-from countersign.records import builtin_commands, http, invitation_page, modules, redaction, root_secret, tools
+from countersign.records import (
+    builtin_commands,
+    http,
+    invitation_page,
+    modules,
+    own_database,
+    redaction,
+    root_secret,
+    tools,
+)
 from countersign.records.access import grants, invitations, sessions
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
@@ -89,6 +98,8 @@ async def opened(
         Unavailable: the database cannot be reached.
     """
     registry = modules.found(modules.names(settings.modules))
+    # Check this first, so that no tables are created in the database of others.
+    own_database.require_apart(settings, registry)
     data = Path(settings.data)
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
     await asyncio.to_thread(migration_marker.require_in_use, data, settings.database_url)
@@ -133,11 +144,6 @@ async def _open_adopted(
     """Open the existing database that the models with a table read, and return their stores."""
     if not adopted_store.adopted_models(registry):
         return {}
-    if not settings.existing_url:
-        raise BadSetting(
-            "the modules have tables of an existing database, and its address is not set: set COUNTERSIGN_DATABASE_URL "
-            "and serve with --try"
-        )
     try:
         existing = await adopted_store.open_adopted(registry, settings.existing_url, settings.read_deadline_s)
     except ValueError as error:

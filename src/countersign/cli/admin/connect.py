@@ -19,7 +19,7 @@ from countersign.kernel.errors import Refused
 from countersign.records import base_models
 
 CANNOT_CONNECT, CANNOT_WRITE = "cannot read the database", "cannot write the module"
-URL_SETTING = connection_urls.DATABASE_SETTING
+URL_SETTING = "COUNTERSIGN_EXISTING_URL"
 SAMPLE_SIZE, MAX_SAMPLE_SIZE = 200, 1_000
 MAX_URL_FILE_BYTES = 4096
 SHOWN = 5
@@ -59,7 +59,7 @@ def connect(
 ) -> None:
     """Write a module text for the tables of the database at URL: postgresql://… or sqlite:///FILE.
 
-    The command only reads. Without URL and --url-file, the URL is the setting COUNTERSIGN_DATABASE_URL. Text that may
+    The command only reads. Without URL and --url-file, the URL is the setting COUNTERSIGN_EXISTING_URL. Text that may
     be personal is masked, and secrets are left out; the file says why. The file contains no password, and an existing
     file is never overwritten.
     """
@@ -96,7 +96,7 @@ def _address(url: str | None, url_file: str | None) -> str:
     if url_file is not None:
         address = _read_url(Path(url_file))
     else:
-        settings = configuration.load()
+        settings = configuration.load_unchecked()
         address = url or settings.existing_url or settings.database_url
     if not address:
         remedy = f"Pass --url-file FILE, or set {URL_SETTING}."

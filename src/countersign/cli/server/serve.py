@@ -38,7 +38,7 @@ port_type = click.IntRange(0, 65535)
     "--try",
     "tries",
     is_flag=True,
-    help="Read the database of COUNTERSIGN_DATABASE_URL, which belongs to others; own tables in the data directory.",
+    help="Read the database of COUNTERSIGN_EXISTING_URL, which belongs to others; own tables in the data directory.",
 )
 @click.option("--demo", is_flag=True, help="Fill an empty database with demonstration data; loopback only.")
 def serve(
@@ -59,9 +59,10 @@ def serve(
     `store` and `distribution` are the same service.
     """
     ports = _ports(service, port, {"distribution": distribution_port, "records": records_port})
-    settings = configuration.load(data=data, modules=modules)
+    settings = configuration.load_unchecked(data=data, modules=modules)
     if tries:
         settings = _with_existing_database(settings, ports)
+    configuration.require_own_database(settings)
     for name, requested_port in ports.items():
         url = settings.distribution_url if name == "distribution" else settings.records_url
         if demo and not listen_address(url, host, requested_port).is_loopback:
@@ -90,7 +91,7 @@ def _with_existing_database(settings: Settings, ports: Mapping[str, int]) -> Set
         raise click.UsageError("--try applies to the records service: `countersign serve records --try`")
     url = settings.existing_url or settings.database_url
     if not url:
-        raise click.UsageError("--try needs the address of your database: set COUNTERSIGN_DATABASE_URL")
+        raise click.UsageError("--try needs the address of your database: set COUNTERSIGN_EXISTING_URL")
     return replace(settings, existing_url=url, database_url="")
 
 
