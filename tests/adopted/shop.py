@@ -40,6 +40,7 @@ from countersign.records.access import agent_tokens
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller
 from countersign.records.adopted import store
+from countersign.records.adopted.suspension import Suspensions
 from countersign.records.commands import page_models
 from countersign.records.context import Records
 from countersign.records.schema import install
@@ -197,6 +198,13 @@ class Shop:
         name = self.url.rpartition("/")[2]
         with psycopg.connect(self.url.replace(f"reader_{name}@", "postgres@"), autocommit=True) as connection:
             connection.execute(statement.encode())
+
+    @property
+    def suspensions(self) -> Suspensions:
+        """The suspended models."""
+        adopted = self.inside.service.engine.adopted["customer"]
+        assert isinstance(adopted, store.AdoptedStore)
+        return adopted.suspensions
 
     def narrowed(self, caller: Caller) -> Caller:
         """Return the caller with the comments that it sees, as authentication would return it."""

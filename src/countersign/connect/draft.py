@@ -1,8 +1,6 @@
 """The draft of a module text for an existing database: a model for each table with a key, a field for each column that
 has a kind, and a comment with the reason for everything that is left out."""
 
-import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -338,18 +336,8 @@ def _tables_of_people(relations: Sequence[Relation]) -> frozenset[RelationId]:
 def _table(relation: Relation, key: UniqueKey) -> Call:
     place = relation_of(*([relation.schema] if relation.schema else []), relation.name)
     columns: Value = key.columns[0] if len(key.columns) == 1 else key.columns
-    options: list[tuple[str, Value]] = [("key", columns), ("fingerprint", fingerprint(relation, key))]
+    options: list[tuple[str, Value]] = [("key", columns), ("fingerprint", relation.fingerprint)]
     return Call("Table", (place,), (*options, *((("rows_about", relation.rows),) if relation.rows > 0 else ())))
-
-
-def fingerprint(relation: Relation, key: UniqueKey) -> str:
-    """Return a hash of the definition of a table: its kind, key and foreign keys, and the number, name, type and
-    constraints of each column. The number changes when two columns exchange their names."""
-    columns = [(each.number, each.name, each.type_name, each.is_required, each.is_generated, each.allowed)
-               for each in relation.columns]
-    references = [(each.columns, each.target, each.target_columns) for each in relation.foreign_keys]
-    text = json.dumps([relation.kind, key.columns, columns, references, relation.has_row_rules])
-    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def _remarks(relation: Relation, key: UniqueKey) -> list[str]:

@@ -15,7 +15,7 @@ from countersign.connect.schema import (
     TableColumn,
     UniqueKey,
 )
-from countersign.kernel.database import postgres_admin
+from countersign.kernel.database import postgres_admin, table_fingerprints
 from countersign.kernel.database.postgres_admin import AdminConnection
 
 APPLICATION = "countersign connect"
@@ -195,7 +195,9 @@ async def read(url: str, schemas: Sequence[str]) -> Database:
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         rows = await connection.fetch(_CATALOG, list(schemas))
-    return _database(json.loads(str(rows[0][0])))
+        database = _database(json.loads(str(rows[0][0])))
+        ids = [each.id for each in database.relations]
+        return database.with_fingerprints(await table_fingerprints.read("postgres", connection.fetch, ids))
 
 
 async def samples(url: str, relations: Sequence[Relation], limit: int) -> Samples:

@@ -1,10 +1,11 @@
 """The schema of an existing database, in the form that both engines are read into."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from countersign.declare.fields.kinds import OnDelete
+from countersign.kernel.database.table_fingerprints import TableDefinition
 
 RelationKind: TypeAlias = Literal[
     "table", "partitioned", "partition", "inherited", "view", "materialized", "foreign", "extension", "unknown"
@@ -70,7 +71,8 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table, view or similar. `rows` is the estimated number of rows, or -1 if it is unknown."""
+    """A table, view or similar. `rows` is the estimated number of rows, or -1 if it is unknown. `fingerprint` is the
+    fingerprint of its definition."""
 
     schema: str
     name: str
@@ -82,6 +84,7 @@ class Relation:
     triggers: tuple[str, ...] = ()
     has_row_rules: bool = False
     unreadable: tuple[str, ...] = ()
+    fingerprint: str = ""
 
     @property
     def id(self) -> RelationId:
@@ -110,6 +113,14 @@ class Database:
     is_superuser: bool = False
     is_replica: bool = False
     may_create_schema: bool = False
+
+    def with_fingerprints(self, definitions: Mapping[RelationId, TableDefinition]) -> "Database":
+        """Return the schema with the fingerprints of its relations."""
+        relations = [
+            replace(each, fingerprint=definitions[each.id].fingerprint) if each.id in definitions else each
+            for each in self.relations
+        ]
+        return replace(self, relations=tuple(relations))
 
 
 Samples: TypeAlias = Mapping[tuple[RelationId, str], tuple[str, ...]]

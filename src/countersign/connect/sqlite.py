@@ -19,6 +19,7 @@ from countersign.connect.schema import (
 )
 from countersign.declare.fields.kinds import OnDelete
 from countersign.declare.table import quoted
+from countersign.kernel.database import table_fingerprints
 from countersign.kernel.database.open import open_existing
 from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.errors import Unavailable
@@ -101,16 +102,18 @@ async def read(url: str) -> Database:
         version = (await database.scan(_VERSION))[0][0]
         tables = await database.scan(_TABLES)
         relations = [await _relation(database, str(name), str(kind), bool(strict)) for name, kind, strict in tables]
+        definitions = await table_fingerprints.read("sqlite", database.scan, [each.id for each in relations])
     finally:
         await database.close()
     primary = {each.name.lower(): _primary(each) for each in relations}
     names = {each.name.lower(): each.name for each in relations}
-    return Database(
+    found = Database(
         product=f"SQLite {version}",
         name=Path(url.removeprefix(SQLITE)).name,
         role="",
         relations=tuple(_resolved(each, names, primary) for each in relations),
     )
+    return found.with_fingerprints(definitions)
 
 
 async def samples(url: str, relations: Sequence[Relation], limit: int) -> Samples:

@@ -1,7 +1,7 @@
 """Assembles the records service: opens its resources and declares its routes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -39,6 +39,8 @@ from countersign.records.access import grants, invitations, sessions
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
 from countersign.records.adopted import store as adopted_store
+from countersign.records.adopted.store import AdoptedStore
+from countersign.records.adopted.suspension import CHECK_EVERY_S, Suspensions
 from countersign.records.approvals import changes, decisions, emails, policy
 from countersign.records.approvals.rights import with_plans
 from countersign.records.audit.chain import Chain
@@ -46,7 +48,7 @@ from countersign.records.commands import audit_history, call_log, command, csv_i
 from countersign.records.commands.audit_history import with_audit
 from countersign.records.commands.call_log import CallLog
 from countersign.records.commands.command import CommandFunction
-from countersign.records.commands.run import Body, Check, Engine, RecordStore, Run
+from countersign.records.commands.run import Body, Check, Engine, Run
 from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.context import Records
 from countersign.records.dispatch import Dispatch
@@ -140,7 +142,7 @@ async def opened(
 
 async def _open_adopted(
     stack: AsyncExitStack, settings: Settings, registry: Registry, secret: bytes
-) -> Mapping[str, RecordStore]:
+) -> Mapping[str, AdoptedStore]:
     """Open the existing database that the models with a table read, and return their stores."""
     if not adopted_store.adopted_models(registry):
         return {}
@@ -149,7 +151,10 @@ async def _open_adopted(
     except ValueError as error:
         raise BadSetting(f"the address of the existing database: {error}") from error
     stack.push_async_callback(existing.close)
-    return await adopted_store.stores(registry, existing, secret)
+    stores = await adopted_store.stores(registry, existing, secret)
+    for each in {store.suspensions for store in stores.values()}:
+        await stack.enter_async_context(periodic(each.check, every_s=CHECK_EVERY_S))
+    return stores
 
 
 def database_file(settings: Settings) -> Path:
@@ -180,7 +185,7 @@ async def open_tables(settings: Settings) -> Database:
 
 
 def assembled(
-    records: Records, counters: SharedMemoryCounters, adopted: Mapping[str, RecordStore] | None = None
+    records: Records, counters: SharedMemoryCounters, adopted: Mapping[str, AdoptedStore] | None = None
 ) -> RecordsService:
     """Return a service that uses an open context. `adopted` maps the models with a table of an existing database to
     their stores."""
@@ -206,7 +211,10 @@ def assembled(
         calls=CallLog(records.database),
         adopted=adopted or {},
     )
-    callers = Callers(records, names, partial(_narrowed, dialect=records.database.dialect))
+    suspensions = {each.suspensions for each in (adopted or {}).values()}
+    callers = Callers(records, names, partial(_narrowed, records.database.dialect, suspensions))
+    for each in suspensions:
+        each.on_change(callers.forget)
     return RecordsService(records, engine, callers, Dispatch(engine, READING, builtin_commands.commands()))
 
 
@@ -219,8 +227,11 @@ def _check_of(check: Callable[[Mapping[str, Stored]], None]) -> Check:
     return checked
 
 
-def _narrowed(caller: Caller, dialect: Dialect) -> Caller:
-    """Return the caller with a view that is limited to the plans and audit entries that exist for it."""
+def _narrowed(dialect: Dialect, suspensions: Collection[Suspensions], caller: Caller) -> Caller:
+    """Return the caller with a view that is limited to the plans and audit entries that exist for it, and without
+    suspended models."""
+    for each in suspensions:
+        caller = each.narrowed(caller)
     return with_audit(with_plans(page_models.with_comments(caller, dialect), dialect), dialect)
 
 

@@ -14,6 +14,7 @@ from countersign.kernel.errors import InvalidRequest, Refused, Unavailable
 AWAY: Final = "The connected database cannot be reached now; try again."
 CHANGED: Final = "A table of the connected database has changed, or can no longer be read."
 SLOW: Final = "The connected database did not answer in time; narrow the search, or try again."
+SUSPENDED: Final = "A table of the connected database has changed since its review; an administrator must look at it."
 REFUSED: Final = "the connected database refused this"
 
 _CHANGED = frozenset({"42703", "42P01", "42883", "42804", "0A000", "42501", "3F000"})
@@ -21,6 +22,10 @@ _CHANGED = frozenset({"42703", "42P01", "42883", "42804", "0A000", "42501", "3F0
 _AWAY = ("08", "53", "55", "57", "58", "28", "3D", "40", "25")
 """The classes of SQLSTATEs of a database that cannot answer now."""
 _CANCELLED = "57014"
+
+
+class TableChanged(Unavailable):
+    """A statement no longer fits the tables or the privileges."""
 
 
 class ExistingDatabase(Protocol):
@@ -58,7 +63,7 @@ def refusal_of(state: str) -> Refused:
     if state == _CANCELLED:
         return Unavailable(SLOW)
     if state in _CHANGED:
-        return Unavailable(CHANGED)
+        return TableChanged(CHANGED)
     return Unavailable(AWAY) if state.startswith(_AWAY) else InvalidRequest(REFUSED)
 
 

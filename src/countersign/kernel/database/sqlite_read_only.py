@@ -73,4 +73,6 @@ def _refuse(error: BaseException) -> NoReturn:
         is_slow = "took longer" in error.detail
         read_only.refuse(error, Unavailable(read_only.SLOW if is_slow else read_only.AWAY))
     is_changed = type(error) is apsw.SQLError
-    read_only.refuse(error, Unavailable(read_only.CHANGED if is_changed else read_only.AWAY))
+    read_only.refuse(
+        error, read_only.TableChanged(read_only.CHANGED) if is_changed else Unavailable(read_only.AWAY)
+    )

@@ -9,12 +9,13 @@ from typing import Final
 
 import msgspec
 
-from countersign.declare import Bool, Date, Decimal, Field, Moment, Money, Number, Select
+from countersign.declare import Bool, Date, Decimal, Declared, Field, Moment, Money, Number, Select
 from countersign.declare.fields.kinds import LARGEST
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
 from countersign.declare.table import quoted, relation_names
 from countersign.kernel.database.port import Dialect
 from countersign.kernel.database.read_only import ExistingDatabase
+from countersign.kernel.database.table_fingerprints import TableId
 from countersign.records.masking.record_ids import KeyKind
 
 _POSTGRES_COLUMNS = """
@@ -97,6 +98,12 @@ def schema_and_table(relation: str) -> tuple[str, str]:
     """Return the schema and the table of a relation in PostgreSQL."""
     names = list(relation_names(relation))
     return (names[0], names[1]) if len(names) > 1 else (_CURRENT_SCHEMA, names[0])
+
+
+def table_id(dialect: Dialect, model: Declared) -> TableId:
+    """Return the schema and the name of the table of a model."""
+    relation = model.table.relation if model.table is not None else ""
+    return schema_and_table(relation) if dialect == "postgres" else ("", list(relation_names(relation))[-1])
 
 
 def key_value(dialect: Dialect, column: str, type_: ColumnType) -> str:

@@ -2,22 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import cast
 
 from countersign.declare import DeclarationError, Declared, Moment
 from countersign.declare.registry import Registry
-from countersign.kernel.database import port
+from countersign.kernel.database import port, read_only
 from countersign.kernel.database.open import open_existing
 from countersign.kernel.database.port import Row
-from countersign.kernel.database.read_only import ExistingDatabase
+from countersign.kernel.database.read_only import ExistingDatabase, TableChanged
+from countersign.kernel.errors import Unavailable
 from countersign.kernel.security.encryption import derive_key
 from countersign.records.access.people import folded
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.adopted import columns
 from countersign.records.adopted.columns import ColumnType
 from countersign.records.adopted.reader import FOLDED, AdoptedReader, AdoptedTable, AdoptedTables
-from countersign.records.commands.run import RecordStore, Run
+from countersign.records.adopted.suspension import Suspensions
+from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader, SelectStatement
 from countersign.records.masking.record_ids import KeyKind, RecordIds
 from countersign.records.masking.seen_values import SeenValues
@@ -49,7 +51,7 @@ def _folded(text: str | None) -> str | None:
     return None if text is None else folded(text)
 
 
-async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) -> dict[str, RecordStore]:
+async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) -> "dict[str, AdoptedStore]":
     """Map each model with a table to the store that reads it. `secret` is the secret of our own database.
 
     Raises:
@@ -63,7 +65,9 @@ async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) 
     if database.dialect == "sqlite":
         _require_utc(models)
     tables = AdoptedTables(database.dialect, tables_by_model, await columns.folds_unicode(database))
-    store = AdoptedStore(database, tables, secret)
+    suspensions = Suspensions(database, models)
+    await suspensions.check()
+    store = AdoptedStore(database, tables, secret, suspensions)
     return dict.fromkeys(tables_by_model, store)
 
 
@@ -101,7 +105,10 @@ def _require_utc(models: Mapping[str, Declared]) -> None:
 class AdoptedStore:
     """Reads the records of all models with a table of one existing database."""
 
-    def __init__(self, database: ExistingDatabase, tables: AdoptedTables, secret: bytes) -> None:
+    def __init__(
+        self, database: ExistingDatabase, tables: AdoptedTables, secret: bytes, suspensions: Suspensions
+    ) -> None:
+        self.suspensions = suspensions
         self._database = database
         self._tables = tables
         self._seen = SeenValues(secret)
@@ -115,7 +122,7 @@ class AdoptedStore:
         self, run: Run, record_reader: RecordReader, select_statement: SelectStatement, start: int
     ) -> list[Row]:
         """Return the rows of a statement, with the columns of stored records from `start` on."""
-        rows = await self._database.scan(select_statement.text, *select_statement.values)
+        rows = await self._scan(record_reader, select_statement)
         completed_rows: list[Row] = []
         for batch in port.split(rows):
             if completed_rows:
@@ -127,13 +134,40 @@ class AdoptedStore:
         self, run: Run, record_reader: RecordReader, select_statement: SelectStatement, start: int
     ) -> AsyncGenerator[list[Row]]:
         """Yield the rows of `scan` in batches."""
-        async with aclosing(self._database.stream(select_statement.text, *select_statement.values)) as row_batches:
-            async for rows in row_batches:
-                yield await self._completed(run, record_reader, rows, start)
+        self._require_reviewed(record_reader)
+        try:
+            async with aclosing(self._database.stream(select_statement.text, *select_statement.values)) as row_batches:
+                async for rows in row_batches:
+                    yield await self._completed(run, record_reader, rows, start)
+        except TableChanged:
+            await self._check_again()
+            raise
 
-    async def groups(self, select_statement: SelectStatement) -> list[Row]:
+    async def groups(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
         """Return the rows of a statement of `count_by`."""
-        return await self._database.scan(select_statement.text, *select_statement.values)
+        return await self._scan(record_reader, select_statement)
+
+    async def _scan(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
+        self._require_reviewed(record_reader)
+        try:
+            return await self._database.scan(select_statement.text, *select_statement.values)
+        except TableChanged:
+            await self._check_again()
+            raise
+
+    def _require_reviewed(self, record_reader: RecordReader) -> None:
+        """Refuse a call whose caller was authenticated before the model was suspended.
+
+        Raises:
+            Unavailable: the model is suspended.
+        """
+        if record_reader.view.model.name in self.suspensions.models:
+            raise Unavailable(read_only.SUSPENDED)
+
+    async def _check_again(self) -> None:
+        # If this check fails, the periodic one follows soon.
+        with suppress(Unavailable):
+            await self.suspensions.check()
 
     async def _completed(self, run: Run, record_reader: RecordReader, rows: list[Row], start: int) -> list[Row]:
         adopted = cast("AdoptedReader", record_reader)

@@ -324,7 +324,7 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     statement = _count_statement(record_reader, view.reach("count_by"), name, query)
     store = run.engine.adopted.get(model)
     if store is not None:
-        rows = await store.groups(statement)
+        rows = await store.groups(record_reader, statement)
     else:
         rows = await run.engine.records.database.scan(statement.text, *statement.values)
     if len(rows) > MAX_GROUPS:

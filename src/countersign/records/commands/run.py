@@ -59,7 +59,7 @@ class RecordStore(Protocol):
         """
         ...
 
-    async def groups(self, select_statement: SelectStatement) -> list[Row]:
+    async def groups(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
         """Return the rows of a statement of `count_by`.
 
         Raises:
