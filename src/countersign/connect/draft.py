@@ -28,6 +28,7 @@ from countersign.declare.text import (
 MAX_SORTED_ROWS = 50_000
 """Ordering by text without an index is offered for tables with at most this many rows."""
 MAX_MONEY_SCALE = 4
+UUID_LENGTH = 36
 
 _MIGRATION_TABLES = frozenset(
     {
@@ -252,9 +253,11 @@ class _Drafter:
         """Add the column to the report."""
         if verdict.verdict == "secret":
             self._report.secret.append(place)
-        elif verdict.verdict == "look" and (isinstance(declared, Call) or declared.startswith(LOOK)):
+        elif isinstance(declared, str):
+            self._report.look += [place] if declared.startswith(LOOK) else []
+        elif verdict.verdict == "look":
             self._report.look.append(place)
-        elif verdict.verdict == "personal" and isinstance(declared, Call):
+        elif verdict.verdict == "personal":
             self._report.personal[verdict.label] += 1
 
     def _guess(self, relation: Relation, column: TableColumn) -> Guess:
@@ -273,7 +276,7 @@ class _Drafter:
             return f"{column.type_name}: {_LEFT_OUT[column.base]}"
         if column.base == "other":
             return f"the type {column.type_name} has no kind: show what you need of it through a view"
-        is_text = column.base in ("text", "citext", "address")
+        is_text = column.base in ("text", "citext", "uuid", "address")
         if not is_text and verdict.verdict != "clear":
             return f"{LOOK}{verdict.reason}"
         required: list[tuple[str, Value]] = [("required", True)] if column.is_required else []
@@ -368,8 +371,9 @@ def _text(
     column: TableColumn, verdict: Guess, options: list[tuple[str, Value]], values: Sequence[str], *, is_sorted: bool
 ) -> Call:
     word = "LongText" if _is_long(column, verdict, values) else "Text"
-    if 0 < column.max_length <= MAX_LONGTEXT_LENGTH:
-        options = [*options, ("max_length", column.max_length)]
+    max_length = UUID_LENGTH if column.base == "uuid" else column.max_length
+    if 0 < max_length <= MAX_LONGTEXT_LENGTH:
+        options = [*options, ("max_length", max_length)]
     if verdict.label:
         options = [*options, ("personal", verdict.label)]
         if word == "LongText" and verdict.label in LINKED:
@@ -379,6 +383,8 @@ def _text(
 
 def _is_long(column: TableColumn, verdict: Guess, values: Sequence[str]) -> bool:
     """Return whether the column has text of several lines: by its length, or without one by its name or its values."""
+    if column.base == "uuid":
+        return False
     if column.max_length or verdict.label not in ("", FREE_TEXT):
         return column.max_length > MAX_TEXT_LENGTH
     return bool(set(names.words(column.name)) & _LONG_WORDS) or any("\n" in each for each in values)
@@ -392,8 +398,6 @@ _KINDS = {
 def _value(column: TableColumn, options: list[tuple[str, Value]]) -> Call:
     if column.base == "enum":
         return _select(column, options)
-    if column.base == "uuid":
-        return Call("Text", (), (*options, ("max_length", 36)))
     if column.base == "local_moment":
         return Call("Moment", (), (*options, ("zone", "UTC")))
     if column.base == "numeric":

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from itertools import chain, pairwise
 from typing import Literal, TypeAlias
 
-from countersign.connect import names
+from countersign.connect import names, run_together
 from countersign.connect.schema import Relation, TableColumn
 
 Verdict: TypeAlias = Literal["clear", "personal", "look", "secret"]
@@ -19,7 +19,7 @@ FREE_TEXT = "TEXT"
 
 MIN_SHARE = 0.5
 MIN_SHARE_OF_ADDRESSES = 0.02
-MIN_RUN = 4
+MIN_RUN = 5
 """The shortest word that is searched inside a run-together name such as `nationalidnumber`."""
 
 SECRET_WORDS = frozenset(
@@ -28,21 +28,27 @@ SECRET_WORDS = frozenset(
         *("apikey", "privatekey", "credential", "credentials", "kennwort", "passwort", "passwortes", "geheimnis"),
         *("contrasena", "losenord", "wachtwoord", "senha", "cvv", "cvc", "pin", "token", "tokens", "jwt", "cookie"),
         *("fingerprint", "signature", "keyhash", "hash", "digest", "crypt", "crypted", "encrypted", "ciphertext"),
+        *("pass", "userpass", "pw", "psw", "pswd", "passwrd", "dsn", "mnemonic", "nonce", "pincode", "cvn"),
+        *("csc", "seedphrase", "motdepasse", "mdp", "clave", "haslo", "sifre", "parola", "pepper", "htpasswd"),
     }
 )
-_SECRET_RUNS = ("password", "passwort", "kennwort", "secret", "apikey")
 _SECRET_PAIRS = frozenset((
     *(("api", "key"), ("private", "key"), ("access", "key"), ("secret", "key"), ("auth", "key"), ("session", "key")),
     *(("encryption", "key"), ("security", "answer"), ("recovery", "code"), ("backup", "code"), ("reset", "code")),
     *(("session", "id"), ("session", "data"), ("verification", "code"), ("license", "key"), ("consumer", "key")),
+    *(("session", "uuid"), ("session", "guid"), ("session", "key"), ("invite", "code"), ("invitation", "code")),
+    *(("pass", "phrase"), ("pass", "word"), ("pass", "code"), ("seed", "phrase"), ("connection", "string")),
+    *(("database", "url"), ("db", "url"), ("security", "code"), ("access", "code"), ("login", "code")),
+    *(("one", "time"), ("magic", "link"), ("reset", "link"), ("master", "key"), ("shared", "key"), ("pre", "shared")),
 ))
 _SECRET_PARTS = ("パスワード", "暗証", "秘密", "密码", "пароль")
 
 # Maps a label to words of a name. A word of one language is enough: names mix languages.
 LABEL_WORDS: Mapping[str, frozenset[str]] = {
-    "EMAIL": frozenset({"email", "emails", "mail", "emailaddress", "epost", "courriel", "correo"}),
+    "EMAIL": frozenset({"email", "mail", "emailaddress", "epost", "courriel", "correo"}),
     "PHONE": frozenset(
-        {"phone", "telephone", "mobile", "cell", "cellphone", "fax", "tel", "telefon", "handy", "phonenumber"}
+        {"phone", "telephone", "mobile", "cell", "cellphone", "fax", "tel", "telefon", "handy", "phonenumber",
+         "msisdn", "whatsapp", "rufnummer", "mobil"}
     ),
     "PERSON": frozenset(
         {
@@ -56,6 +62,7 @@ LABEL_WORDS: Mapping[str, frozenset[str]] = {
             *("address", "addresses", "street", "postcode", "zip", "zipcode", "plz", "strasse", "hausnummer"),
             *("adresse", "anschrift", "wohnort", "ort", "city", "town", "postal", "postalcode", "district", "rue"),
             *("direccion", "streetaddress", "addressline", "location", "homepage", "adress", "county"),
+            *("postleitzahl", "postnummer", "apartment", "geohash", "coordinate", "coordinates"),
         }
     ),
     "TAXID": frozenset({"taxid", "vat", "vatid", "taxnumber", "steuernummer", "steuerid", "ustid", "tin", "ein"}),
@@ -63,11 +70,12 @@ LABEL_WORDS: Mapping[str, frozenset[str]] = {
         {
             *("ssn", "passport", "nationalid", "nationalidnumber", "personnummer", "identitycard", "driverlicense"),
             *("socialsecurity", "sozialversicherungsnummer", "ausweis", "ausweisnummer", "licenseplate", "kennzeichen"),
+            *("svnr", "ahv", "nino", "cpf", "dni", "nif", "nie", "pesel", "bsn", "aadhaar", "curp", "imei", "imsi"),
         }
     ),
     "BANK": frozenset({"iban", "bic", "swift", "bankaccount", "accountnumber", "routingnumber", "kontonummer", "blz"}),
     "CARD": frozenset({"creditcard", "cardnumber", "pan", "kartennummer", "creditcardnumber"}),
-    "IP": frozenset({"ip", "ipaddress", "ipaddr", "remoteaddr", "macaddress"}),
+    "IP": frozenset({"ip", "ipaddress", "ipaddr", "remoteaddr", "mac", "macaddress", "macaddr"}),
     "USERNAME": frozenset({"username", "login", "userid", "screenname", "handle", "benutzername", "loginid"}),
     "PHOTO": frozenset({"photo", "photograph", "avatar", "portrait", "picture", "selfie", "lichtbild"}),
 }
@@ -105,20 +113,39 @@ _PERSONAL_VALUES = frozenset(
         *("geburtsdatum", "geburtstag", "geboren", "alter", "gehalt", "lohn", "bmi", "latitude", "longitude", "lat"),
         *("lng", "lon", "gender", "sex", "religion", "ethnicity", "ethnic", "disability"),
         *("nationality", "marital", "diagnosis", "hiv", "pregnant", "geschlecht", "konfession", "ssn", "iban"),
+        *("bonus", "bonuses", "commission", "compensation", "remuneration", "stipend", "pension", "severance", "pay"),
+        *("payroll", "wages", "hourlyrate", "netpay", "grosspay", "verguetung", "praemie", "monatsgehalt", "rente"),
+        *("hire", "hired", "hiredate", "yob", "birthyear", "geburtsjahr", "deceased", "died", "sterbedatum", "gpa"),
+        *("iq", "race", "caste", "citizenship", "allergy", "allergies", "blood", "disease", "illness", "sick"),
+        *("krank", "krankheit", "fehltage", "pregnancy", "smoker", "dependents", "geo"),
+        *("creditscore", "networth", "debt", "nacimiento", "naissance", "salaire", "salario", "sueldo"),
     }
 )
+_PERSONAL_VALUE_PAIRS = frozenset({("credit", "score"), ("hourly", "rate"), ("net", "worth"), ("pay", "rate")})
 _PERSONAL_VALUE_PARTS = ("生年月日", "誕生日", "年齢", "給与", "性別")
 _HARMLESS_IN_PEOPLE = frozenset({"active", "activebool", "enabled", "deleted", "archived"})
 
-# A column with exactly this name has values of a small fixed vocabulary.
-_CLEAR_NAMES = frozenset(
+# Endings of the names of codes and counts, which are not what the words before them name.
+_HARMLESS_ENDINGS = ("type", "count", "at")
+
+
+_FILLING_WORDS = frozenset(
     {
-        *("status", "kind", "type", "currency", "currency_code", "locale", "language", "timezone", "time_zone"),
-        *("unit", "mime_type", "content_type", "color", "colour", "sku", "country_code", "iso_code"),
+        *("a", "of", "the", "is", "has", "my", "no", "nr", "num", "number", "nummer", "id", "code", "key"),
+        *("date", "datum", "day", "year", "month", "time", "value", "text", "old", "new", "last", "first"),
+        *("name", "home", "work", "private", "annual", "monthly", "yearly", "hourly", "gross", "net", "base"),
+        *("total", "current", "manager", "admin", "owner", "billing", "shipping", "delivery", "invoice"),
+        *("emergency", "account", "card", "bank", "db", "database", "api", "app", "web", "site", "mail"),
+        *("session", "device", "login", "auth", "master", "root", "test", "temp", "stored", "monats", "jahres"),
+        *("stunden", "brutto", "netto", "kunden", "personal", "privat", "firmen", "geburts", "wohn", "steuer"),
+        *("rechnungs", "liefer", "kind", "partner", "spouse", "mother", "father", "child", "parent", "doctor"),
+        *("passage", "passages"),
     }
 )
-MAX_CLEAR_VALUES = 40
-MAX_CLEAR_LENGTH = 40
+_VOCABULARY = frozenset[str]().union(
+    SECRET_WORDS, _LABEL_OF_WORD, _PERSONAL_VALUES, _PEOPLE, _FILLING_WORDS, *_LABEL_PAIRS, *_SECRET_PAIRS
+)
+"""The words into which run-together names are divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +161,15 @@ def guess(column: TableColumn, values: Sequence[str] = (), *, of_people: bool = 
     """Return the verdict on a column, given different values of it. `of_people` says that each row of the table is
     about one person.
 
-    Text is masked unless the database limits it to a list of values, or its name and all of its values are those of a
-    small vocabulary. Numbers and dates are clear, except where their name or their table says that they are personal.
+    Text and uuids are masked, whatever their name and the values say: others may follow that differ. Numbers, dates and
+    enums are clear, except where their name or their table says that they are secret or personal.
     """
     said = re.search(r"\bpii:([a-z]+)", column.comment.lower())
     if said:
         return Guess("personal", "the comment of the column says so", said[1].upper()[:20])
     if _is_secret(column):
         return Guess("secret", "secret")
-    if column.base in ("text", "citext", "address", "other", "json", "array", "interval"):
+    if column.base in ("text", "citext", "uuid", "address", "other", "json", "array", "interval"):
         return _text(column, values, of_people)
     return _value(column, of_people)
 
@@ -156,15 +183,27 @@ def is_about_people(relation: Relation) -> bool:
 
 
 def _is_secret(column: TableColumn) -> bool:
-    if column.base in ("bool", "date", "moment", "local_moment", "time", "enum"):
+    if column.base in ("bool", "date", "moment", "local_moment", "time"):
         return False
     parts = names.words(column.name)
-    is_text = column.base in ("text", "citext", "json", "array", "bytes", "other", "uuid")
     if not _SECRET_PAIRS.isdisjoint(pairwise(parts)) or _contains(column.name, _SECRET_PARTS):
         return True
-    if parts and parts[-1] in ("count", "type"):
+    if len(parts) > 1 and parts[-1] in ("count", "type"):
         return False
-    return _contains("".join(parts), _SECRET_RUNS) or (is_text and bool(set(parts) & SECRET_WORDS))
+    return _has_word(parts, SECRET_WORDS)
+
+
+def _has_word(parts: Sequence[str], known: frozenset[str]) -> bool:
+    """Return whether a name with these parts contains one of the words, also where the name is run together."""
+    run = "".join(parts)
+    is_inside = any(len(word) >= MIN_RUN and word in run for word in known)
+    return is_inside or not known.isdisjoint(_all_words(parts))
+
+
+def _all_words(parts: Iterable[str]) -> set[str]:
+    """Return the parts of a name, their singulars, and the words of the parts that are run together."""
+    found = {word for part in parts for word in (part, *run_together.words(part, _VOCABULARY))}
+    return found | {names.singular(word) for word in found}
 
 
 def _contains(text: str, parts: Iterable[str]) -> bool:
@@ -180,8 +219,6 @@ def _text(column: TableColumn, values: Sequence[str], of_people: bool) -> Guess:
         return Guess("personal", f"{share:.0%} of {len(values)} values", shape)
     if column.base == "address":
         return Guess("personal", "type", "IP")
-    if _is_vocabulary(column, values, of_people):
-        return Guess("clear")
     return Guess("look", "text that no one has looked at", FREE_TEXT)
 
 
@@ -189,44 +226,39 @@ def _with_share(reason: str, shape: str, share: float) -> str:
     return f"{reason}, {share:.0%} of the values" if shape else reason
 
 
-def _is_vocabulary(column: TableColumn, values: Sequence[str], of_people: bool) -> bool:
-    if column.allowed:
-        return not of_people
-    name = "_".join(names.words(column.name))
-    is_short = all(len(each) <= MAX_CLEAR_LENGTH for each in values) and len(set(values)) <= MAX_CLEAR_VALUES
-    return name in _CLEAR_NAMES and is_short and not of_people
-
-
 def _value(column: TableColumn, of_people: bool) -> Guess:
     """Return the verdict on a column that is not text. Tokens stand for text only, so it is clear or not declared."""
-    parts = set(names.words(column.name))
-    is_named = bool(parts & _PERSONAL_VALUES) or _contains(column.name, _PERSONAL_VALUE_PARTS)
-    if is_named:
+    parts = names.words(column.name)
+    is_pair = not _PERSONAL_VALUE_PAIRS.isdisjoint(pairwise(parts))
+    if is_pair or _has_word(parts, _PERSONAL_VALUES) or _contains(column.name, _PERSONAL_VALUE_PARTS):
         return Guess("look", "a personal value, and tokens stand for text only")
-    is_harmless = column.base in ("uuid", "bytes") or (column.base == "bool" and parts & _HARMLESS_IN_PEOPLE)
+    is_harmless = column.base == "bytes" or (column.base == "bool" and not _HARMLESS_IN_PEOPLE.isdisjoint(parts))
     if of_people and not is_harmless:
         return Guess("look", "a value in a table about people")
-    if _label_of_name(column, of_people) in ("IDNUMBER", "TAXID", "BANK", "CARD", "PHONE"):
-        return Guess("look", "a personal number, and tokens stand for text only")
+    # A boolean value is no address and no number, whatever its name says.
+    if column.base != "bool" and _label_of_name(column, of_people):
+        return Guess("look", "a personal value, and tokens stand for text only")
     return Guess("clear")
 
 
 def _label_of_name(column: TableColumn, of_people: bool) -> str:
     parts = names.words(column.name)
-    if parts and parts[-1] in ("type", "count", "at") and len(parts) > 1:
+    if parts and parts[-1] in _HARMLESS_ENDINGS and len(parts) > 1:
         return ""
     if parts == ["name"] and of_people:
         return "PERSON"
     of_pairs = map(_LABEL_PAIRS.get, pairwise(parts))
     of_words = (_LABEL_OF_WORD.get(word) for part in parts for word in (part, names.singular(part)))
-    return next(filter(None, chain(of_pairs, of_words)), "") or _label_in_run(column.name, "".join(parts))
+    of_runs = map(_LABEL_OF_WORD.get, sorted(_all_words(parts)))
+    found = next(filter(None, chain(of_pairs, of_words)), "")
+    return found or _label_in_run(column.name, "".join(parts)) or next(filter(None, of_runs), "")
 
 
 def _label_in_run(written: str, name: str) -> str:
     """Return the label of a word in a name whose words are not divided: `kundenvorname`, or a Japanese name."""
     text = unicodedata.normalize("NFKC", written).casefold()
     of_parts = (label for part, label in _LABEL_PARTS.items() if part in text)
-    of_words = (label for word, label in _LABEL_OF_WORD.items() if len(word) > MIN_RUN and word in name)
+    of_words = (label for word, label in _LABEL_OF_WORD.items() if len(word) >= MIN_RUN and word in name)
     return next(chain(of_parts, of_words), "")
 
 

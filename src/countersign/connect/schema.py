@@ -33,7 +33,7 @@ class TableColumn:
     is_generated     the database computes the value and accepts none
     max_length       the largest number of characters, or 0
     scale            the number of digits after the decimal point, if the type has one
-    allowed          the values of an enum type, or of a check constraint
+    allowed          the values of an enum type
     orders_by_index  an index has the order by code point
     """
 
