@@ -47,8 +47,10 @@ _SECRET_PARTS = ("パスワード", "暗証", "秘密", "密码", "пароль"
 LABEL_WORDS: Mapping[str, frozenset[str]] = {
     "EMAIL": frozenset({"email", "mail", "emailaddress", "epost", "courriel", "correo"}),
     "PHONE": frozenset(
-        {"phone", "telephone", "mobile", "cell", "cellphone", "fax", "tel", "telefon", "handy", "phonenumber",
-         "msisdn", "whatsapp", "rufnummer", "mobil"}
+        {
+            *("phone", "telephone", "mobile", "cell", "cellphone", "fax", "tel", "telefon", "handy", "phonenumber"),
+            *("msisdn", "whatsapp", "rufnummer", "mobil"),
+        }
     ),
     "PERSON": frozenset(
         {

@@ -12,8 +12,9 @@ from types import new_class
 from typing import Final, TypeAlias, cast
 
 from countersign import declare
+from countersign.declare import arguments
 from countersign.declare.errors import DeclarationError
-from countersign.declare.model import Model
+from countersign.declare.model import Model, ModelOptions
 from countersign.declare.module import Module
 
 MAX_BYTES = 1_048_576
@@ -315,6 +316,8 @@ _OPERATORS = frozenset("()[]{},=:-.")
 _KEYWORDS = frozenset({"class", "from", "import", "pass", "None", "True", "False"})
 _IGNORED = (tokenize.NEWLINE, tokenize.NL, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING)
 _BEFORE_LIST = frozenset("([{,=:")
+_AFTER_ALL = MAX_BYTES + 2
+"""A line after the last line of any text."""
 
 
 def _scanned(text: str) -> list[_CommentToken]:
@@ -403,8 +406,10 @@ class _Scanner:
 class _Reader:
     """Converts the syntax tree to a module text."""
 
-    def __init__(self, comments: Iterable[_CommentToken]) -> None:
-        self._comments = list(comments)
+    def __init__(self, comments: Sequence[_CommentToken]) -> None:
+        self._comments = comments
+        self._position = 0
+        self._skipped: list[_CommentToken] = []
 
     def module(self, statements: Sequence[ast.stmt]) -> ModuleText:
         """Return the module text.
@@ -428,14 +433,28 @@ class _Reader:
                 raise TextError("`module = …` is the last statement: move the rest before it", statement.lineno)
         if module is None:
             raise TextError('it has no module = Module("name", …): add it as the last statement')
-        body += [Comment(each.text) for each in self._comments]
+        body += map(Comment, self._take_before(_AFTER_ALL))
         return ModuleText(summary, tuple(body), module)
 
-    def _take_before(self, line: int, column: int = 0) -> list[str]:
-        """Return the comments before the line that are at the column or right of it, and forget them."""
-        taken = [each for each in self._comments if each.line < line and each.column >= column]
-        self._comments = [each for each in self._comments if each not in taken]
+    def _take_before(self, line: int) -> list[str]:
+        """Return the comments before the line that were not taken yet."""
+        taken = [*self._skipped, *self._passed(line)]
+        self._skipped = []
         return [each.text for each in taken]
+
+    def _take_indented_before(self, line: int) -> list[str]:
+        """Return the comments before the line that were not taken yet and are indented. Others stay for
+        `_take_before`."""
+        passed = self._passed(line)
+        self._skipped += [each for each in passed if not each.column]
+        return [each.text for each in passed if each.column]
+
+    def _passed(self, line: int) -> Sequence[_CommentToken]:
+        """Move the position to the first comment that is not before the line, and return the comments in between."""
+        start = self._position
+        while self._position < len(self._comments) and self._comments[self._position].line < line:
+            self._position += 1
+        return self._comments[start : self._position]
 
     def _module_call(self, statement: ast.stmt) -> Call:
         name, value = _assignment(statement)
@@ -454,7 +473,7 @@ class _Reader:
                 continue
             body += self._field(statement)
         # A comment of the class is indented, unlike a comment between classes.
-        body += map(Comment, self._take_before(following or 10**9, 1))
+        body += map(Comment, self._take_indented_before(following or _AFTER_ALL))
         return ModelText(node.name, _options(node.keywords), summary, tuple(body))
 
     def _field(self, statement: ast.stmt) -> list[FieldText | Comment]:
@@ -463,10 +482,11 @@ class _Reader:
         if not isinstance(value, ast.Call):
             raise TextError(f"{name} must be a field, such as Text()", statement.lineno)
         end = statement.end_lineno or statement.lineno
-        last = [each for each in self._comments if each.line == end and not each.is_alone]
-        self._comments = [each for each in self._comments if each not in last]
-        comments = self._take_before(end, 1)
-        return [*map(Comment, comments), FieldText(name, _call(value), last[0].text if last else "")]
+        comments = self._take_indented_before(end)
+        following = self._comments[self._position : self._position + 1]
+        last = [each.text for each in following if each.line == end and not each.is_alone]
+        self._position += len(last)
+        return [*map(Comment, comments), FieldText(name, _call(value), last[0] if last else "")]
 
 
 def _split_docstring(statements: Sequence[ast.stmt]) -> tuple[str, Sequence[ast.stmt]]:
@@ -543,16 +563,18 @@ class _Builder:
             DeclarationError: the options of the class or of a field do not fit.
         """
         fields = [(each.name, self.value(each.call, {})) for each in text.body if isinstance(each, FieldText)]
-        names = [name for name, _ in fields]
-        for name in names:
-            if names.count(name) > 1:
+        known: set[str] = set()
+        for name, _ in fields:
+            if name in known:
                 raise DeclarationError(f"{self._source}: {text.class_name}.{name}: it is there twice: rename one")
+            known.add(name)
         options = {name: self.value(value, {}) for name, value in text.options}
 
         def fill(namespace: dict[str, object]) -> None:
             namespace.update(fields, __doc__=text.summary)
 
         try:
+            arguments.check_options(options, ModelOptions)
             model = cast(type[Model], new_class(text.class_name, (Model,), options, fill))
         except (TypeError, ValueError, AttributeError) as error:
             raise DeclarationError(f"{self._source}: {text.class_name}: {error}: correct the options") from error
@@ -568,18 +590,25 @@ class _Builder:
         if isinstance(value, tuple):
             return tuple(self.value(each, models) for each in value)
         if isinstance(value, Dictionary):
-            return {self.value(key, models): self.value(each, models) for key, each in value.items}
+            return self._dictionary(value, models)
         if isinstance(value, Name):
             return self._named(value.name, models)
         if isinstance(value, Call):
-            arguments = [self.value(each, models) for each in value.arguments]
+            given = [self.value(each, models) for each in value.arguments]
             options = {name: self.value(each, models) for name, each in value.options}
             word = getattr(declare, value.word)
             try:
-                return word(*arguments, **options)
+                arguments.check(word, given, options)
+                return word(*given, **options)
             except (TypeError, ValueError, AttributeError) as error:
                 raise DeclarationError(f"{self._source}: {value.word}(…): {error}: correct the call") from error
         return value
+
+    def _dictionary(self, value: Dictionary, models: Mapping[str, type[Model]]) -> dict[object, object]:
+        keys = [self.value(key, models) for key, _ in value.items]
+        if not all(isinstance(key, str | int) for key in keys):
+            raise DeclarationError(f"{self._source}: a key of a dictionary is neither text nor a number: correct it")
+        return dict(zip(keys, (self.value(each, models) for _, each in value.items), strict=True))
 
     def _named(self, name: str, models: Mapping[str, type[Model]]) -> object:
         if name in models:
