@@ -43,6 +43,8 @@ _REASONS = {
     "partition": "a partition of another table",
     "extension": "a table of an extension",
     "inherited": "a parent of other tables: its key is not unique over their rows",
+    "undecodable": "its name is not valid UTF-8",
+    "undecodable_part": "a name in it is not valid UTF-8",
     "unknown": "a kind of relation that is not known",
 }
 LOOK = "look: "

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from countersign.connect.schema import (
+    UNDECODABLE,
     BaseType,
     Database,
     ForeignKey,
@@ -22,10 +23,10 @@ APPLICATION = "countersign connect"
 SAMPLE_TIMEOUT_MS = 300
 MAX_SAMPLE_LENGTH = 200
 
-# $1: the schemas, or an empty array for all schemas of applications. A schema with the audit of the records service
-# contains the tables of an installation, not those of an application.
+# $1: the schemas, or an empty array for all schemas of applications. $2: the encoding of the answer.
+# A schema with the audit of the records service contains the tables of an installation, not those of an application.
 _CATALOG = r"""
-SELECT jsonb_build_object(
+SELECT convert_to(jsonb_build_object(
     'version', current_setting('server_version'),
     'name', current_database(),
     'role', current_user,
@@ -149,17 +150,24 @@ SELECT jsonb_build_object(
             AND has_schema_privilege(n.oid, 'USAGE')
             AND has_any_column_privilege(c.oid, 'SELECT')
     ), '[]')
-)::text
+)::text, $2)
 """
 
+# A database in SQL_ASCII does not check its texts, so they are read as bytes.
+_ENCODING = "SELECT CASE current_setting('server_encoding') WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END"
 _COMMON_VALUES = """
-SELECT s.schemaname, s.tablename, s.attname, s.most_common_vals::text::text[]
+SELECT convert_to(s.schemaname, $2), convert_to(s.tablename, $2), convert_to(s.attname, $2), ARRAY(
+    SELECT convert_to(left(v.value, 200), $2)
+    FROM unnest(s.most_common_vals::text::text[]) WITH ORDINALITY AS v (value, at)
+    ORDER BY v.at
+)
 FROM pg_stats AS s
 WHERE s.schemaname = ANY($1::text[]) AND s.most_common_vals IS NOT NULL
 """
 _FIRST_ROWS = """
-SELECT format('SELECT %s FROM %I.%I LIMIT 2000', string_agg(format('left(%I::text, 200)', c.name), ', ' ORDER BY c.at),
-    $1::text, $2::text)
+SELECT format('SELECT %s FROM %I.%I LIMIT 2000', string_agg(
+    format('convert_to(left(%I::text, 200), %L)', c.name, $4::text), ', ' ORDER BY c.at
+), $1::text, $2::text)
 FROM unnest($3::text[]) WITH ORDINALITY AS c (name, at)
 """
 
@@ -194,9 +202,9 @@ async def read(url: str, schemas: Sequence[str]) -> Database:
         postgres_admin.admin_session(url, application=APPLICATION) as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        rows = await connection.fetch(_CATALOG, list(schemas))
-        database = _database(json.loads(str(rows[0][0])))
-        ids = [each.id for each in database.relations]
+        rows = await connection.fetch(_CATALOG, list(schemas), await _encoding(connection))
+        database = _database(json.loads(_decoded(rows[0][0])))
+        ids = [each.id for each in database.relations if each.is_decodable]
         return database.with_fingerprints(await table_fingerprints.read("postgres", connection.fetch, ids))
 
 
@@ -208,33 +216,48 @@ async def samples(url: str, relations: Sequence[Relation], limit: int) -> Sample
         Unavailable: the server cannot be reached.
     """
     async with postgres_admin.admin_session(url, application=APPLICATION) as connection:
-        found = await _common_values(connection, sorted({each.schema for each in relations}), limit)
+        encoding = await _encoding(connection)
+        found = await _common_values(connection, sorted({each.schema for each in relations}), limit, encoding)
         for relation in relations:
             columns = [each.name for each in relation.columns if each.base in ("text", "citext")]
             missing = [column for column in columns if (relation.id, column) not in found]
             if missing:
-                found.update(await _first_values(connection, relation, missing, limit))
+                found.update(await _first_values(connection, relation, missing, limit, encoding))
     return found
 
 
+async def _encoding(connection: AdminConnection) -> str:
+    """Return the encoding into which the server can convert each of its texts."""
+    return str((await connection.fetch(_ENCODING))[0][0])
+
+
+def _decoded(value: object) -> str:
+    """Return the bytes as text. What is not valid UTF-8 is replaced."""
+    return cast("bytes", value).decode(errors="replace")
+
+
 async def _common_values(
-    connection: AdminConnection, schemas: Sequence[str], limit: int
+    connection: AdminConnection, schemas: Sequence[str], limit: int, encoding: str
 ) -> dict[tuple[RelationId, str], tuple[str, ...]]:
     """Return the values in the statistics, which are read without a scan of the tables."""
-    rows = await postgres_admin.fetch_within(connection, _COMMON_VALUES, [schemas], timeout_ms=SAMPLE_TIMEOUT_MS)
+    rows = await postgres_admin.fetch_within(
+        connection, _COMMON_VALUES, [schemas, encoding], timeout_ms=SAMPLE_TIMEOUT_MS
+    )
     return {
-        ((schema, name), column): tuple(each[:MAX_SAMPLE_LENGTH] for each in cast("list[str]", values)[:limit])
+        ((_decoded(schema), _decoded(name)), _decoded(column)): tuple(
+            _decoded(each)[:MAX_SAMPLE_LENGTH] for each in cast("list[bytes]", values)[:limit]
+        )
         for schema, name, column, values in rows or []
     }
 
 
 async def _first_values(
-    connection: AdminConnection, relation: Relation, columns: Sequence[str], limit: int
+    connection: AdminConnection, relation: Relation, columns: Sequence[str], limit: int, encoding: str
 ) -> Samples:
-    written = await connection.fetch(_FIRST_ROWS, relation.schema, relation.name, columns)
+    written = await connection.fetch(_FIRST_ROWS, relation.schema, relation.name, columns, encoding)
     rows = await postgres_admin.fetch_within(connection, str(written[0][0]), [], timeout_ms=SAMPLE_TIMEOUT_MS)
     return {
-        (relation.id, column): tuple(dict.fromkeys(str(row[at]) for row in rows or [] if row[at] is not None))[:limit]
+        (relation.id, column): tuple(dict.fromkeys(_decoded(row[at]) for row in rows or [] if row[at]))[:limit]
         for at, column in enumerate(columns)
     }
 
@@ -275,6 +298,11 @@ def _relation(found: Mapping[str, Any]) -> Relation:
 
 
 def _relation_kind(found: Mapping[str, Any]) -> RelationKind:
+    if UNDECODABLE in found["schema"] + found["name"]:
+        return "undecodable"
+    names = [*found["columns"], *found["references"], *found["triggers"]]
+    if any(UNDECODABLE in json.dumps({**each, "comment": ""}, ensure_ascii=False) for each in names):
+        return "undecodable_part"
     if found["of_extension"]:
         return "extension"
     if found["is_partition"]:

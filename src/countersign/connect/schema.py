@@ -8,10 +8,15 @@ from countersign.declare.fields.kinds import OnDelete
 from countersign.kernel.database.table_fingerprints import TableDefinition
 
 RelationKind: TypeAlias = Literal[
-    "table", "partitioned", "partition", "inherited", "view", "materialized", "foreign", "extension", "unknown"
-]
+    "table", "partitioned", "partition", "inherited", "view", "materialized", "foreign", "extension", "undecodable",
+    "undecodable_part", "unknown",
+]  # fmt: skip
 """What a relation is. `inherited` is the parent of tables that inherit from it, `partition` a part of a partitioned
-table, and `extension` a table that belongs to an extension."""
+table, and `extension` a table that belongs to an extension. The name of an `undecodable` relation is not valid UTF-8,
+and a name inside an `undecodable_part` is not."""
+
+UNDECODABLE = "\ufffd"
+"""The character that replaces bytes that are not valid text."""
 
 BaseType: TypeAlias = Literal[
     "text", "citext", "integer", "bigint", "numeric", "float", "money", "bool", "date", "moment", "local_moment",
@@ -95,6 +100,11 @@ class Relation:
     def place(self) -> str:
         """Return the name with its schema: `public.customer`. A table of SQLite has no schema."""
         return f"{self.schema}.{self.name}" if self.schema else self.name
+
+    @property
+    def is_decodable(self) -> bool:
+        """Return whether the name and all names inside are valid text."""
+        return self.kind not in ("undecodable", "undecodable_part")
 
     def column(self, name: str) -> TableColumn:
         """Return the column with this name."""

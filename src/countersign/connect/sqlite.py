@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from countersign.connect.schema import (
+    UNDECODABLE,
     BaseType,
     Database,
     ForeignKey,
@@ -30,7 +31,7 @@ SAMPLE_TIMEOUT_S = 0.3
 MAX_SAMPLE_LENGTH = 200
 
 _TABLES = """
-SELECT l.name, l.type, l.wr
+SELECT CAST(l.name AS BLOB), l.type, l.wr
 FROM pragma_table_list AS l
 WHERE l.schema = 'main' AND l.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
 ORDER BY l.name
@@ -58,7 +59,9 @@ _VERSION = "SELECT sqlite_version()"
 # The first row with an empty value in the key.
 _EMPTY_KEY = "SELECT 1 FROM {table} WHERE {column} IS NULL LIMIT 1"
 _FIRST_ROWS = "SELECT {columns} FROM {table} LIMIT 2000"
-_SAMPLE = f"substr(CAST({{column}} AS TEXT), 1, {MAX_SAMPLE_LENGTH})"
+# Blobs, because text is not always valid in its encoding.
+_SAMPLE = f"substr(CAST({{column}} AS BLOB), 1, {4 * MAX_SAMPLE_LENGTH})"
+_ENCODING = "SELECT encoding FROM pragma_encoding"
 
 _KINDS: Mapping[str, RelationKind] = {
     "table": "table", "view": "view", "virtual": "extension", "shadow": "extension"
@@ -101,8 +104,13 @@ async def read(url: str) -> Database:
     try:
         version = (await database.scan(_VERSION))[0][0]
         tables = await database.scan(_TABLES)
-        relations = [await _relation(database, str(name), str(kind), bool(strict)) for name, kind, strict in tables]
-        definitions = await table_fingerprints.read("sqlite", database.scan, [each.id for each in relations])
+        encoding = await _encoding(database)
+        relations = [
+            await _decodable_relation(database, name.decode(encoding, "replace"), str(kind), bool(strict))
+            for name, kind, strict in tables
+        ]
+        ids = [each.id for each in relations if each.is_decodable]
+        definitions = await table_fingerprints.read("sqlite", database.scan, ids)
     finally:
         await database.close()
     primary = {each.name.lower(): _primary(each) for each in relations}
@@ -126,17 +134,18 @@ async def samples(url: str, relations: Sequence[Relation], limit: int) -> Sample
     found: dict[tuple[RelationId, str], tuple[str, ...]] = {}
     database = await open_existing(url, pool=1, read_deadline_s=SAMPLE_TIMEOUT_S)
     try:
+        encoding = await _encoding(database)
         for relation in relations:
             columns = [each.name for each in relation.columns if each.base == "text"]
             if columns and relation.kind == "table":
-                found.update(await _first_values(database, relation, columns, limit))
+                found.update(await _first_values(database, relation, columns, limit, encoding))
     finally:
         await database.close()
     return found
 
 
 async def _first_values(
-    database: ExistingDatabase, relation: Relation, columns: Sequence[str], limit: int
+    database: ExistingDatabase, relation: Relation, columns: Sequence[str], limit: int, encoding: str
 ) -> Samples:
     selected = ", ".join(_SAMPLE.format(column=quoted(each)) for each in columns)
     statement = _FIRST_ROWS.format(columns=selected, table=quoted(relation.name))
@@ -145,9 +154,28 @@ async def _first_values(
     except Unavailable:
         return {}
     return {
-        (relation.id, column): tuple(dict.fromkeys(str(row[at]) for row in rows if row[at] is not None))[:limit]
+        (relation.id, column): tuple(dict.fromkeys(_decoded(row[at], encoding) for row in rows if row[at]))[:limit]
         for at, column in enumerate(columns)
     }
+
+
+def _decoded(value: bytes, encoding: str) -> str:
+    return value.decode(encoding, "replace")[:MAX_SAMPLE_LENGTH]
+
+
+async def _encoding(database: ExistingDatabase) -> str:
+    """Return the encoding of the texts in the file."""
+    return str((await database.scan(_ENCODING))[0][0])
+
+
+async def _decodable_relation(database: ExistingDatabase, name: str, kind: str, has_no_rowid: bool) -> Relation:
+    """Return the relation, or one without columns if a name in it is not valid text."""
+    if UNDECODABLE in name:
+        return Relation("", name, "undecodable", ())
+    try:
+        return await _relation(database, name, kind, has_no_rowid)
+    except UnicodeDecodeError:
+        return Relation("", name, "undecodable_part", ())
 
 
 async def _relation(database: ExistingDatabase, name: str, kind: str, has_no_rowid: bool) -> Relation:

@@ -24,7 +24,8 @@ Scan: TypeAlias = Callable[[str, str], Awaitable[list[Row]]]
 _NUMBER_DIGITS = 4
 _HASH_BYTES = 6
 
-# A view is shown with the names that the search path does not find qualified, so the path must always be the same.
+# The text of a view is hashed, because a database in SQL_ASCII does not check it. A view is shown with the names that
+# the search path does not find qualified, so the path must always be the same.
 _POSTGRES = """
 WITH fixed AS MATERIALIZED (SELECT set_config('search_path', 'pg_catalog', true) AS path)
 SELECT n.nspname, c.relname, jsonb_build_array(
@@ -60,7 +61,9 @@ SELECT n.nspname, c.relname, jsonb_build_array(
             WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.conparentid = 0
         ) AS each
     ),
-    CASE WHEN c.relkind IN ('v', 'm') AND fixed.path IS NOT NULL THEN pg_catalog.pg_get_viewdef(c.oid) END
+    CASE WHEN c.relkind IN ('v', 'm') AND fixed.path IS NOT NULL THEN
+        encode(sha256(convert_to(pg_catalog.pg_get_viewdef(c.oid), 'SQL_ASCII')), 'hex')
+    END
 )::text, (
     SELECT jsonb_agg(jsonb_build_array(a.attnum, a.attname, tn.nspname, t.typname) ORDER BY a.attnum)
     FROM pg_catalog.pg_attribute AS a
