@@ -49,7 +49,7 @@ def test_a_role_with_select_alone_gets_a_module_text(
     assert "not a superuser" in ended.stdout
     assert "  models         4   order_detail, customer, shipment, store" in ended.stdout
     assert "  secret         1   customer.password_hash" in ended.stdout
-    assert "COUNTERSIGN_DATABASE_URL_FILE=url countersign serve records --modules ./shop.py --try" in ended.stdout
+    assert "COUNTERSIGN_EXISTING_URL_FILE=url countersign serve records --modules ./shop.py --try" in ended.stdout
     written = (tmp_path / "shop.py").read_text()
     assert [each.class_name for each in text.read(written).models] == ["OrderDetail", "Customer", "Shipment", "Store"]
     assert written.startswith('"""shop, from postgresql://127.0.0.1:')

@@ -102,11 +102,13 @@ def test_names_in_a_sqlite_file_that_are_no_utf_8_are_left_out(tmp_path: Path) -
         connection.executescript(TABLES)
         connection.executescript("CREATE TABLE cafX (id INTEGER PRIMARY KEY, quantity INTEGER)")
         connection.executescript("CREATE TABLE column_of (id INTEGER PRIMARY KEY, cafX INTEGER)")
+        connection.executescript("CREATE VIEW seen AS SELECT id, 'cafX' AS place FROM whole")
     path.write_bytes(path.read_bytes().replace(b"cafX", b"caf\xe9"))
 
     found = drafted_sqlite(path)
 
     assert set(found.report.left_out) == {
-        (NAME, "its name is not valid UTF-8"), ("column_of", "a name in it is not valid UTF-8")
+        (NAME, "its name is not valid UTF-8"), ("column_of", "a name in it is not valid UTF-8"),
+        ("seen", "a view: name it with --table"),
     }  # fmt: skip
     assert personal(found, "whole") == {"quantity": None}

@@ -2,7 +2,7 @@
 has reviewed.
 
 A fingerprint covers the kind of the table, its primary key and foreign keys, whether it has row-level security, the
-text of a view, and the number, name and type of each column. The number tells two columns apart that exchange their
+text of a view, and the number, name and type of each column. The number distinguishes two columns that exchange their
 names. A column that is added later has a higher number and does not change the fingerprint, nor do other lengths of
 texts, empty values that become allowed, or new values of an enum type.
 """
@@ -85,10 +85,10 @@ SELECT '', s.name, json_array(
     (SELECT json_group_array(name) FROM (SELECT name FROM pragma_table_xinfo(s.name) WHERE pk > 0 ORDER BY pk)),
     (
         SELECT json_group_array(json_array(id, seq, "table", "from", "to"))
-        FROM (SELECT * FROM pragma_foreign_key_list(s.name) ORDER BY id, seq)
+        FROM (SELECT id, seq, "table", "from", "to" FROM pragma_foreign_key_list(s.name) ORDER BY id, seq)
     ),
-    CASE s.type WHEN 'view' THEN s.sql END
-), (SELECT json_group_array(json_array(cid + 1, name, type)) FROM (SELECT * FROM pragma_table_xinfo(s.name)))
+    CASE s.type WHEN 'view' THEN hex(s.sql) END
+), (SELECT json_group_array(json_array(cid + 1, name, type)) FROM pragma_table_xinfo(s.name))
 FROM sqlite_schema AS s
 WHERE s.type IN ('table', 'view') AND lower(s.name) IN (SELECT lower(value ->> 't') FROM json_each($1))
 """
