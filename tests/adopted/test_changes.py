@@ -61,3 +61,16 @@ async def test_days_and_instants_outside_of_the_calendar_are_empty(shop: Shop) -
     found = await shop.inside.value(shop.inside.administrator(), "customer", "list")
 
     assert {(each["born"], each["seen"]) for each in found} == {(None, None)}
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/csv"])
+async def test_a_list_that_cannot_be_read_is_refused_before_any_part_of_it_is_sent(shop: Shop, accept: str) -> None:
+    headers = {"Authorization": f"Bearer {await shop.token_of(await shop.inside.member())}", "Accept": accept}
+    shop.change("ALTER TABLE line RENAME TO rows")
+    command = "list" if accept == "application/json" else "export"
+
+    refused = await shop.http.post(f"/api/line/{command}", json={}, headers=headers)
+
+    assert (refused.status_code, refused.json()) == (
+        503, {"error": "A table of the connected database has changed, or can no longer be read."}
+    )

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from typing import NoReturn
 
 import asyncpg
@@ -12,12 +12,14 @@ from countersign.kernel.concurrency import uncancellable
 from countersign.kernel.database import port, postgres, read_only
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.postgres_connection import CONNECT_S, Connection, Pool, connect, driver
+from countersign.kernel.database.row_spool import RowSpool
 from countersign.kernel.errors import Unavailable
 
 LOCK_WAIT_MS = 2_000
 IDLE_MS = 15_000
 IDLE_CONNECTION_S = 60.0
 BATCH = 500
+FIRST_BATCH = 16
 
 
 async def open_postgres(
@@ -41,14 +43,15 @@ async def open_postgres(
         "server_settings": {"application_name": postgres.APPLICATION},
     }
     made = await connect(driver.create_pool(url, **options), url)
-    return ExistingPostgres(made, read_deadline_s, search_path)
+    return ExistingPostgres(made, pool, read_deadline_s, search_path)
 
 
 class ExistingPostgres:
     """A PostgreSQL database or a replica of one. Each read is a read-only transaction with time limits."""
 
-    def __init__(self, pool: Pool, read_deadline_s: float, search_path: Sequence[str]) -> None:
+    def __init__(self, pool: Pool, slots: int, read_deadline_s: float, search_path: Sequence[str]) -> None:
         self._pool = pool
+        self._slots = read_only.Slots(slots)
         self._read_deadline_s = read_deadline_s
         path = ", ".join('"' + each.replace('"', '""') + '"' for each in search_path) or "pg_catalog"
         # SET LOCAL also works behind a pooler that gives each transaction another connection.
@@ -68,22 +71,28 @@ class ExistingPostgres:
         """Return all rows."""
         try:
             # The server ends a slow statement. The additional time is for a server that does not answer at all.
-            async with asyncio.timeout(2 * self._read_deadline_s), self._reading() as connection:
+            async with (
+                self._slots.one(), asyncio.timeout(2 * self._read_deadline_s), self._reading() as connection
+            ):
                 return await connection.fetch(statement, *values)
         except postgres.ERRORS as error:
             _refuse(error)
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
-        """Yield the rows in batches, with a cursor of the server."""
-        try:
-            async with self._reading() as connection:
-                cursor = await connection.cursor(statement, *values)
-                while rows := await cursor.fetch(BATCH):
-                    for batch in port.split(rows):
-                        yield batch
-                        await asyncio.sleep(0)
-        except postgres.ERRORS as error:
-            _refuse(error)
+        """Yield the rows in batches. They are read with a cursor of the server."""
+        with closing(RowSpool()) as spool:
+            try:
+                async with (
+                    self._slots.one(is_stream=True),
+                    asyncio.timeout(self._read_deadline_s),
+                    self._reading() as connection,
+                ):
+                    await _fill(spool, connection, statement, values)
+            except postgres.ERRORS as error:
+                _refuse(error)
+            for batch in spool.batches():
+                yield batch
+                await asyncio.sleep(0)
 
     @asynccontextmanager
     async def _reading(self) -> AsyncGenerator[Connection]:
@@ -97,6 +106,18 @@ class ExistingPostgres:
     async def close(self) -> None:
         """Wait for running reads, then close every connection."""
         await self._pool.close()
+
+
+async def _fill(spool: RowSpool, connection: Connection, statement: str, values: Sequence[Value]) -> None:
+    """Read all rows of the statement. A batch of long rows is followed by smaller batches."""
+    cursor, count = await connection.cursor(statement, *values), FIRST_BATCH
+    while rows := await cursor.fetch(count):
+        size = 0
+        for batch in port.split(rows):
+            spool.add(batch)
+            size += sum(map(port.length, batch))
+        count = max(1, min(BATCH, 2 * count, port.MAX_BYTES * len(rows) // max(1, size)))
+        await asyncio.sleep(0)
 
 
 async def _end(connection: Connection) -> None:

@@ -4,7 +4,9 @@ An error of that database may quote its rows. Its text therefore reaches neither
 SQLSTATE alone.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, NoReturn, Protocol
 
 from countersign.kernel import telemetry
@@ -15,7 +17,10 @@ AWAY: Final = "The connected database cannot be reached now; try again."
 CHANGED: Final = "A table of the connected database has changed, or can no longer be read."
 SLOW: Final = "The connected database did not answer in time; narrow the search, or try again."
 SUSPENDED: Final = "A table of the connected database has changed since its review; an administrator must look at it."
+BUSY: Final = "Too many reads of the connected database are running; try again."
 REFUSED: Final = "the connected database refused this"
+
+SLOT_WAIT_S = 2.0
 
 _CHANGED = frozenset({"42703", "42P01", "42883", "42804", "0A000", "42501", "3F000"})
 """The SQLSTATEs of statements that no longer fit the tables or the privileges."""
@@ -26,6 +31,41 @@ _CANCELLED = "57014"
 
 class TableChanged(Unavailable):
     """A statement no longer fits the tables or the privileges."""
+
+
+class Busy(Refused):
+    """As many statements as may run on the existing database at a time are running."""
+
+    status = 429
+    code = "busy"
+    title = "Too many reads of the connected database"
+    resolution = "Wait for the seconds in Retry-After, then try again."
+
+
+class Slots:
+    """Limits the statements that run on an existing database at a time. Streams use at most half of the slots, so that
+    they never keep short reads waiting."""
+
+    def __init__(self, count: int) -> None:
+        self._all = asyncio.Semaphore(count)
+        self._streams = asyncio.Semaphore(max(1, count // 2))
+
+    @asynccontextmanager
+    async def one(self, *, is_stream: bool = False) -> AsyncGenerator[None]:
+        """Use a slot while the block lasts.
+
+        Raises:
+            Busy: no slot is free within SLOT_WAIT_S.
+        """
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(SLOT_WAIT_S):
+                    if is_stream:
+                        await stack.enter_async_context(self._streams)
+                    await stack.enter_async_context(self._all)
+            except TimeoutError:
+                raise Busy(BUSY, headers={"Retry-After": "2"}) from None
+            yield
 
 
 class ExistingDatabase(Protocol):
@@ -41,6 +81,7 @@ class ExistingDatabase(Protocol):
 
         Raises:
             Unavailable: the database cannot answer now, the deadline passed, or a table has changed.
+            Busy: too many statements are running.
             InvalidRequest: the database refused the statement with these values.
         """
         ...
@@ -48,8 +89,12 @@ class ExistingDatabase(Protocol):
     def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """Yield the rows of one snapshot in batches, in constant memory. Use `contextlib.aclosing`.
 
+        All rows are read before the first batch, within the deadline of reads, and then the statement is over: a caller
+        that takes the batches slowly holds no lock and no snapshot in the database.
+
         Raises:
-            as `scan`.
+            TooManyRows: the rows are larger than a process may keep.
+            Other errors as in `scan`.
         """
         ...
 

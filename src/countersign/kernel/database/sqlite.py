@@ -74,6 +74,35 @@ class SqliteReaders:
 
         return await self._in_thread(scan, patience)
 
+    async def read_into(self, add: Callable[[list[Row]], None], statement: str, values: tuple[Value, ...]) -> None:
+        """Read all rows in a thread, and call `add` there with each batch. The deadline counts as in `scan`.
+
+        Raises:
+            Unavailable: the deadline passed.
+        """
+        patience = ReadDeadline(clock.monotonic_s() + self._deadline_s)
+
+        def read() -> None:
+            connection = self._connection()
+            connection.set_progress_handler(patience, THREAD_STEPS_BETWEEN_CHECKS)
+            cursor: sqlite.Cursor | None = None
+            try:
+                cursor = connection.execute(sqlite.numbered(statement), values)
+                rows = iter(cursor)
+                while batch := port.first(rows):
+                    if patience():
+                        raise self._deadline_passed()
+                    add(batch)
+            except apsw.InterruptError as error:
+                raise self._deadline_passed() from error
+            finally:
+                if cursor is not None:
+                    cursor.close(True)
+                connection.set_progress_handler(None)
+                self._idle.put(connection)
+
+        await self._in_thread(lambda: _read(read), patience)
+
     async def stream(self, statement: str, values: tuple[Value, ...]) -> AsyncGenerator[list[Row]]:
         """Yield the rows in batches, all from the snapshot of the first batch.
 

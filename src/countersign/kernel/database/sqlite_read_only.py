@@ -1,6 +1,8 @@
 """Reading a SQLite file that other applications write."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias, cast
 
@@ -8,6 +10,7 @@ import apsw
 
 from countersign.kernel.database import port, read_only, sqlite_connection
 from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.kernel.database.row_spool import RowSpool, TooManyRows
 from countersign.kernel.database.sqlite import SqliteReaders
 from countersign.kernel.errors import Refused, Unavailable
 
@@ -26,6 +29,7 @@ class ExistingSqlite:
         def connected() -> sqlite_connection.Connection:
             return _open_file(path, functions)
 
+        self._slots = read_only.Slots(count)
         try:
             self._readers = SqliteReaders(path, count, read_deadline_s, connected)
         except _ERRORS as error:
@@ -39,17 +43,22 @@ class ExistingSqlite:
     async def scan(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows, read in a thread."""
         try:
-            return await self._readers.scan(statement, values)
+            async with self._slots.one():
+                return await self._readers.scan(statement, values)
         except _ERRORS as error:
             _refuse(error)
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
-        """Yield the rows in batches, read in a thread."""
-        try:
-            async for rows in self._readers.stream(statement, values):
-                yield rows
-        except _ERRORS as error:
-            _refuse(error)
+        """Yield the rows in batches. They are read in a thread."""
+        with closing(RowSpool()) as spool:
+            try:
+                async with self._slots.one(is_stream=True):
+                    await self._readers.read_into(spool.add, statement, values)
+            except _ERRORS as error:
+                _refuse(error)
+            for batch in spool.batches():
+                yield batch
+                await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Wait for running reads, then close every connection."""
@@ -69,6 +78,8 @@ def _open_file(path: Path, functions: Mapping[str, TextFunction]) -> sqlite_conn
 
 
 def _refuse(error: BaseException) -> NoReturn:
+    if isinstance(error, read_only.Busy | TooManyRows):
+        raise error
     if isinstance(error, Refused):
         is_slow = "took longer" in error.detail
         read_only.refuse(error, Unavailable(read_only.SLOW if is_slow else read_only.AWAY))
