@@ -17,6 +17,7 @@ from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller, View
 from countersign.records.commands import list_search
 from countersign.records.commands.run import Body, Run
+from countersign.records.commands.select import Record
 from countersign.records.context import Records
 
 BODY_LIMIT = 8 << 20
@@ -112,7 +113,7 @@ def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
 
     async def pieces() -> AsyncGenerator[bytes]:
         async with aclosing(list_search.stream(run, model, parsed_query)) as rows:
-            first = await anext(rows, [])
+            first = await anext(rows, list[Record]())
             yield b'{"denied":%b,"value":[%b' % (encode(denied_names), encode(first)[1:-1])
             async for records in rows:
                 yield b"," + encode(records)[1:-1]

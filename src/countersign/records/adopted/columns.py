@@ -3,20 +3,20 @@
 A statement on an existing table is built from the expressions here. All names are quoted, and tables are qualified.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from countersign.declare import Bool, Date, Decimal, Declared, Field, Moment, Money, Number, Select
 from countersign.declare.fields.kinds import LARGEST
-from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
+from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
 from countersign.declare.table import quoted, relation_names
 from countersign.kernel.database.port import Dialect
 from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.database.table_fingerprints import TableId
-from countersign.records.masking.record_ids import KeyKind
+from countersign.records.masking.record_ids import Key, KeyKind
 
 _POSTGRES_COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, tn.nspname, t.typname,
@@ -32,6 +32,12 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
         SELECT named.s, named.t FROM jsonb_to_recordset($1::text::jsonb) AS named (s text, t text)
     )
 """
+_SQLITE_COLUMNS = """
+SELECT name, type, pk = 1 AND upper(type) = 'INTEGER'
+    AND (SELECT count(*) FROM pragma_table_xinfo($1) WHERE pk > 0) = 1
+    AND NOT EXISTS (SELECT 1 FROM pragma_table_list($1) WHERE wr)
+FROM pragma_table_xinfo($1)
+"""
 _HAS_ICU = "SELECT count(*) FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu' AND collprovider = 'i'"
 _CURRENT_SCHEMA = "public"
 
@@ -39,23 +45,32 @@ _INTEGERS: Final[Mapping[str, KeyKind]] = {"int2": "int2", "int4": "int4", "int8
 _SMALL_INTEGERS = frozenset({"int2", "int4", "oid"})
 _EXACT_TEXTS = frozenset({"text", "varchar"})
 _PLAIN = "pg_catalog"
-MAX_LENGTH = MAX_LONGTEXT_LENGTH + 1
-"""The number of characters of a text that are read. The database cuts longer texts."""
+_SPELLED_ALIKE = frozenset({"uuid", "text", "varchar", "date", "bool", "timestamp", "timestamptz", "bytea", "oid"})
+_HEX = "t"
+"""The prefix of a text in a key, which SQLite returns in hexadecimal."""
+
+def text_length(field: Field) -> int:
+    """Return the number of characters that are read of a field. The database cuts longer texts."""
+    if field.column != "TEXT":
+        return 0
+    return 1 + (MAX_LONGTEXT_LENGTH if field.is_long else MAX_TEXT_LENGTH)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """The type of a column: its schema and name in PostgreSQL, or the declared type in SQLite."""
+    """The type of a column: its schema and name in PostgreSQL, or the declared type in SQLite. `is_row_number` is true
+    for the INTEGER PRIMARY KEY of SQLite, which alone contains nothing but integers."""
 
     schema: str
     name: str
+    is_row_number: bool = False
 
     @property
     def key_kind(self) -> KeyKind:
         """Return how the value is packed in the id of a record."""
         if self.schema == _PLAIN:
             return "uuid" if self.name == "uuid" else _INTEGERS.get(self.name, "other")
-        return "int8" if not self.schema and "INT" in self.name.upper() else "other"
+        return "int8" if self.is_row_number else "other"
 
     @property
     def sql(self) -> str:
@@ -74,8 +89,8 @@ async def types_of(database: ExistingDatabase, relations: frozenset[str]) -> dic
 
 
 async def _sqlite_types(database: ExistingDatabase, table: str) -> dict[str, ColumnType]:
-    rows = await database.scan("SELECT name, type FROM pragma_table_xinfo($1)", table)
-    return {name: ColumnType("", declared) for name, declared in rows}
+    rows = await database.scan(_SQLITE_COLUMNS, table)
+    return {name: ColumnType("", declared, bool(is_row_number)) for name, declared, is_row_number in rows}
 
 
 async def _postgres_types(database: ExistingDatabase, relations: frozenset[str]) -> dict[str, dict[str, ColumnType]]:
@@ -108,9 +123,39 @@ def table_id(dialect: Dialect, model: Declared) -> TableId:
 
 def key_value(dialect: Dialect, column: str, type_: ColumnType) -> str:
     """Return the expression for a column of a key, as ids contain it."""
-    if dialect == "sqlite" or type_.key_kind in _INTEGERS:
-        return column
-    return f"{column}::text"
+    if dialect == "sqlite":
+        # A text may contain bytes that are not UTF-8, and a column may contain values of several types.
+        return f"(CASE typeof({column}) WHEN 'text' THEN '{_HEX}' || hex({column}) ELSE {column} END)"
+    return column if type_.key_kind in _INTEGERS else f"{column}::text"
+
+
+def key_of(dialect: Dialect, values: Sequence[Any]) -> Key | None:
+    """Return the key of the values that `key_value` selects. A key with an empty value, or with a text that is not
+    UTF-8, is None."""
+    if None in values:
+        return None
+    if dialect == "postgres":
+        return tuple(values)
+    try:
+        return tuple(
+            bytes.fromhex(each.removeprefix(_HEX)).decode() if isinstance(each, str) else each for each in values
+        )
+    except UnicodeDecodeError:
+        return None
+
+
+def key_length(dialect: Dialect, column: str) -> str:
+    """Return the expression for the number of bytes of a value of a key. It is NULL for an empty value."""
+    return f"octet_length({column}::text)" if dialect == "postgres" else f"length(CAST({column} AS BLOB))"
+
+
+def are_spelled_alike(dialect: Dialect, key: ColumnType, ref: ColumnType) -> bool:
+    """Return whether equal values of a key and of a ref to it always have the same spelling in ids."""
+    if dialect == "sqlite":
+        return key.is_row_number and "INT" in ref.name.upper()
+    if key.key_kind in _INTEGERS:
+        return ref.key_kind in _INTEGERS
+    return key == ref and key.schema == _PLAIN and key.name in _SPELLED_ALIKE
 
 
 def key_operand(dialect: Dialect, type_: ColumnType, placeholder: str) -> str:
@@ -132,12 +177,19 @@ def stored_value(dialect: Dialect, column: str, type_: ColumnType, field: Field)
 
 
 def shown_text(dialect: Dialect, expression: str, field: Field) -> str:
-    """Return the expression to select for a text. Texts longer than any field allows are cut."""
-    if field.column != "TEXT":
+    """Return the expression to select for a text. Texts longer than the field allows are cut. SQLite returns the bytes
+    of the text, which may not be UTF-8."""
+    length = text_length(field)
+    if not length:
         return expression
-    function = "left" if dialect == "postgres" else "substr"
-    arguments = f"{MAX_LENGTH}" if dialect == "postgres" else f"1, {MAX_LENGTH}"
-    return f"{function}({expression}, {arguments})"
+    if dialect == "postgres":
+        return f"left({expression}, {length})"
+    return f"CAST(substr({expression}, 1, {length}) AS BLOB)"
+
+
+def shown(value: object) -> object:
+    """Return the value of a text that `shown_text` selects. Bytes that are not UTF-8 become U+FFFD."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def text_of(dialect: Dialect, column: str) -> str:
@@ -202,10 +254,10 @@ def _sqlite_value(column: str, _: ColumnType, field: Field) -> str:
         words = f"lower({column}) IN ('t', 'true', 'y', 'yes', '1')"
         return f"(CASE typeof({column}) WHEN 'integer' THEN {column} <> 0 WHEN 'text' THEN {words} END)"
     if isinstance(field, Date):
-        return f"(CASE typeof({column}) WHEN 'text' THEN date({column}) END COLLATE BINARY)"
+        return f"(CASE WHEN {_is_date_of_sqlite(column)} THEN date({column}) END COLLATE BINARY)"
     if isinstance(field, Moment):
         milliseconds = f"CAST(round((julianday({column}) - 2440587.5) * 86400000) AS INTEGER)"
-        return f"(CASE typeof({column}) WHEN 'text' THEN {milliseconds} * 1000 END)"
+        return f"(CASE WHEN {_is_date_of_sqlite(column)} THEN {milliseconds} * 1000 END)"
     is_number = f"typeof({column}) IN ('integer', 'real')"
     if isinstance(field, Money):
         amount = _in_range(f"CAST(round({column} * {10**field.scale}) AS INTEGER)")
@@ -216,6 +268,13 @@ def _sqlite_value(column: str, _: ColumnType, field: Field) -> str:
         # A column of SQLite accepts a text in place of a number.
         return f"(CASE WHEN {is_number} THEN {text_of('sqlite', column)} END)"
     return text_of("sqlite", column)
+
+
+def _is_date_of_sqlite(column: str) -> str:
+    """Return the condition that a text begins with a day of the years 1 to 9999. SQLite also reads other texts, such as
+    `now` and numbers of days."""
+    is_day = f"{column} GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
+    return f"typeof({column}) = 'text' AND {is_day} AND date({column}) BETWEEN '0001-01-01' AND '9999-12-31'"
 
 
 def decimal_terms(dialect: Dialect, column: str, placeholder: str) -> tuple[str, str]:

@@ -15,16 +15,20 @@ from countersign.kernel.normalization import normalized
 from countersign.records.access.people import folded
 from countersign.records.access.view import Domain, ModelView, Rows, View
 from countersign.records.adopted import columns
-from countersign.records.adopted.columns import ColumnTypes
+from countersign.records.adopted.columns import ColumnType, ColumnTypes
 from countersign.records.commands import queries
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.queries import Parameters, Scope, all_of
-from countersign.records.commands.select import RecordReader
+from countersign.records.commands.select import SHORT_PAGE, RecordReader
 from countersign.records.masking.record_ids import Key, RecordIds
 from countersign.records.masking.seen_values import SeenValue
 
 FOLDED = "countersign_folded"
 """The function of statements on SQLite that folds the case of a text."""
+MAX_SCANNED_CHARACTERS = 8 << 20
+"""The number of characters that a page read at once may have. Larger pages are read in batches."""
+MAX_KEY_LENGTH = 400
+"""The number of bytes of a key whose record has an id."""
 _REVISION_BYTES = 6
 _COMPARISONS = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
@@ -85,7 +89,15 @@ class AdoptedScope(Scope):
         """Return the columns of a ref as ids contain them. They are NULL if the caller does not see the record."""
         types = self.table.types
         names = ref.table_columns
-        plain = [columns.key_value(self.dialect, self.column(name), types[name]) for name in names]
+        target = self.tables.by_model[ref.target]
+        pairs = list(zip(target.key, names, strict=True))
+        if all(columns.are_spelled_alike(self.dialect, target.types[key], types[name]) for key, name in pairs):
+            plain = [columns.key_value(self.dialect, self.column(name), types[name]) for name in names]
+        else:
+            inner = self._joined(ref, "key")
+            where = self._joins(inner, ref)
+            source = f"FROM {target.name} AS {inner.alias} WHERE {where}"
+            plain = [f"(SELECT {each} {source})" for each in inner.key_values()]
         visible = self._sees_target(ref)
         return plain if visible is None else [f"CASE WHEN {visible} THEN {each} END" for each in plain]
 
@@ -169,9 +181,8 @@ class AdoptedScope(Scope):
         if operator == "is_null":
             is_null = queries.null_keyword(name, value) == "NULL"
             return self._is_empty(field) if is_null else f"NOT {self._is_empty(field)}"
-        has_key = self._is_one_of_keys(
-            field.table_columns if is_ref else self.table.key, _keys(target, name, operator, value)
-        )
+        names = field.table_columns if is_ref else self.table.key
+        has_key = self._is_one_of_keys(names, self._operand_types(target, names), _keys(target, name, operator, value))
         visible = self._sees_target(field) if is_ref else None
         condition = has_key if visible is None else f"({has_key} AND {visible})"
         return f"(NOT {condition} OR {self._is_empty(field)})" if operator == "ne" else condition
@@ -181,14 +192,19 @@ class AdoptedScope(Scope):
         values = self.ref_values(field) if isinstance(field, Ref) else self.key_values()
         return f"({' OR '.join(f'{each} IS NULL' for each in values)})"
 
-    def _is_one_of_keys(self, names: Sequence[str], keys: Sequence[Key]) -> str:
+    def _operand_types(self, target: AdoptedTable, names: Sequence[str]) -> list[ColumnType]:
+        """Return the types of the values of keys of the target that are compared with these columns."""
+        pairs = [(target.types[key], self.table.types[name]) for key, name in zip(target.key, names, strict=True)]
+        return [own if columns.are_spelled_alike(self.dialect, key, own) else key for key, own in pairs]
+
+    def _is_one_of_keys(self, names: Sequence[str], types: Sequence[ColumnType], keys: Sequence[Key]) -> str:
         if not keys:
             return "(1 = 0)"
-        add_parameter, types = self.parameters.put, self.table.types
+        add_parameter = self.parameters.put
         operands = [
             [
-                columns.key_operand(self.dialect, types[name], add_parameter(value))
-                for name, value in zip(names, key, strict=True)
+                columns.key_operand(self.dialect, type_, add_parameter(value))
+                for type_, value in zip(types, key, strict=True)
             ]
             for key in keys
         ]
@@ -261,11 +277,6 @@ class _Part(NamedTuple):
     width: int
 
 
-def _key(values: Sequence[Any]) -> Key | None:
-    """Return the values of the columns of a key, or None if one of them is empty."""
-    return None if None in values else tuple(values)
-
-
 class AdoptedReader(RecordReader):
     """Reads the records of one model in an existing database for one view."""
 
@@ -285,11 +296,20 @@ class AdoptedReader(RecordReader):
             self._parts.append(_Part(field, index, start, width))
             start += width
         self.width = start
+        characters = sum(columns.text_length(each.field) for each in self._parts)
+        self.has_long_texts = bool(characters)
+        self.short_page = min(SHORT_PAGE, MAX_SCANNED_CHARACTERS // max(1, characters))
 
     @property
     def relation(self) -> str:
-        """Return the table as SQL."""
-        return self._table.name
+        """Return the table as SQL, without rows whose keys are too long for an id."""
+        table, dialect = self._table, self._tables.dialect
+        if all(table.types[each].key_kind != "other" for each in table.key):
+            return table.name
+        # SQLite takes a quoted name without a table, which is no column, for a text.
+        length = " + ".join(columns.key_length(dialect, f"kept.{columns.quoted(each)}") for each in table.key)
+        names = ", ".join(f"kept.{columns.quoted(each)}" for each in table.types)
+        return f"(SELECT {names} FROM {table.name} AS kept WHERE {length} <= {MAX_KEY_LENGTH})"
 
     def scope(self, parameters: Parameters) -> AdoptedScope:
         """Return the table as part of a statement for this view."""
@@ -311,7 +331,10 @@ class AdoptedReader(RecordReader):
         """Return the groups of `count_by`. The groups of a ref are in the order of the ids."""
         if not isinstance(field, Ref):
             return super().groups(field, rows)
-        keys = [None if value is None else cast("Key", tuple(msgspec.json.decode(value))) for value, _ in rows]
+        keys = [
+            None if value is None else columns.key_of(self._tables.dialect, msgspec.json.decode(value))
+            for value, _ in rows
+        ]
         ids = self._ref_ids(field, keys)
         groups = [(each, int(row[1])) for each, row in zip(ids, rows, strict=True)]
         return sorted(groups, key=lambda each: (each[0] is None, each[0] or ""))
@@ -323,11 +346,11 @@ class AdoptedReader(RecordReader):
     def decoded(self, rows: Sequence[Row], start: int) -> list[list[Any]]:
         """Return the rows with the columns of stored records in place of those of the table. The revision is still
         missing, and a masked field has its text. Rows without a record stay without one."""
-        size, nothing = len(self._table.key), [None] * len(self._parts)
-        keys = [_key(row[start : start + size]) for row in rows]
+        size, nothing, end = len(self._table.key), [None] * len(self._parts), start + self.width
+        keys = [columns.key_of(self._tables.dialect, row[start : start + size]) for row in rows]
         ids = iter(self._table.ids.encode([key for key in keys if key is not None]))
         decoded_rows = [
-            [*row[:start], None if key is None else next(ids), 0, *nothing, *row[start + self.width :]]
+            [*row[:start], None if key is None else next(ids), 0, *nothing, *map(columns.shown, row[end:])]
             for row, key in zip(rows, keys, strict=True)
         ]
         for part in self._parts:
@@ -338,7 +361,10 @@ class AdoptedReader(RecordReader):
     def _values(self, part: _Part, rows: Sequence[Row], first: int) -> list[Any]:
         """Return the values of one field, whose columns begin at `first`."""
         if isinstance(part.field, Ref):
-            return self._ref_ids(part.field, [_key(row[first : first + part.width]) for row in rows])
+            end, dialect = first + part.width, self._tables.dialect
+            return self._ref_ids(part.field, [columns.key_of(dialect, row[first:end]) for row in rows])
+        if part.field.column == "TEXT":
+            return [columns.shown(row[first]) for row in rows]
         return [row[first] for row in rows]
 
     def seen_values(self, rows: Sequence[Sequence[Any]], start: int) -> list[SeenValue]:

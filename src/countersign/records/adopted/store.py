@@ -174,4 +174,6 @@ class AdoptedStore:
         decoded = adopted.decoded(rows, start)
         values = adopted.seen_values(decoded, start)
         value_ids = await self._seen.ids(run, values) if values else []
-        return adopted.completed(decoded, start, value_ids)
+        completed = adopted.completed(decoded, start, value_ids)
+        # A row without an id is not a record. A statement with a total has a row without a record if nothing matches.
+        return completed if start else [row for row in completed if row[start] is not None]

@@ -128,7 +128,6 @@ class PageSeeker:
         return [row[1:] for row in rows]
 
 
-SHORT_PAGE = 100
 """The maximum number of records that are read in one piece. More records are read in several pieces, up to the size
 limit."""
 MAX_PAGE_BYTES = 16 << 20
@@ -221,7 +220,7 @@ async def _rows(
     """
     if not record_reader.has_long_texts:
         return await run.scan(record_reader, select_statement, start)
-    if query.limit is not None and query.limit <= SHORT_PAGE:
+    if query.limit is not None and query.limit <= record_reader.short_page:
         rows = await run.scan(record_reader, select_statement, start)
         _require_short(record_reader.length(rows, start))
         return rows

@@ -118,6 +118,10 @@ class CachedStatement(NamedTuple):
     values: list[Value]
 
 
+SHORT_PAGE = 100
+"""The number of records with long texts that are read at once. More records are read in batches."""
+
+
 class RecordReader:
     """Reads the records of one model for one view. The engine creates one reader per view and reuses it."""
 
@@ -140,6 +144,7 @@ class RecordReader:
         self.texts = tuple(index for index, field in clear if field.is_folded)
         self.structures = tuple((index, field.name) for index, field in positions if isinstance(field, Structure))
         self.has_long_texts = _has_long_texts(model_view)
+        self.short_page = SHORT_PAGE
         self._text_places = _text_places(model_view, clear)
 
     @property

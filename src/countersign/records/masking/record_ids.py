@@ -30,6 +30,7 @@ _NUMBER_DIGITS = 24
 _BLOCK_DIGITS = 32
 _MIN_SIV_DIGITS = 64
 _LENGTH_BYTES = 2
+_MAX_PACKED_BYTES = 512
 
 
 class RecordIds:
@@ -71,8 +72,10 @@ class RecordIds:
         (number,) = self._permutation.decode([int.from_bytes(raw)])
         return self._unpacked(number)
 
-    def _encrypted(self, key: Key) -> str:
+    def _encrypted(self, key: Key) -> str | None:
         packed = msgspec.msgpack.encode(key)
+        if len(packed) > _MAX_PACKED_BYTES:
+            return None
         sized = len(packed).to_bytes(_LENGTH_BYTES) + packed
         return self._siv.encrypt(sized + bytes(-len(sized) % _BLOCK), [self._relation]).hex()
 
