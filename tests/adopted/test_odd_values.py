@@ -139,7 +139,7 @@ async def test_refs_of_sqlite_find_a_key_that_ignores_case(tmp_path: Path) -> No
         (item,) = await shop.inside.value(root, "item", "list")
         tag = await shop.inside.value(root, "tag", "get", id=item["tag"])
 
-    assert tag["title"] == "a"
+    assert (tag["title"], tag["id"]) == ("a", item["tag"])
 
 
 @pytest.mark.parametrize("value", ["'now'", "'-4000-01-01'", "'12:30'", "'2026-13-45'", "20200101"])
