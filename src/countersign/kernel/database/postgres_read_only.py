@@ -59,7 +59,8 @@ class ExistingPostgres:
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
             f"SET LOCAL statement_timeout = {int(read_deadline_s * 1000)}; SET LOCAL lock_timeout = {LOCK_WAIT_MS}; "
             f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}; SET LOCAL DateStyle = 'ISO, YMD'; "
-            f"SET LOCAL TimeZone = 'UTC'; SET LOCAL extra_float_digits = 1; SET LOCAL search_path = {path}"
+            f"SET LOCAL TimeZone = 'UTC'; SET LOCAL extra_float_digits = 1; "
+            f"SET LOCAL standard_conforming_strings = on; SET LOCAL search_path = {path}"
         )
 
     @property
@@ -69,6 +70,7 @@ class ExistingPostgres:
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows."""
+        read_only.require_few_values(values)
         try:
             # The server ends a slow statement. The additional time is for a server that does not answer at all.
             async with (
@@ -80,6 +82,7 @@ class ExistingPostgres:
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """Yield the rows in batches. They are read with a cursor of the server."""
+        read_only.require_few_values(values)
         with closing(RowSpool()) as spool:
             try:
                 async with (

@@ -5,7 +5,7 @@ SQLSTATE alone.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, NoReturn, Protocol
 
@@ -21,10 +21,11 @@ BUSY: Final = "Too many reads of the connected database are running; try again."
 REFUSED: Final = "the connected database refused this"
 
 SLOT_WAIT_S = 2.0
+MAX_VALUES = 32_000
 
 _CHANGED = frozenset({"42703", "42P01", "42883", "42804", "0A000", "42501", "3F000"})
 """The SQLSTATEs of statements that no longer fit the tables or the privileges."""
-_AWAY = ("08", "53", "55", "57", "58", "28", "3D", "40", "25")
+_AWAY = ("08", "53", "55", "57", "58", "28", "3D", "40", "25", "26")
 """The classes of SQLSTATEs of a database that cannot answer now."""
 _CANCELLED = "57014"
 
@@ -101,6 +102,16 @@ class ExistingDatabase(Protocol):
     async def close(self) -> None:
         """Close every connection."""
         ...
+
+
+def require_few_values(values: Sequence[Value]) -> None:
+    """Refuse a statement with more values than both engines accept.
+
+    Raises:
+        InvalidRequest: there are too many values.
+    """
+    if len(values) > MAX_VALUES:
+        raise InvalidRequest(f"the conditions have more than {MAX_VALUES} values together")
 
 
 def refusal_of(state: str) -> Refused:

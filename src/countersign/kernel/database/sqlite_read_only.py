@@ -1,6 +1,7 @@
 """Reading a SQLite file that other applications write."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -16,10 +17,20 @@ from countersign.kernel.errors import Refused, Unavailable
 
 BUSY_MS = 2_000
 
+effective_user = os.geteuid
+
+_HEADER_BYTES, _VERSIONS, _WAL = 20, slice(18, 20), 2
+"""The bytes of the header of a SQLite file, the places of the versions for writing and reading, and the version for the
+write-ahead log."""
+
 TextFunction: TypeAlias = Callable[[str | None], str | None]
 """A function of statements that takes and returns a text."""
 
 _ERRORS = (apsw.Error, port.ConstraintViolation, port.WrittenOutsideTransaction, Refused)
+
+
+class WalOfOthers(Unavailable):
+    """The file is in WAL mode and belongs to another user."""
 
 
 class ExistingSqlite:
@@ -32,6 +43,8 @@ class ExistingSqlite:
         self._slots = read_only.Slots(count)
         try:
             self._readers = SqliteReaders(path, count, read_deadline_s, connected)
+        except WalOfOthers:
+            raise
         except _ERRORS as error:
             _refuse(error)
 
@@ -42,6 +55,7 @@ class ExistingSqlite:
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows, read in a thread."""
+        read_only.require_few_values(values)
         try:
             async with self._slots.one():
                 return await self._readers.scan(statement, values)
@@ -50,6 +64,7 @@ class ExistingSqlite:
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """Yield the rows in batches. They are read in a thread."""
+        read_only.require_few_values(values)
         with closing(RowSpool()) as spool:
             try:
                 async with self._slots.one(is_stream=True):
@@ -65,7 +80,29 @@ class ExistingSqlite:
         await self._readers.close()
 
 
+def _require_own_if_wal(path: Path) -> None:
+    """Refuse a file in WAL mode that belongs to another user. SQLite creates files beside it, also to read, and the
+    application of the other user could not write them.
+
+    Raises:
+        WalOfOthers: the file is in WAL mode and belongs to another user.
+    """
+    try:
+        with path.open("rb") as file:
+            is_wal = _WAL in file.read(_HEADER_BYTES)[_VERSIONS]
+        owner = path.stat().st_uid
+    except OSError:
+        return  # Opening the file explains the error.
+    if is_wal and owner != effective_user():
+        raise WalOfOthers(
+            "The SQLite file is in WAL mode and belongs to another user. Reading it would create files beside it that "
+            "its application cannot write.",
+            resolution="Run this command as the owner of the file, or read a copy.",
+        )
+
+
 def _open_file(path: Path, functions: Mapping[str, TextFunction]) -> sqlite_connection.Connection:
+    _require_own_if_wal(path)
     opened = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     for name, function in functions.items():
         cast("Any", opened).create_scalar_function(name, function, 1, deterministic=True)

@@ -39,6 +39,7 @@ SELECT name, type, pk = 1 AND upper(type) = 'INTEGER'
 FROM pragma_table_xinfo($1)
 """
 _HAS_ICU = "SELECT count(*) FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu' AND collprovider = 'i'"
+_ENCODING = "SELECT current_setting('server_encoding')"
 _CURRENT_SCHEMA = "public"
 
 _INTEGERS: Final[Mapping[str, KeyKind]] = {"int2": "int2", "int4": "int4", "int8": "int8"}
@@ -107,6 +108,11 @@ async def _postgres_types(database: ExistingDatabase, relations: frozenset[str])
 async def folds_unicode(database: ExistingDatabase) -> bool:
     """Return whether the database has a collation that converts all letters to lower case."""
     return database.dialect == "sqlite" or bool((await database.scan(_HAS_ICU))[0][0])
+
+
+async def is_utf8(database: ExistingDatabase) -> bool:
+    """Return whether the encoding of the database is UTF-8."""
+    return database.dialect == "sqlite" or (await database.scan(_ENCODING))[0][0] == "UTF8"
 
 
 def schema_and_table(relation: str) -> tuple[str, str]:

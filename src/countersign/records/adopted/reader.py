@@ -47,11 +47,12 @@ class AdoptedTable:
 @dataclass(frozen=True, slots=True)
 class AdoptedTables:
     """The tables of one existing database, by model. `folds_unicode` says whether its function `lower` with a collation
-    of ICU can be used."""
+    of ICU can be used, and `is_utf8` whether its function `normalize` can."""
 
     dialect: Dialect
     by_model: Mapping[str, AdoptedTable]
     folds_unicode: bool = True
+    is_utf8: bool = True
 
 
 class AdoptedScope(Scope):
@@ -220,7 +221,9 @@ class AdoptedScope(Scope):
         add_parameter = self.parameters.put
         if self.dialect == "sqlite":
             return f"instr({FOLDED}(CAST({self.column(name)} AS TEXT)), {add_parameter(folded(needle))}) > 0"
-        text = f"normalize({self.column(name)}::text, NFC)"
+        text = f"{self.column(name)}::text"
+        if self.tables.is_utf8:
+            text = f"normalize({text}, NFC)"
         text = f'lower({text} COLLATE pg_catalog."und-x-icu")' if self.tables.folds_unicode else f"lower({text})"
         operand = add_parameter(normalized("NFC", needle).lower())
         return f'strpos({text} COLLATE "C", {operand}::text) > 0'

@@ -15,7 +15,7 @@ from countersign.kernel.errors import Unavailable
 from countersign.kernel.security.encryption import derive_key
 from countersign.records.access.people import folded
 from countersign.records.access.view import Caller, ModelView
-from countersign.records.adopted import columns
+from countersign.records.adopted import columns, privileges
 from countersign.records.adopted.columns import ColumnType
 from countersign.records.adopted.reader import FOLDED, AdoptedReader, AdoptedTable, AdoptedTables
 from countersign.records.adopted.suspension import Suspensions
@@ -64,7 +64,10 @@ async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) 
     tables_by_model = {name: _table(each, types, secret) for name, each in models.items()}
     if database.dialect == "sqlite":
         _require_utc(models)
-    tables = AdoptedTables(database.dialect, tables_by_model, await columns.folds_unicode(database))
+    await privileges.log_excess(database, relations)
+    tables = AdoptedTables(
+        database.dialect, tables_by_model, await columns.folds_unicode(database), await columns.is_utf8(database)
+    )
     suspensions = Suspensions(database, models)
     await suspensions.check()
     store = AdoptedStore(database, tables, secret, suspensions)
