@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from countersign.kernel.database import sqlite_read_only
 from countersign.kernel.database.open import open_existing
 from countersign.kernel.errors import InvalidRequest, Unavailable
+from countersign.kernel.security.encryption import MemoryCipher
 from countersign.records.adopted import store
 from tests.adopted.shop import REGISTRY, Shop, make_postgres, open_shop
 from tests.adopted.test_odd_values import NOTE, registry_of
@@ -59,11 +60,11 @@ async def test_a_wal_file_of_another_user_is_refused_and_no_file_is_left_beside_
     monkeypatch.setattr(sqlite_read_only, "effective_user", lambda: own_user + 1)
 
     with pytest.raises(Unavailable, match="belongs to another user"):
-        await open_existing(f"sqlite:///{path}", pool=1, read_deadline_s=1.0)
+        await open_existing(f"sqlite:///{path}", pool=1, read_deadline_s=1.0, new_cipher=MemoryCipher)
 
     assert [each.name for each in tmp_path.iterdir()] == ["theirs.sqlite"]
     monkeypatch.undo()
-    existing = await open_existing(f"sqlite:///{path}", pool=1, read_deadline_s=1.0)
+    existing = await open_existing(f"sqlite:///{path}", pool=1, read_deadline_s=1.0, new_cipher=MemoryCipher)
     assert await existing.scan("SELECT title FROM note") == []
     await existing.close()
 
@@ -92,7 +93,7 @@ async def test_backslashes_in_a_statement_are_no_escapes(postgres_url: str) -> N
     name = postgres_url.rpartition("/")[2]
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {name} SET standard_conforming_strings = off".encode())
-    existing = await open_existing(postgres_url, pool=1, read_deadline_s=5.0)
+    existing = await open_existing(postgres_url, pool=1, read_deadline_s=5.0, new_cipher=MemoryCipher)
     try:
         assert [tuple(row) for row in await existing.scan(r"SELECT 'a\'")] == [("a\\",)]
     finally:

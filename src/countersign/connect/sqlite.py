@@ -24,6 +24,7 @@ from countersign.kernel.database import table_fingerprints
 from countersign.kernel.database.open import open_existing
 from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.errors import Unavailable
+from countersign.kernel.security.encryption import MemoryCipher
 
 SQLITE = "sqlite:///"
 CATALOG_TIMEOUT_S = 10.0
@@ -100,7 +101,7 @@ async def read(url: str) -> Database:
     Raises:
         Unavailable: the file cannot be opened, or is not a SQLite database.
     """
-    database = await open_existing(url, pool=1, read_deadline_s=CATALOG_TIMEOUT_S)
+    database = await open_existing(url, pool=1, read_deadline_s=CATALOG_TIMEOUT_S, new_cipher=MemoryCipher)
     try:
         version = (await database.scan(_VERSION))[0][0]
         tables = await database.scan(_TABLES)
@@ -132,7 +133,7 @@ async def samples(url: str, relations: Sequence[Relation], limit: int) -> Sample
         Unavailable: the file cannot be opened.
     """
     found: dict[tuple[RelationId, str], tuple[str, ...]] = {}
-    database = await open_existing(url, pool=1, read_deadline_s=SAMPLE_TIMEOUT_S)
+    database = await open_existing(url, pool=1, read_deadline_s=SAMPLE_TIMEOUT_S, new_cipher=MemoryCipher)
     try:
         encoding = await _encoding(database)
         for relation in relations:

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from countersign.kernel.database.open import open_existing
 from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.errors import InvalidRequest, Refused, Unavailable
+from countersign.kernel.security.encryption import MemoryCipher
 from tests.servers.postgres import Cluster
 
 TABLE = "CREATE TABLE plant (id INTEGER PRIMARY KEY, title TEXT)"
@@ -38,7 +39,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 async def existing(address: str) -> AsyncIterator[ExistingDatabase]:
     """The database, opened for reading."""
-    opened = await open_existing(address, pool=2, read_deadline_s=1.0, search_path=("public",))
+    opened = await open_existing(address, pool=2, read_deadline_s=1.0, new_cipher=MemoryCipher, search_path=("public",))
     yield opened
     await opened.close()
 
@@ -93,7 +94,7 @@ async def test_a_slow_statement_ends_at_the_deadline(existing: ExistingDatabase)
 async def test_a_database_that_is_away_is_unavailable_and_is_used_again_later(
     postgres_cluster: Cluster, postgres_url: str
 ) -> None:
-    existing = await open_existing(postgres_url, pool=1, read_deadline_s=5.0)
+    existing = await open_existing(postgres_url, pool=1, read_deadline_s=5.0, new_cipher=MemoryCipher)
     name = postgres_url.rpartition("/")[2]
     try:
         postgres_cluster.sql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
@@ -110,6 +111,6 @@ async def test_a_missing_file_is_unavailable_and_is_not_created(tmp_path: Path) 
     path = tmp_path / "missing.sqlite"
 
     with pytest.raises(Unavailable):
-        await open_existing(f"sqlite:///{path}", pool=1, read_deadline_s=1.0)
+        await open_existing(f"sqlite:///{path}", pool=1, read_deadline_s=1.0, new_cipher=MemoryCipher)
 
     assert not path.exists()

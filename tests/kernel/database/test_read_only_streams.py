@@ -16,6 +16,7 @@ from countersign.kernel.database.open import open_existing
 from countersign.kernel.database.read_only import Busy, ExistingDatabase
 from countersign.kernel.database.row_spool import RowSpool, TooManyRows
 from countersign.kernel.errors import Unavailable
+from countersign.kernel.security.encryption import MemoryCipher
 
 COUNT = 20_000
 WRITE_SQLITE = """
@@ -47,7 +48,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 async def existing(address: str) -> AsyncIterator[ExistingDatabase]:
     """The database, opened for reading with the usual number of connections."""
-    opened = await open_existing(address, pool=4, read_deadline_s=5.0, search_path=("public",))
+    opened = await open_existing(address, pool=4, read_deadline_s=5.0, new_cipher=MemoryCipher, search_path=("public",))
     yield opened
     await opened.close()
 
@@ -84,7 +85,7 @@ async def test_streams_that_nobody_reads_on_keep_no_other_read_waiting(existing:
 
 
 async def test_a_slow_stream_ends_at_the_deadline(address: str) -> None:
-    existing = await open_existing(address, pool=2, read_deadline_s=0.5)
+    existing = await open_existing(address, pool=2, read_deadline_s=0.5, new_cipher=MemoryCipher)
     endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
     try:
         with pytest.raises(Unavailable, match="did not answer in time"):
@@ -115,7 +116,7 @@ async def test_a_read_that_finds_no_free_slot_is_refused(monkeypatch: pytest.Mon
 def test_a_spool_returns_its_rows_and_keeps_none_of_them_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_spool, "MEMORY_BYTES", 1_000)
     rows = [[(1, "xMARKx", None, b"\xff", 1.5)], [(number, "xMARKx" * 100) for number in range(50)]]
-    spool = RowSpool()
+    spool = RowSpool(MemoryCipher())
     for each in rows:
         spool.add(each)
 
@@ -128,7 +129,7 @@ def test_a_spool_returns_its_rows_and_keeps_none_of_them_in_clear(monkeypatch: p
 
 def test_a_spool_has_a_maximum_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_spool, "MAX_BYTES", 1_000)
-    spool = RowSpool()
+    spool = RowSpool(MemoryCipher())
     spool.add([("a" * 500,)])
 
     with pytest.raises(TooManyRows):

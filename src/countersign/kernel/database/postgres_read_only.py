@@ -12,7 +12,7 @@ from countersign.kernel.concurrency import uncancellable
 from countersign.kernel.database import port, postgres, read_only
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.postgres_connection import CONNECT_S, Connection, Pool, connect, driver
-from countersign.kernel.database.row_spool import RowSpool
+from countersign.kernel.database.row_spool import NewCipher, RowSpool
 from countersign.kernel.errors import Unavailable
 
 LOCK_WAIT_MS = 2_000
@@ -23,7 +23,7 @@ FIRST_BATCH = 16
 
 
 async def open_postgres(
-    url: str, *, pool: int, read_deadline_s: float, search_path: Sequence[str] = ()
+    url: str, *, pool: int, read_deadline_s: float, new_cipher: NewCipher, search_path: Sequence[str] = ()
 ) -> "ExistingPostgres":
     """Open up to `pool` connections to the database. `search_path` are the schemas in which its views and functions
     find their names.
@@ -43,14 +43,17 @@ async def open_postgres(
         "server_settings": {"application_name": postgres.APPLICATION},
     }
     made = await connect(driver.create_pool(url, **options), url)
-    return ExistingPostgres(made, pool, read_deadline_s, search_path)
+    return ExistingPostgres(made, pool, read_deadline_s, search_path, new_cipher)
 
 
 class ExistingPostgres:
     """A PostgreSQL database or a replica of one. Each read is a read-only transaction with time limits."""
 
-    def __init__(self, pool: Pool, slots: int, read_deadline_s: float, search_path: Sequence[str]) -> None:
+    def __init__(
+        self, pool: Pool, slots: int, read_deadline_s: float, search_path: Sequence[str], new_cipher: NewCipher
+    ) -> None:
         self._pool = pool
+        self._new_cipher = new_cipher
         self._slots = read_only.Slots(slots)
         self._read_deadline_s = read_deadline_s
         path = ", ".join('"' + each.replace('"', '""') + '"' for each in search_path) or "pg_catalog"
@@ -83,7 +86,7 @@ class ExistingPostgres:
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """Yield the rows in batches. They are read with a cursor of the server."""
         read_only.require_few_values(values)
-        with closing(RowSpool()) as spool:
+        with closing(RowSpool(self._new_cipher())) as spool:
             try:
                 async with (
                     self._slots.one(is_stream=True),

@@ -1,11 +1,12 @@
 """Keeps the rows of a long read aside, so that the read ends soon whatever the reader of the rows does."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
+from typing import Protocol
 
 import msgspec
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from countersign.kernel.database.port import Row
 from countersign.kernel.errors import Refused
@@ -13,7 +14,6 @@ from countersign.kernel.errors import Refused
 MEMORY_BYTES = 4 << 20
 MAX_BYTES = 2 << 30
 _SIZE_BYTES = 4
-_NONCE_BYTES = 12
 
 
 class TooManyRows(Refused):
@@ -22,13 +22,35 @@ class TooManyRows(Refused):
     resolution = "Give a limit, or narrow the search."
 
 
-class RowSpool:
-    """Batches of rows in the order in which they were added: in memory, and beyond MEMORY_BYTES in a file without a
-    name. The file is encrypted with a key that exists in memory alone."""
+class Cipher(Protocol):
+    """Encrypts numbered pieces that this process alone reads again."""
 
-    def __init__(self) -> None:
-        self.file = SpooledTemporaryFile(MEMORY_BYTES)  # noqa: SIM115  `close` closes it
-        self._cipher = AESGCM(AESGCM.generate_key(256))
+    def encrypt(self, plaintext: bytes, number: int) -> bytes:
+        """Return the encrypted piece. Each number may be used once."""
+        ...
+
+    def decrypt(self, ciphertext: bytes, number: int) -> bytes:
+        """Return the piece that was encrypted with this number."""
+        ...
+
+
+NewCipher = Callable[[], Cipher]
+"""Returns a cipher with a new key."""
+
+
+def new_file() -> SpooledTemporaryFile[bytes]:
+    """Return an empty file, which is in memory until it is larger than MEMORY_BYTES."""
+    return SpooledTemporaryFile(MEMORY_BYTES)
+
+
+class RowSpool:
+    """Batches of rows in the order in which they were added, encrypted: in memory, and beyond MEMORY_BYTES in a file
+    without a name."""
+
+    def __init__(self, cipher: Cipher) -> None:
+        self._stack = ExitStack()
+        self.file = self._stack.enter_context(new_file())
+        self._cipher = cipher
         self._count = 0
 
     def add(self, rows: Sequence[Row]) -> None:
@@ -38,8 +60,7 @@ class RowSpool:
             TooManyRows: the rows are larger than MAX_BYTES together.
         """
         packed = msgspec.msgpack.encode([tuple(row) for row in rows])
-        nonce = self._count.to_bytes(_NONCE_BYTES)
-        sealed = self._cipher.encrypt(nonce, packed, None)
+        sealed = self._cipher.encrypt(packed, self._count)
         if self.file.tell() + len(sealed) > MAX_BYTES:
             raise TooManyRows(f"The rows are larger than {MAX_BYTES >> 30} GiB together.")
         self.file.write(len(sealed).to_bytes(_SIZE_BYTES) + sealed)
@@ -50,9 +71,9 @@ class RowSpool:
         self.file.seek(0, os.SEEK_SET)
         for number in range(self._count):
             size = int.from_bytes(self.file.read(_SIZE_BYTES))
-            packed = self._cipher.decrypt(number.to_bytes(_NONCE_BYTES), self.file.read(size), None)
+            packed = self._cipher.decrypt(self.file.read(size), number)
             yield [tuple(row) for row in msgspec.msgpack.decode(packed, type=list[list[object]])]
 
     def close(self) -> None:
         """Remove the rows."""
-        self.file.close()
+        self._stack.close()

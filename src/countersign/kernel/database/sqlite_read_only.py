@@ -11,7 +11,7 @@ import apsw
 
 from countersign.kernel.database import port, read_only, sqlite_connection
 from countersign.kernel.database.port import Dialect, Row, Value
-from countersign.kernel.database.row_spool import RowSpool, TooManyRows
+from countersign.kernel.database.row_spool import NewCipher, RowSpool, TooManyRows
 from countersign.kernel.database.sqlite import SqliteReaders
 from countersign.kernel.errors import Refused, Unavailable
 
@@ -36,10 +36,18 @@ class WalOfOthers(Unavailable):
 class ExistingSqlite:
     """A SQLite file, opened read-only."""
 
-    def __init__(self, path: Path, count: int, read_deadline_s: float, functions: Mapping[str, TextFunction]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        count: int,
+        read_deadline_s: float,
+        functions: Mapping[str, TextFunction],
+        new_cipher: NewCipher,
+    ) -> None:
         def connected() -> sqlite_connection.Connection:
             return _open_file(path, functions)
 
+        self._new_cipher = new_cipher
         self._slots = read_only.Slots(count)
         try:
             self._readers = SqliteReaders(path, count, read_deadline_s, connected)
@@ -65,7 +73,7 @@ class ExistingSqlite:
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """Yield the rows in batches. They are read in a thread."""
         read_only.require_few_values(values)
-        with closing(RowSpool()) as spool:
+        with closing(RowSpool(self._new_cipher())) as spool:
             try:
                 async with self._slots.one(is_stream=True):
                     await self._readers.read_into(spool.add, statement, values)

@@ -136,8 +136,8 @@ def key_value(dialect: Dialect, column: str, type_: ColumnType) -> str:
 
 
 def key_of(dialect: Dialect, values: Sequence[Any]) -> Key | None:
-    """Return the key of the values that `key_value` selects. A key with an empty value, or with a text that is not
-    UTF-8, is None."""
+    """Return the key of the values that `key_value` selects. Return None if a value is empty, or if a
+    text is not UTF-8."""
     if None in values:
         return None
     if dialect == "postgres":

@@ -12,7 +12,7 @@ from countersign.kernel.database.open import open_existing
 from countersign.kernel.database.port import Row
 from countersign.kernel.database.read_only import ExistingDatabase, TableChanged
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.security.encryption import derive_key
+from countersign.kernel.security.encryption import MemoryCipher, derive_key
 from countersign.records.access.people import folded
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.adopted import columns, privileges
@@ -43,7 +43,12 @@ async def open_adopted(registry: Registry, url: str, read_deadline_s: float) -> 
     path = next((each.search_path for each in registry.modules if each.search_path), ())
     functions = {FOLDED: _folded}
     return await open_existing(
-        url, pool=MAX_STATEMENTS, read_deadline_s=read_deadline_s, search_path=path, functions=functions
+        url,
+        pool=MAX_STATEMENTS,
+        read_deadline_s=read_deadline_s,
+        search_path=path,
+        functions=functions,
+        new_cipher=MemoryCipher,
     )
 
 
