@@ -77,6 +77,8 @@ export interface Field {
   /** The ref to the record from which the API fills this field of a new record if it is omitted. */
   filled_from: string | null;
   masked: boolean;
+  /** False if records cannot be ordered by the field, because no index of a connected database helps. */
+  sortable?: false;
   /** Whether agents get a placeholder token for it, unless their token shows it in clear. */
   is_personal?: boolean;
   /** For money: the currency of the installation, if it is set. */

@@ -55,6 +55,13 @@ class Settings:
         "URL",
         secret=True,
     )
+    existing_url: str = _setting(
+        "",
+        "URL of an existing database whose tables the models of a module text read: postgresql://… or sqlite:///… ; "
+        "empty: none. With --try, `countersign serve records` takes the database URL if this is empty.",
+        "URL",
+        secret=True,
+    )
     database_pool: int = _setting(10, "Maximum number of PostgreSQL connections of one worker process.", "connections")
     read_deadline_s: int = _setting(5, "Maximum time that a search or scan may take in the database.", "seconds")
     storage_mib: int = _setting(
@@ -98,7 +105,10 @@ class Settings:
         "Public address of the store without a trailing slash; empty: http://HOST:PORT of its listener.",
         "URL",
     )
-    modules: str = _setting("party,crm,billing,helpdesk", "Modules of the records service, separated by commas.")
+    modules: str = _setting(
+        "party,crm,billing,helpdesk",
+        "Modules of the records service, separated by commas. A name that ends in .py is the path of a module text.",
+    )
     records_url: str = _setting(
         "",
         "Public address of the records service without a trailing slash; empty: http://HOST:PORT of its listener.",

@@ -25,11 +25,11 @@ from countersign.declare.rules import grants, modules
 from countersign.records import builtin_commands, migrations
 from countersign.records import modules as switched_on
 from countersign.records.access.visibility import RIGHTS
-from tests.declare.broken import behaviour, fields, kinds
+from tests.declare.broken import behaviour, fields, kinds, tables
 from tests.declare.broken import modules as broken_modules
 from tests.declare.planting import BASE, BrokenModules, model, nursery, registry
 
-CASES = [*broken_modules.CASES, *kinds.CASES, *fields.CASES, *behaviour.CASES]
+CASES = [*broken_modules.CASES, *kinds.CASES, *fields.CASES, *behaviour.CASES, *tables.CASES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{each.rule.__name__}-{number}" for number, each in enumerate(CASES)])

@@ -17,6 +17,7 @@ from countersign.archives import zip_directory
 from countersign.archives.limits import Budget, Limits
 from countersign.archives.paths import check_links, check_target
 from countersign.archives.reader import read as read_archive
+from countersign.declare import DeclarationError, text
 from countersign.kernel import telemetry, tracing
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import decode, range_response, response
@@ -54,7 +55,10 @@ def _quietly(work: Callable[[Any], object]) -> Callable[[Any], None]:
     """The work, for which a refusal is as good as a result."""
 
     def done(given: Any) -> None:
-        with suppress(Refused, ValueError, messages.JsonRpcError, msgspec.MsgspecError, external_jwt.BadToken):
+        with suppress(
+            Refused, ValueError, messages.JsonRpcError, msgspec.MsgspecError, external_jwt.BadToken, text.TextError,
+            DeclarationError,
+        ):
             work(given)
 
     return done
@@ -182,7 +186,30 @@ def _check_links(links: dict[str, str]) -> None:
     check_links(links, Budget(Limits(), 1))
 
 
+def _module_text(part: str) -> Callable[[int], str]:
+    """Module texts that repeat the part, in which `%` is a number."""
+
+    def make(size: int) -> str:
+        parts = (part.replace("%", str(at)) for at in range(size // len(part)))
+        return f"class First(Model):\n    a = Text()\n{''.join(parts)}\nmodule = Module('a', version='1')\n"
+
+    return make
+
+
 PARSERS: Mapping[str, Parser] = {
+    "module text": Parser(
+        "the files of COUNTERSIGN_MODULES",
+        f"1 MiB, {text.MAX_TOKENS:,} tokens",
+        text.MAX_BYTES - 1_000,
+        lambda source: text.build(text.read(source), "a.py"),
+        {
+            "comments": _module_text("# a\n"),
+            "indented comments": _module_text("    # a\n"),
+            "comments of fields": _module_text("    # a\n# b\n    f% = Text()  # c\n"),
+            "comments of classes": _module_text("# a\n\nclass A%(Model):\n    # a\n    f = Text()\n    # b\n"),
+            "words": _module_text("    f% = Select(" + "'a', " * 50 + ")\n"),
+        },
+    ),
     "query string": Parser(
         "every request",
         "64 KiB of head, 64 parameters",

@@ -53,7 +53,7 @@ function columns(model: Model, text: string | null): Field[] {
 }
 
 export function canOrder(field: Field | undefined): boolean {
-  return field !== undefined && operators(field).length > 0;
+  return field !== undefined && field.sortable !== false && operators(field).length > 0;
 }
 
 export function setFilter(model: Model, filter: readonly Condition[]): void {

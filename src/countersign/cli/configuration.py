@@ -34,10 +34,38 @@ def load(**options: object) -> settings.Settings:
     """Load the settings of this process. Arguments from the command line take precedence, unless they are None.
 
     Raises:
+        Failure: a setting cannot be used, or the database URL is that of an existing database of the modules.
+    """
+    loaded = load_unchecked(**options)
+    require_own_database(loaded)
+    return loaded
+
+
+def load_unchecked(**options: object) -> settings.Settings:
+    """Load the settings like `load`, for a command that opens no tables of ours, or that calls `require_own_database`.
+
+    Raises:
         Failure: a setting cannot be used.
     """
     try:
         return settings.load(os.environ, **options)
+    except settings.BadSetting as error:
+        raise _setting_failure(error) from error
+
+
+def require_own_database(loaded: settings.Settings) -> None:
+    """Check that the database URL is not that of an existing database, whose tables the modules read.
+
+    Raises:
+        Failure: our own tables would be created in the existing database.
+    """
+    if not loaded.database_url or not loaded.modules:
+        return
+    # Import this late, because most commands do not need it.
+    from countersign.records import own_database
+
+    try:
+        own_database.require_apart_for_texts(loaded)
     except settings.BadSetting as error:
         raise _setting_failure(error) from error
 

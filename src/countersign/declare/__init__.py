@@ -3,11 +3,12 @@
 from countersign.declare.condition import CALLER, NEXT_QUARTER, TODAY, FieldOf, Where, where
 from countersign.declare.errors import BadValue, DeclarationError
 from countersign.declare.fields.field import EQUALITY, RANGES, Field, Notation, Stored
-from countersign.declare.fields.kinds import Bool, Date, Moment, Money, Number, Ref, Select, Structure
+from countersign.declare.fields.kinds import Bool, Date, Decimal, Moment, Money, Number, Ref, Select, Structure
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared, Model
 from countersign.declare.module import ADMINISTRATOR, Grant, Module, Role, Setting
 from countersign.declare.presentation import ListView, Measure, Option, Risk
+from countersign.declare.table import Table
 from countersign.declare.workflow import Move, Work, Workflow
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "BadValue",
     "Bool",
     "Date",
+    "Decimal",
     "DeclarationError",
     "Declared",
     "Field",
@@ -43,6 +45,7 @@ __all__ = [
     "Setting",
     "Stored",
     "Structure",
+    "Table",
     "Text",
     "Where",
     "Work",

@@ -13,9 +13,12 @@ from countersign.declare.errors import DeclarationError
 from countersign.declare.fields.field import Field, Stored
 from countersign.declare.fields.kinds import LARGEST, Number, Ref
 from countersign.declare.presentation import ListView, Measure, Risk
+from countersign.declare.table import Table
 from countersign.declare.workflow import Workflow
 
 GENERATED = ("get", "list", "search", "create", "update", "delete")
+READ_COMMANDS = ("get", "list", "search", "export", "count_by")
+"""The commands of a model with a table of an existing database."""
 EXTRA = ("export", "import", "history", "count_by", "related", "series")
 
 
@@ -42,6 +45,7 @@ class ModelOptions(TypedDict, total=False):
     reads: tuple[str, ...]
     shown_as: str
     commands: tuple[str, ...]
+    table: Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +78,7 @@ class Declared:
     measures: tuple[Measure, ...] = ()
     views: tuple[ListView, ...] = ()
     risks: tuple[Risk, ...] = ()
+    table: Table | None = None
 
     @property
     def state_field(self) -> str | None:
@@ -131,7 +136,8 @@ class Model:
                    or deleted. Models that `locked_with` and `rules` name, and models with a total of the record's
                    fields, need not be listed
     shown_as       the field that represents a record where only one field can be shown; default: the first text
-    commands       the generated commands of the model; default: all
+    commands       the generated commands of the model; default: all, or the reading commands of a model with a table
+    table          the table of an existing database whose rows are the records of the model
     """
 
     declared: ClassVar[Declared]
@@ -163,7 +169,7 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         needs_approval=options.get("needs_approval", ()),
         reads=options.get("reads", ()),
         shown_as=shown_as,
-        commands=options.get("commands", GENERATED + EXTRA),
+        commands=options.get("commands", _default_commands(options)),
         source=source,
         unknown_options=tuple(options.keys() - ModelOptions.__annotations__.keys()),
         **_german(options, label, plural),
@@ -174,7 +180,12 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         measures=options.get("measures", ()),
         views=options.get("views", ()),
         risks=options.get("risks", ()),
+        table=options.get("table"),
     )
+
+
+def _default_commands(options: ModelOptions) -> tuple[str, ...]:
+    return READ_COMMANDS if "table" in options else GENERATED + EXTRA
 
 
 def _german(options: ModelOptions, label: str, plural: str) -> dict[str, str]:

@@ -67,7 +67,8 @@ class Module:
     `needs` names the modules whose models are used in refs and grants of this module. `base` is always enabled. `kinds`
     are the kinds of fields that the module adds. Its own models may have fields of these kinds, and so may models of
     modules that need it. `label_de` is the label in German, and `icon` the lucide icon of models that declare none.
-    `source` is the file that declares the module.
+    `search_path` are the schemas in which the views and functions of an existing database find their names, for models
+    with a table of that database. `source` is the file that declares the module.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Module:
         roles: Sequence[Role] = (),
         settings: Sequence[Setting] = (),
         kinds: Sequence[type[Field]] = (),
+        search_path: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.version = version
@@ -94,5 +96,6 @@ class Module:
         self.roles = tuple(roles)
         self.settings = tuple(settings)
         self.kinds = tuple(kinds)
+        self.search_path = tuple(search_path)
         frame = inspect.currentframe()
         self.source = frame.f_back.f_code.co_filename if frame is not None and frame.f_back is not None else ""

@@ -20,6 +20,7 @@ from countersign.declare.rules import (
     models,
     modules,
     presentations,
+    tables,
     workflows,
 )
 from countersign.declare.rules.declarations import Declarations, Rule
@@ -52,6 +53,9 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         fields.restricted_to_roles,
         fields.ref_targets_exist,
         fields.on_delete_possible,
+        tables.tables_are_named,
+        tables.tables_are_read,
+        tables.columns_fit,
         computed_fields.sources_are_fields,
         computed_fields.total_sources_valid,
         computed_fields.declassified_fields_derived,
@@ -81,6 +85,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         presentations.views_fit,
         presentations.tones_are_known,
         presentations.risks_fit,
+        tables.tables_refer_to_tables,
         grants.roles_named,
         grants.granted_models_exist,
         grants.grants_fit,

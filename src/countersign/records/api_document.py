@@ -129,6 +129,7 @@ def _field_meta(view: ModelView, name: str, registry: Registry, approvals: Appro
         "masked": view.fields[name] == "masked",
         "is_personal": bool(field.personal),
         "needs_approval": name in approvals.fields(view),
+        **({} if field.sortable else {"sortable": False}),
         **presentation.of_field(view, field),
     }
 
@@ -433,7 +434,8 @@ def query_properties(view: ModelView) -> Schema:
         ["field", "op", "value"],
     )
     direction = {"type": "string", "enum": ["asc", "desc"]}
-    key = _object({"field": {"type": "string", "enum": names}, "dir": direction}, ["field"])
+    sortable = [name for name in names if name == "id" or view.model.fields[name].sortable]
+    key = _object({"field": {"type": "string", "enum": sortable}, "dir": direction}, ["field"])
     return {
         "filter": {"type": "array", "maxItems": MAX_CONDITIONS, "items": condition, "description": "joined by AND"},
         "order": {"type": "array", "maxItems": MAX_KEYS, "items": key},

@@ -1,7 +1,7 @@
 """Assembles the records service: opens its resources and declares its routes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from countersign import __version__
 from countersign.declare.fields.field import Stored
+from countersign.declare.registry import Registry
 from countersign.kernel import installation_id
 from countersign.kernel.concurrency import periodic
 from countersign.kernel.database import migration_marker
@@ -24,10 +25,22 @@ from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import outbox, sender
-from countersign.records import builtin_commands, http, invitation_page, modules, redaction, root_secret, tools
+from countersign.records import (
+    builtin_commands,
+    http,
+    invitation_page,
+    modules,
+    own_database,
+    redaction,
+    root_secret,
+    tools,
+)
 from countersign.records.access import grants, invitations, sessions
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
+from countersign.records.adopted import store as adopted_store
+from countersign.records.adopted.store import AdoptedStore
+from countersign.records.adopted.suspension import CHECK_EVERY_S, Suspensions
 from countersign.records.approvals import changes, decisions, emails, policy
 from countersign.records.approvals.rights import with_plans
 from countersign.records.audit.chain import Chain
@@ -44,7 +57,7 @@ from countersign.records.http import route
 from countersign.records.masking.placeholder_tokens import Grammar, MaskStore
 from countersign.records.masking.vault import Vault
 from countersign.records.schema import install
-from countersign.settings import Settings
+from countersign.settings import BadSetting, Settings
 
 SCHEMA = install.SCHEMA
 SERVICE = ServiceTables(
@@ -87,6 +100,8 @@ async def opened(
         Unavailable: the database cannot be reached.
     """
     registry = modules.found(modules.names(settings.modules))
+    # Check this first, so that no tables are created in the database of others.
+    own_database.require_apart(settings, registry)
     data = Path(settings.data)
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
     await asyncio.to_thread(migration_marker.require_in_use, data, settings.database_url)
@@ -107,6 +122,8 @@ async def opened(
             await grants.seed_roles(transaction, registry)
         counters = SharedMemoryCounters(data)
         stack.push_async_callback(counters.close)
+        secret = await root_secret.secret(database, master)
+        adopted = await _open_adopted(stack, settings, registry, secret)
         records = Records(
             settings=settings,
             root_url=root_url,
@@ -115,12 +132,29 @@ async def opened(
             registry=registry,
             bits=await install.bits(database),
             master=master,
-            secret=await root_secret.secret(database, master),
+            secret=secret,
             mail=open_mail(settings.smtp_url, settings.mail_from, data),
             versions=Versions(database, ("access",)).current,
             plan_version=Versions(database, ("plan",)).current,
         )
-        yield assembled(records, counters)
+        yield assembled(records, counters, adopted)
+
+
+async def _open_adopted(
+    stack: AsyncExitStack, settings: Settings, registry: Registry, secret: bytes
+) -> Mapping[str, AdoptedStore]:
+    """Open the existing database that the models with a table read, and return their stores."""
+    if not adopted_store.adopted_models(registry):
+        return {}
+    try:
+        existing = await adopted_store.open_adopted(registry, settings.existing_url, settings.read_deadline_s)
+    except ValueError as error:
+        raise BadSetting(f"the address of the existing database: {error}") from error
+    stack.push_async_callback(existing.close)
+    stores = await adopted_store.stores(registry, existing, secret)
+    for each in {store.suspensions for store in stores.values()}:
+        await stack.enter_async_context(periodic(each.check, every_s=CHECK_EVERY_S))
+    return stores
 
 
 def database_file(settings: Settings) -> Path:
@@ -150,8 +184,11 @@ async def open_tables(settings: Settings) -> Database:
     )
 
 
-def assembled(records: Records, counters: SharedMemoryCounters) -> RecordsService:
-    """Return a service that uses an open context."""
+def assembled(
+    records: Records, counters: SharedMemoryCounters, adopted: Mapping[str, AdoptedStore] | None = None
+) -> RecordsService:
+    """Return a service that uses an open context. `adopted` maps the models with a table of an existing database to
+    their stores."""
     names = command.names_of(records.registry, builtin_commands.SENTENCES)
     engine = Engine(
         records=records,
@@ -172,8 +209,12 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> RecordsServic
         },
         commands=names,
         calls=CallLog(records.database),
+        adopted=adopted or {},
     )
-    callers = Callers(records, names, partial(_narrowed, dialect=records.database.dialect))
+    suspensions = {each.suspensions for each in (adopted or {}).values()}
+    callers = Callers(records, names, partial(_narrowed, records.database.dialect, suspensions))
+    for each in suspensions:
+        each.on_change(callers.forget)
     return RecordsService(records, engine, callers, Dispatch(engine, READING, builtin_commands.commands()))
 
 
@@ -186,8 +227,11 @@ def _check_of(check: Callable[[Mapping[str, Stored]], None]) -> Check:
     return checked
 
 
-def _narrowed(caller: Caller, dialect: Dialect) -> Caller:
-    """Return the caller with a view that is limited to the plans and audit entries that exist for it."""
+def _narrowed(dialect: Dialect, suspensions: Collection[Suspensions], caller: Caller) -> Caller:
+    """Return the caller with a view that is limited to the plans and audit entries that exist for it, and without
+    suspended models."""
+    for each in suspensions:
+        caller = each.narrowed(caller)
     return with_audit(with_plans(page_models.with_comments(caller, dialect), dialect), dialect)
 
 

@@ -250,7 +250,7 @@ class Comment(
 
     author = Ref("user", readonly=True, default=CALLER, on_delete="clear")
     model = Text(required=True, max_length=100)
-    record = Text(required=True, max_length=24, index=True, help="The id of the record")
+    record = Text(required=True, max_length=1_000, index=True, help="The id of the record")
     text = LongText(required=True, personal="NOTES", max_length=10_000)
     written_at = Moment(readonly=True, index=True)
 

@@ -1,6 +1,7 @@
 """The handlers of the documented endpoints. A handler converts a request to a command, and the result to a response."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,7 +25,7 @@ from countersign.records.commands import export, record_writer, unmask_input
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, require_command
-from countersign.records.http import Envelope, RecordsRequest, is_whole_list, whole_list
+from countersign.records.http import Envelope, RecordsRequest, begun, is_whole_list, whole_list
 from countersign.records.idempotency import KeyedCall
 
 LINK = ("Link", '</mcp>; rel="mcp"')
@@ -111,9 +112,9 @@ class Handlers:
         view = require_command(call.caller, model, name)
         body = decode.json_object(call.body)
         if is_whole_list(name, body):
-            return Response(200, whole_list(self._run(call), model, body))
+            return Response(200, await begun(whole_list(self._run(call), model, body)))
         if name == "export" and (wanted_format := _wanted(call.headers.get("accept"))):
-            return self._exported(call, model, {**body, "content_type": wanted_format})
+            return await self._exported(call, model, {**body, "content_type": wanted_format})
         key = call.headers.get(idempotency.HEADER)
         outcome = await self.dispatch.run(
             call.caller, view, name, body, call.request_id, key=key, stop_event=call.stopping
@@ -139,16 +140,17 @@ class Handlers:
     async def _approvals(self) -> Approvals:
         return await self.dispatch.approvals()
 
-    def _exported(self, call: RecordsRequest, model: str, body: Body) -> Response:
+    async def _exported(self, call: RecordsRequest, model: str, body: Body) -> Response:
         run = self._run(call)
         export_request = export.read(run, model, body)
         export.check(run, model, export_request)
 
-        async def pieces() -> AsyncIterator[bytes]:
-            async for text, _ in export.pieces_of(run, model, export_request):
-                yield text.encode()
+        async def pieces() -> AsyncGenerator[bytes]:
+            async with aclosing(export.pieces_of(run, model, export_request)) as texts:
+                async for text, _ in texts:
+                    yield text.encode()
 
-        return Response(200, pieces(), export_request.content_type)
+        return Response(200, await begun(pieces()), export_request.content_type)
 
 
 def _approval(run: Run, call: RecordsRequest) -> decisions.Approval:

@@ -17,6 +17,7 @@ from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller, View
 from countersign.records.commands import list_search
 from countersign.records.commands.run import Body, Run
+from countersign.records.commands.select import Record
 from countersign.records.context import Records
 
 BODY_LIMIT = 8 << 20
@@ -99,7 +100,8 @@ def is_whole_list(command: str, body: Body) -> bool:
 
 
 def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
-    """Return the envelope with every visible record. It is read from one snapshot, in constant memory.
+    """Return the envelope with every visible record. It is read from one snapshot, in constant memory. The first piece
+    is produced after the first records are read.
 
     Raises:
         BadInput: the query is refused. The call itself raises this error, before the first piece is produced.
@@ -110,12 +112,29 @@ def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
     run.engine.calls.note(run.caller, f"{model}.list", None, "ok", clock.monotonic_s())
 
     async def pieces() -> AsyncGenerator[bytes]:
-        yield b'{"denied":%b,"value":[' % encode(denied_names)
-        separator = b""
         async with aclosing(list_search.stream(run, model, parsed_query)) as rows:
+            first = await anext(rows, list[Record]())
+            yield b'{"denied":%b,"value":[%b' % (encode(denied_names), encode(first)[1:-1])
             async for records in rows:
-                yield separator + encode(records)[1:-1]
-                separator = b","
+                yield b"," + encode(records)[1:-1]
         yield b"]}"
 
     return pieces()
+
+
+async def begun(pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """Return the same pieces after the first one is produced, so that an error of the first read is still answered
+    with its status.
+
+    Raises:
+        as the first piece.
+    """
+    first = await anext(pieces, b"")
+
+    async def all_pieces() -> AsyncGenerator[bytes]:
+        async with aclosing(pieces):
+            yield first
+            async for piece in pieces:
+                yield piece
+
+    return all_pieces()

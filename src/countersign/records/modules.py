@@ -1,5 +1,5 @@
 """Loads the enabled modules: `base`, and the modules that the operator selects. Modules are found by the entry points
-of installed packages."""
+of installed packages, or read from the files of module texts, which are never executed."""
 
 import os
 import sys
@@ -10,17 +10,19 @@ from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 
 from countersign import declare
-from countersign.declare import DeclarationError, Module
+from countersign.declare import DeclarationError, Module, text
 from countersign.declare.registry import Registry
 from countersign.records import base_models
 
 GROUP = "countersign.modules"
+TEXT_SUFFIX = ".py"
 
 _OURS = Path(declare.__file__).parents[1]
 
 
 def names(setting: str) -> tuple[str, ...]:
-    """Return the module names in the setting `modules`, which is a comma-separated list."""
+    """Return the module names in the setting `modules`, which is a comma-separated list. A name that ends in .py is the
+    path of a module text."""
     return tuple(name.strip() for name in setting.split(",") if name.strip())
 
 
@@ -33,8 +35,8 @@ def found(selected_names: Sequence[str]) -> Registry:
     """Return a checked registry of `base` and the selected modules.
 
     Raises:
-        DeclarationError: a selected module is not installed, is not a `Module`, or has an invalid declaration. The
-            error names the remedy.
+        DeclarationError: a selected module is not installed, is not a `Module`, or has an invalid declaration, or a
+            module text cannot be read. The error names the remedy.
     """
     entry_points = _offered(tuple((folder, _changed(folder)) for folder in sys.path))
     other_modules = (_module(name, entry_points) for name in selected_names if name != base_models.MODULE.name)
@@ -69,6 +71,9 @@ def _registry(selected_modules: tuple[Module, ...]) -> Registry:
 
 
 def _module(name: str, entry_points: EntryPoints) -> Module:
+    if name.endswith(TEXT_SUFFIX):
+        path = Path(name).absolute()
+        return _module_text(path, _changed(str(path)))
     points = [point for point in entry_points if point.name == name]
     if not points:
         known_names = ", ".join(sorted({point.name for point in entry_points})) or "none"
@@ -85,6 +90,21 @@ def _module(name: str, entry_points: EntryPoints) -> Module:
     if not isinstance(loaded_object, Module) or loaded_object.name != name:
         raise DeclarationError(f"{points[0].value} must be a Module called {name!r}: correct its entry point")
     return loaded_object
+
+
+@lru_cache(maxsize=4)
+def _module_text(path: Path, _changed: int) -> Module:
+    """Return the module of a module text. The time of its last change is a part of the cache key."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(text.MAX_BYTES + 1)
+        return text.build(text.read(content.decode(), str(path)), str(path))
+    except OSError as error:
+        raise DeclarationError(f"{path}: the module text cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise DeclarationError(f"{path}: the module text is not UTF-8: convert it") from error
+    except text.TextError as error:
+        raise DeclarationError(f"{path}: {error}") from error
 
 
 def _place(error: Exception) -> str:

@@ -150,7 +150,7 @@ async def l41(office: Office) -> None:
 
 
 def _taking_empty_lists(patch: pytest.MonkeyPatch) -> None:
-    replace_defence(patch, queries, "_array_of", lambda name, value: list(value))
+    replace_defence(patch, queries, "array_of", lambda name, value: list(value))
 
 
 @channel(46, _taking_empty_lists)

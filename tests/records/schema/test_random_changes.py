@@ -14,7 +14,7 @@ from countersign.declare import Bool, Date, Field, LongText, Model, Number, Ref,
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.records.schema.install import MIGRATIONS, installed, tables
-from countersign.records.schema.snapshot import Column, Table
+from countersign.records.schema.snapshot import Column, ModelTable
 from tests.figures import Figures
 from tests.records.schema.conftest import column_of, model, put, upgrade
 
@@ -66,7 +66,7 @@ def models(declared: Declared) -> list[type[Model]]:
     ]
 
 
-async def insert_full_row(database: Database, table: Table) -> None:
+async def insert_full_row(database: Database, table: ModelTable) -> None:
     """Insert one row with a value in every possible field."""
     values = {column.name: _value(column) for column in table.columns if column.kind}
     await put(database, table.name, **values)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from countersign.records.schema.snapshot import Column, Index, Snapshot, Table
+from countersign.records.schema.snapshot import Column, Index, ModelTable, Snapshot
 
 STORED = b"""
 {"tables": {"invoice": {"columns": [
@@ -26,11 +26,11 @@ def test_a_stored_column_is_read_with_all_that_it_says() -> None:
 
 
 def test_the_stored_names_stay() -> None:
-    stored = {each.__name__: " ".join(each.__struct_encode_fields__) for each in (Snapshot, Table, Column, Index)}
+    stored = {each.__name__: " ".join(each.__struct_encode_fields__) for each in (Snapshot, ModelTable, Column, Index)}
 
     assert stored == {
         "Snapshot": "tables versions",
-        "Table": "name module columns indexes bits used_bits unfilled",
+        "ModelTable": "name module columns indexes bits used_bits unfilled",
         "Column": "name type references kind options is_required made_from label is_linked former_name",
         "Index": "name terms is_unique holding",
     }

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import click
 from countersign.cli import configuration
 from countersign.cli.admin import lock
 from countersign.cli.server.listen_address import PORTS, listen_address
+from countersign.settings import Settings
 
 NAMES = {"store": "distribution", "distribution": "distribution", "records": "records"}
 """Maps each name that the command line accepts for a service to the name of the service."""
@@ -31,6 +33,13 @@ port_type = click.IntRange(0, 65535)
 @click.option("--distribution-port", type=port_type, help=f"Port of the store. Default: {PORTS['distribution']}")
 @click.option("--records-port", type=port_type, help=f"Port of the records service. Default: {PORTS['records']}")
 @click.option("--workers", type=worker_type, default=1, show_default=True, help="Processes of each service.")
+@click.option("--modules", metavar="NAMES", help="Modules of the records service, in place of COUNTERSIGN_MODULES.")
+@click.option(
+    "--try",
+    "tries",
+    is_flag=True,
+    help="Read the database of COUNTERSIGN_EXISTING_URL, which belongs to others; own tables in the data directory.",
+)
 @click.option("--demo", is_flag=True, help="Fill an empty database with demonstration data; loopback only.")
 def serve(
     *,
@@ -41,6 +50,8 @@ def serve(
     distribution_port: int | None,
     records_port: int | None,
     workers: int,
+    modules: str | None,
+    tries: bool,
     demo: bool,
 ) -> None:
     """Serve the named service, or both services, each in processes of its own.
@@ -48,7 +59,10 @@ def serve(
     `store` and `distribution` are the same service.
     """
     ports = _ports(service, port, {"distribution": distribution_port, "records": records_port})
-    settings = configuration.load(data=data)
+    settings = configuration.load_unchecked(data=data, modules=modules)
+    if tries:
+        settings = _with_existing_database(settings, ports)
+    configuration.require_own_database(settings)
     for name, requested_port in ports.items():
         url = settings.distribution_url if name == "distribution" else settings.records_url
         if demo and not listen_address(url, host, requested_port).is_loopback:
@@ -68,6 +82,17 @@ def serve(
         gc.enable()
         with lifecycle.log_lifecycle("serve", settings, SERVING):
             run(StartOptions(settings, host, requests, workers, is_demo=demo), data_lock)
+
+
+def _with_existing_database(settings: Settings, ports: Mapping[str, int]) -> Settings:
+    """Return the settings with the database URL as the address of an existing database, and with own tables in the data
+    directory."""
+    if list(ports) != ["records"]:
+        raise click.UsageError("--try applies to the records service: `countersign serve records --try`")
+    url = settings.existing_url or settings.database_url
+    if not url:
+        raise click.UsageError("--try needs the address of your database: set COUNTERSIGN_EXISTING_URL")
+    return replace(settings, existing_url=url, database_url="")
 
 
 def _ports(service: str | None, port: int | None, by_name: Mapping[str, int | None]) -> dict[str, int]:

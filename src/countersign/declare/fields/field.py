@@ -56,6 +56,8 @@ class FieldOptions(TypedDict, total=False):
     sum_of: str
     declassify: bool
     former_name: str
+    column: str
+    sortable: bool
 
 
 _Option = TypeVar("_Option")
@@ -96,6 +98,9 @@ class Field(ABC):
     declassify  a computed field may be visible although a source is hidden: the module guarantees that it is safe
     former_name the name of the field in an earlier version: an upgrade renames its column, and the former name in
                 grants, audit entries and history refers to this field
+    column      in a model with a table of an existing database, the column; default: the name of the field
+    sortable    in such a model, whether an index of that database, or the small size of the table, allows to order by
+                the field and to compare it with ranges; default: true
     """
 
     kind: ClassVar[str]
@@ -138,10 +143,17 @@ class Field(ABC):
         self.sum_of = options.get("sum_of")
         self.declassify = options.get("declassify", False)
         self.former_name = options.get("former_name", "")
+        self.column_option = options.get("column", "")
+        self.sortable = options.get("sortable", True)
         self.readonly = options.get("readonly", False) or self.computed is not None or self.sum_of is not None
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
+
+    @property
+    def table_columns(self) -> tuple[str, ...]:
+        """Return the columns of the table of an existing database that contain the value."""
+        return (self.column_option or self.name,)
 
     @property
     def label(self) -> str:

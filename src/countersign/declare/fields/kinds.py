@@ -113,11 +113,18 @@ _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]
 
 class Moment(Field):
     """An instant in UTC. JSON contains an RFC 3339 text with milliseconds, and the database contains microseconds since
-    1970."""
+    1970.
+
+    In a model with a table of an existing database, `zone` is the time zone of a column without one.
+    """
 
     kind: ClassVar[str] = "moment"
     column: ClassVar[ColumnType] = "BIGINT"
     is_internal: ClassVar[bool] = True
+
+    def __init__(self, *, zone: str = "UTC", **options: Unpack[FieldOptions]) -> None:
+        super().__init__(**options)
+        self.zone = zone
 
     def read(self, value: object) -> Stored:
         """Return the instant in microseconds since 1970.
@@ -144,6 +151,7 @@ class Moment(Field):
 
 LARGEST = 2**53 - 1
 _WHOLE = re.compile("-?[0-9]{1,18}")
+_DECIMAL = re.compile(r"-?[0-9]{1,100}(\.[0-9]{1,100})?", re.ASCII)
 
 
 class Number(Field):
@@ -200,21 +208,83 @@ class Number(Field):
 
 
 class Money(Number):
-    """An amount in minor units of the currency, so 12.34 is 1234. The name of the field must end with `_minor`."""
+    """An amount in minor units of the currency, so 12.34 is 1234. The name of the field must end with `_minor`.
+
+    In a model with a table of an existing database, the column contains the amount in the currency, with `scale` digits
+    after the decimal point.
+    """
 
     kind: ClassVar[str] = "money"
     widens: ClassVar[frozenset[str]] = frozenset({"number"})
 
+    def __init__(
+        self,
+        *,
+        scale: int = 2,
+        min_value: int = -LARGEST,
+        max_value: int = LARGEST,
+        least: int | None = None,
+        most: int | None = None,
+        **options: Unpack[FieldOptions],
+    ) -> None:
+        """Create a field with this scale and these bounds. `least` and `most` are the deprecated names of the
+        bounds."""
+        super().__init__(**options)
+        self.min_value = renamed_option("least", least, "min_value", min_value)
+        self.max_value = renamed_option("most", most, "max_value", max_value)
+        self.scale = scale
+
+
+class Decimal(Field):
+    """An exact decimal number. JSON contains a text such as "12.3400", because the interface has no floating-point
+    numbers. Only models with a table of an existing database have such fields."""
+
+    kind: ClassVar[str] = "decimal"
+    is_internal: ClassVar[bool] = True
+
+    def read(self, value: object) -> Stored:
+        """Return the text of the number.
+
+        Raises:
+            BadValue: the value is not a text of digits with an optional sign and decimal point.
+        """
+        if isinstance(value, str) and _DECIMAL.fullmatch(value):
+            return value
+        raise BadValue('must be a decimal number as text, such as "12.34"')
+
+    def schema(self) -> Mapping[str, Any]:
+        """Return the schema of a string with a decimal number."""
+        return {"type": "string", "pattern": "^-?[0-9]{1,100}([.][0-9]{1,100})?$"}
+
+    @property
+    def form(self) -> str:
+        """Return the name of the control that a form shows for the field."""
+        return "text"
+
 
 class Select(Field):
-    """One of several options. A choice is a word, or an `Option` with a label in two languages and a tone."""
+    """One of several options. A choice is a word, or an `Option` with a label in two languages and a tone.
+
+    In a model with a table of an existing database, `values` maps the values of the column to options, and `unknown` is
+    the option that is shown for all other values of the column.
+    """
 
     kind: ClassVar[str] = "select"
     is_countable: ClassVar[bool] = True
 
-    def __init__(self, *choices: str | Option, **options: Unpack[FieldOptions]) -> None:
+    def __init__(
+        self,
+        *choices: str | Option,
+        values: Mapping[int | str, str] | None = None,
+        unknown: str = "",
+        **options: Unpack[FieldOptions],
+    ) -> None:
         super().__init__(**options)
-        self.choices = tuple(each if isinstance(each, Option) else Option(each) for each in choices)
+        self.values: Mapping[int | str, str] = values or {}
+        self.unknown = unknown
+        named = {each.value if isinstance(each, Option) else each for each in choices}
+        more = (each for each in dict.fromkeys((*self.values.values(), unknown)) if each and each not in named)
+        self.choices = tuple(each if isinstance(each, Option) else Option(each) for each in (*choices, *more))
         self.options = tuple(each.value for each in self.choices)
 
     def tone(self, choice: Option, *, is_state: bool) -> Tone:
@@ -299,6 +369,9 @@ class Ref(Field):
     `fills` maps fields of this model to fields of the referenced record: {"unit_price_minor": "unit_price_minor"}. If
     the input of a new record omits such a field, its value is copied, provided that the caller can read the source
     field in clear.
+
+    In a model with a table of an existing database, `columns` are the columns with the key of the referenced record, in
+    the order of the key of its table.
     """
 
     kind: ClassVar[str] = "ref"
@@ -311,14 +384,21 @@ class Ref(Field):
         *,
         on_delete: OnDelete = "refuse",
         fills: Mapping[str, str] | None = None,
+        columns: str | tuple[str, ...] = (),
         **options: Unpack[FieldOptions],
     ) -> None:
         super().__init__(**options)
         self.target = target
+        self.columns = (columns,) if isinstance(columns, str) else tuple(columns)
         self.fills: Mapping[str, str] = fills or {}
         self.on_delete: OnDelete = on_delete
         # Deleting a referenced record and listing its referring records need this index.
         self.index = True
+
+    @property
+    def table_columns(self) -> tuple[str, ...]:
+        """Return the columns of the table of an existing database that contain the key of the referenced record."""
+        return self.columns or super().table_columns
 
     def read(self, value: object) -> Stored:
         """Return the id as text. The database checks that the record exists.
@@ -336,6 +416,6 @@ class Ref(Field):
 
 
 BUILTIN_KINDS: tuple[type[Field], ...] = (
-    Text, LongText, Number, Money, Select, Ref, Bool, Date, Moment, Structure
+    Text, LongText, Number, Money, Decimal, Select, Ref, Bool, Date, Moment, Structure
 )  # fmt: skip
 """The built-in kinds. Modules can register other kinds (`Module(…, kinds=(…,))`)."""

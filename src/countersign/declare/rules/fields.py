@@ -7,7 +7,7 @@ from typing import get_args
 from countersign.declare.condition import CALLER, TODAY
 from countersign.declare.errors import BadValue
 from countersign.declare.fields.field import LITERAL, Field, FieldOptions
-from countersign.declare.fields.kinds import LARGEST, Date, Money, Number, OnDelete, Ref, Select
+from countersign.declare.fields.kinds import LARGEST, Date, Decimal, Moment, Money, Number, OnDelete, Ref, Select
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared
 from countersign.declare.rules.declarations import BASE, Declarations, of_field, of_model
@@ -45,7 +45,8 @@ def options_are_known(declarations: Declarations) -> Iterator[str]:
 def kinds_fit_module(declarations: Declarations) -> Iterator[str]:
     """Require that only built-in models use internal kinds, which only the engine writes."""
     for model, field in declarations.fields():
-        if field.is_internal and declarations.module_of[model.name].name != BASE:
+        is_read = model.table is not None and isinstance(field, Moment | Decimal)
+        if field.is_internal and not is_read and declarations.module_of[model.name].name != BASE:
             yield of_field(model, field.name, f"the kind {field.kind} is the engine's own: use Date, Text or LongText")
 
 

@@ -1,11 +1,16 @@
 """Opens the database at a URL. Only this module chooses the engine."""
 
+import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from countersign.kernel import connection_urls
-from countersign.kernel.database import postgres, sqlite
+from countersign.kernel.database import postgres, postgres_read_only, sqlite, sqlite_read_only
 from countersign.kernel.database.instrumentation import InstrumentedDatabase
 from countersign.kernel.database.port import Database
+from countersign.kernel.database.read_only import ExistingDatabase
+from countersign.kernel.database.row_spool import NewCipher
+from countersign.kernel.database.sqlite_read_only import TextFunction
 
 SQLITE = "sqlite:///"
 
@@ -48,3 +53,34 @@ async def open_database(
         )
         return InstrumentedDatabase(reached, name)
     raise ValueError("a database URL begins with sqlite:/// or postgresql://")
+
+
+async def open_existing(
+    url: str,
+    *,
+    pool: int,
+    read_deadline_s: float,
+    search_path: Sequence[str] = (),
+    functions: Mapping[str, TextFunction] | None = None,
+    new_cipher: NewCipher,
+) -> ExistingDatabase:
+    """Open the database at the URL for reading: `sqlite:////absolute/file.db` or `postgresql://…`.
+
+    `search_path` are the schemas in which its views and functions find their names. `functions` are additional
+    functions of statements on SQLite, which take and return a text. `new_cipher` returns a cipher for the rows of a
+    stream.
+
+    Raises:
+        Unavailable: the file cannot be opened, or the server cannot be reached.
+        ValueError: the URL has another scheme, or cannot be parsed.
+    """
+    if url.startswith(SQLITE):
+        path = Path(url.removeprefix(SQLITE))
+        return await asyncio.to_thread(
+            sqlite_read_only.ExistingSqlite, path, pool, read_deadline_s, functions or {}, new_cipher
+        )
+    if not url.startswith(connection_urls.POSTGRES_SCHEMES):
+        raise ValueError("a database URL begins with sqlite:/// or postgresql://")
+    return await postgres_read_only.open_postgres(
+        url, pool=pool, read_deadline_s=read_deadline_s, search_path=search_path, new_cipher=new_cipher
+    )

@@ -27,7 +27,8 @@ CACHED_STATEMENTS = 500
 LOCK_WAIT_MS = 10_000
 
 # The driver raises InternalClientError on an idle connection until it has noticed that the server closed it.
-_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+"""The errors of the driver."""
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
@@ -65,14 +66,14 @@ class PostgresTransaction:
         text, remaining = with_literal_limit(statement, values)
         try:
             return await self._connection.fetch(text, *remaining)
-        except _ERRORS as error:
+        except ERRORS as error:
             refuse(error)
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
         """Return the first row, or None, including changes of this transaction."""
         try:
             return await self._connection.fetchrow(statement, *values)
-        except _ERRORS as error:
+        except ERRORS as error:
             refuse(error)
 
     async def run(self, statement: str, *values: Value) -> int:
@@ -84,7 +85,7 @@ class PostgresTransaction:
         """
         try:
             tag = await self._connection.execute(statement, *values)
-        except _ERRORS as error:
+        except ERRORS as error:
             refuse(error)
         verb, _, count = tag.rpartition(" ")
         return int(count) if verb.startswith(("INSERT", "UPDATE", "DELETE", "MERGE")) else 0
@@ -97,7 +98,7 @@ class PostgresTransaction:
         """
         try:
             await self._connection.executemany(statement, rows)
-        except _ERRORS as error:
+        except ERRORS as error:
             refuse(error)
 
     @asynccontextmanager
@@ -156,7 +157,7 @@ class PostgresDatabase:
             try:
                 async with asyncio.timeout(self._read_deadline_s), self._lease_connection() as connection:
                     return await connection.fetch(text, *remaining)
-            except _ERRORS as error:
+            except ERRORS as error:
                 self._refuse_unless_retryable(error, attempt)
             finally:
                 self._reads.add(clock.monotonic_s() - started_s)
@@ -169,7 +170,7 @@ class PostgresDatabase:
             try:
                 async with asyncio.timeout(self._read_deadline_s), self._lease_connection() as connection:
                     return await connection.fetchrow(statement, *values)
-            except _ERRORS as error:
+            except ERRORS as error:
                 self._refuse_unless_retryable(error, attempt)
             finally:
                 self._reads.add(clock.monotonic_s() - started_s)
@@ -198,7 +199,7 @@ class PostgresDatabase:
                         await asyncio.sleep(0)
                     size = sum(map(port.length, rows))
                     wanted = min(4 * wanted, max(1, wanted * port.MAX_BYTES // max(size, 1)), port.MAX_ROWS)
-        except _ERRORS as error:
+        except ERRORS as error:
             refuse(error)
 
     @asynccontextmanager
@@ -228,12 +229,12 @@ class PostgresDatabase:
             lease = self._pool.acquire()
             try:
                 connection = await lease.__aenter__()
-            except _ERRORS as error:
+            except ERRORS as error:
                 self._refuse_unless_retryable(error, attempt)
                 continue
             try:
                 await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-            except _ERRORS as error:
+            except ERRORS as error:
                 _close(connection)
                 await _return_lease(lease)
                 self._refuse_unless_retryable(error, attempt)
@@ -294,7 +295,7 @@ async def open_postgres(
         "min_size": 1,
         "max_size": pool,
         "timeout": CONNECT_S,
-        "reset": _skip_reset,
+        "reset": skip_reset,
         "statement_cache_size": CACHED_STATEMENTS,
         "max_cached_statement_lifetime": 0,
         "max_inactive_connection_lifetime": 0,
@@ -310,7 +311,7 @@ async def open_postgres(
     return database
 
 
-async def _skip_reset(_connection: object) -> None:
+async def skip_reset(_connection: object) -> None:
     """Do nothing. This function replaces the pool's reset query."""
 
 
@@ -336,7 +337,7 @@ async def _return_lease(lease: Lease) -> None:
 async def _commit(connection: Connection, transaction: PostgresTransaction) -> None:
     try:
         tag = await connection.execute("COMMIT")
-    except _ERRORS as error:
+    except ERRORS as error:
         refuse(error)
     if tag != "COMMIT":
         # A statement failed, and the block ignored the exception, so nothing can be committed.
@@ -349,7 +350,7 @@ async def _roll_back(connection: Connection) -> None:
     """Roll back; if that fails, close the connection, which has the same effect."""
     try:
         await connection.execute("ROLLBACK")
-    except _ERRORS:
+    except ERRORS:
         _close(connection)
 
 

@@ -18,6 +18,11 @@ from countersign.kernel.errors import Refused
 CLOSE_S = 5.0
 ADMIN_APPLICATION = "countersign backup"
 SET_SEARCH_PATH = "SELECT set_config('search_path', quote_ident($1), true)"
+_QUERY_ERRORS = (
+    *(asyncpg.QueryCanceledError, asyncpg.SyntaxOrAccessError, asyncpg.ObjectNotInPrerequisiteStateError),
+    *(asyncpg.DataError, asyncpg.PLPGSQLError),
+)
+_SET_TIMEOUT = "SELECT set_config('statement_timeout', $1, true)"
 
 
 ByteSink: TypeAlias = Callable[[bytes], Awaitable[None]]
@@ -96,15 +101,16 @@ _connect = cast(_Connect, asyncpg.connect)
 
 
 @asynccontextmanager
-async def admin_session(url: str) -> AsyncGenerator[AdminConnection]:
-    """Open a connection for the block, with a short lock timeout and no statement timeout.
+async def admin_session(url: str, *, application: str = ADMIN_APPLICATION) -> AsyncGenerator[AdminConnection]:
+    """Open a connection for the block, with a short lock timeout and no statement timeout. `application` is the name
+    that the server shows for the connection.
 
     Raises:
         StorageFull, Unavailable: the server cannot be reached, has no space, or refused a statement; errors inside the
             block are converted as well.
     """
     settings = {
-        "application_name": ADMIN_APPLICATION,
+        "application_name": application,
         "lock_timeout": str(LOCK_WAIT_MS),
         "statement_timeout": "0",
         "idle_in_transaction_session_timeout": "0",
@@ -135,6 +141,19 @@ async def privileges_at(url: str, schemas: Sequence[str]) -> list[Privileges]:
     """
     async with admin_session(url) as connection:
         return [await privileges(connection, schema) for schema in schemas]
+
+
+async def fetch_within(
+    connection: AdminConnection, query: str, values: Sequence[Value | Sequence[str]], *, timeout_ms: int
+) -> list[Row] | None:
+    """Return all rows of a query, which runs in a transaction that only reads. Return None if the query takes longer
+    than the timeout, if the role may not run it, or if a view or function of the database fails."""
+    try:
+        async with connection.transaction(isolation="read_committed", readonly=True):
+            await connection.fetch(_SET_TIMEOUT, str(timeout_ms))
+            return await connection.fetch(query, *values)
+    except _QUERY_ERRORS:
+        return None
 
 
 def row_count(tag: str) -> int:

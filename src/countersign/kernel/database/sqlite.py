@@ -39,13 +39,16 @@ class ReadDeadline:
 class SqliteReaders:
     """Up to `count` reader threads, each with a connection that is opened on first use."""
 
-    def __init__(self, path: Path, count: int, deadline_s: float) -> None:
-        self._path = path
+    def __init__(
+        self, path: Path, count: int, deadline_s: float, connect: Callable[[], sqlite.Connection] | None = None
+    ) -> None:
+        """`connect` opens a connection to the file; default: a connection of a reader to a file of ours."""
+        self._connect = connect or (lambda: sqlite.connect(path, use="read"))
         self._deadline_s = deadline_s
         self._threads = ThreadPoolExecutor(count, "sqlite-reader")
         self._idle: queue.SimpleQueue[sqlite.Connection] = queue.SimpleQueue()
         # Open the first connection now, so that an unreadable file is refused immediately.
-        self._idle.put(sqlite.connect(path, use="read"))
+        self._idle.put(self._connect())
         self._is_closed = False
 
     async def scan(self, statement: str, values: tuple[Value, ...]) -> list[Row]:
@@ -71,6 +74,35 @@ class SqliteReaders:
 
         return await self._in_thread(scan, patience)
 
+    async def read_into(self, add: Callable[[list[Row]], None], statement: str, values: tuple[Value, ...]) -> None:
+        """Read all rows in a thread, and call `add` there with each batch. The deadline counts as in `scan`.
+
+        Raises:
+            Unavailable: the deadline passed.
+        """
+        patience = ReadDeadline(clock.monotonic_s() + self._deadline_s)
+
+        def read() -> None:
+            connection = self._connection()
+            connection.set_progress_handler(patience, THREAD_STEPS_BETWEEN_CHECKS)
+            cursor: sqlite.Cursor | None = None
+            try:
+                cursor = connection.execute(sqlite.numbered(statement), values)
+                rows = iter(cursor)
+                while batch := port.first(rows):
+                    if patience():
+                        raise self._deadline_passed()
+                    add(batch)
+            except apsw.InterruptError as error:
+                raise self._deadline_passed() from error
+            finally:
+                if cursor is not None:
+                    cursor.close(True)
+                connection.set_progress_handler(None)
+                self._idle.put(connection)
+
+        await self._in_thread(lambda: _read(read), patience)
+
     async def stream(self, statement: str, values: tuple[Value, ...]) -> AsyncGenerator[list[Row]]:
         """Yield the rows in batches, all from the snapshot of the first batch.
 
@@ -80,7 +112,7 @@ class SqliteReaders:
         patience = ReadDeadline(float("inf"))
 
         def begin() -> tuple[sqlite.Connection, sqlite.Cursor]:
-            connection = sqlite.connect(self._path, use="read")
+            connection = self._connect()
             connection.set_progress_handler(patience, THREAD_STEPS_BETWEEN_CHECKS)
             opened.append(connection)
             return connection, connection.execute(sqlite.numbered(statement), values)
@@ -100,7 +132,7 @@ class SqliteReaders:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            return sqlite.connect(self._path, use="read")
+            return self._connect()
 
     async def _in_thread(self, work: Callable[[], T], patience: ReadDeadline) -> T:
         if self._is_closed:

@@ -216,3 +216,21 @@ def decrypt_convergent(ciphertext: bytes, secret: bytes) -> bytes:
 def _apply_ctr(key: bytes, nonce: bytes, content: bytes) -> bytes:
     turning = Cipher(AES(key), CTR(nonce)).encryptor()
     return turning.update(content) + turning.finalize()
+
+
+class MemoryCipher:
+    """Encrypts numbered pieces that this process alone reads again. The key exists in memory alone."""
+
+    def __init__(self) -> None:
+        self._cipher = AESGCM(AESGCM.generate_key(256))
+
+    def encrypt(self, plaintext: bytes, number: int) -> bytes:
+        """Return the encrypted piece. Each number may be used once."""
+        return self._cipher.encrypt(number.to_bytes(_NUMBER_BYTES), plaintext, None)
+
+    def decrypt(self, ciphertext: bytes, number: int) -> bytes:
+        """Return the piece that was encrypted with this number."""
+        return self._cipher.decrypt(number.to_bytes(_NUMBER_BYTES), ciphertext, None)
+
+
+_NUMBER_BYTES = 12

@@ -58,6 +58,10 @@ class Callers:
         self._views: dict[tuple[str, ScopeLimit | None], View] = {}
         self._views_number = -1
 
+    def forget(self) -> None:
+        """Forget all cached callers, because they would now be narrowed in another way."""
+        self._cached.clear()
+
     async def caller_of(self, headers: Headers) -> Caller | None:
         """Return the caller that the Authorization header authenticates (API document, Authentication 4). Return None
         if the header is missing, malformed or repeated, if the token is unknown, expired or revoked, or if its person

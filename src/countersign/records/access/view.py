@@ -107,6 +107,12 @@ class View:
     is_masked: bool = False
     own: Mapping[Field, str] = field(default_factory=dict[Field, str])
 
+    @property
+    def stored(self) -> Mapping[str, ModelView]:
+        """Return the models whose records are stored in the tables of modules. The others have a table of an existing
+        database."""
+        return {name: each for name, each in self.models.items() if each.model.table is None}
+
 
 @dataclass(frozen=True)
 class Domain:

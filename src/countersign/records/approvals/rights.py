@@ -45,7 +45,7 @@ class Decidable:
     def _runnable(self, add_parameter: Callable[[Value], str]) -> list[str]:
         unconditional: list[str] = []
         conditions: list[str] = []
-        for name, view in self.view.models.items():
+        for name, view in self.view.stored.items():
             for rows, commands in _by_rows(view):
                 command_list = ", ".join(add_parameter(f"{name}.{command}") for command in commands)
                 if rows is None:

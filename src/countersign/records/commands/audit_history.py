@@ -30,7 +30,7 @@ class AuditVisibility:
         """Return the condition. A caller sees entries about deleted records of a model only if it sees every record of
         the model."""
         visible_entries = [
-            self._visible_entries(alias, name, view, add_parameter) for name, view in self.view.models.items()
+            self._visible_entries(alias, name, view, add_parameter) for name, view in self.view.stored.items()
         ]
         return f"({' OR '.join(visible_entries)})"
 

@@ -47,7 +47,7 @@ async def read_record(run: Run, model: str, record_id: object) -> Record:
     view = run.view_of(model)
     record_reader = run.engine.reading(run.caller, view)
     statement = select.one(record_reader, view.visible, record_id)
-    row = await run.reader.fetch_one(statement.text, *statement.values)
+    row = await run.read_one(record_reader, statement)
     if row is None:
         raise no_such_record()
     return (await mask_output.masked_records(run, record_reader, [row]))[0]

@@ -312,12 +312,7 @@ def name_expression(run: Run, scope: queries.Scope, ref: Ref) -> str:
     view = _view_with_names(run, ref)
     if view is None:
         return "NULL"
-    inner = queries.Scope(scope.dialect, scope.parameters, f"{scope.alias}_{ref.name}_name")
-    visible_condition = queries.any_of(inner, view.model, view.visible)
-    return (
-        f'(SELECT {inner.alias}."{view.model.shown_as}" FROM "{ref.target}" AS {inner.alias} '
-        f'WHERE {inner.alias}.id = {scope.alias}."{ref.name}" AND {visible_condition})'
-    )
+    return scope.name_of(ref, view)
 
 
 async def match_names(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[str, str], dict[str, int]]:

@@ -135,10 +135,14 @@ async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenera
     no records."""
     record_reader = run.engine.reading(run.caller, run.view_of(model))
     is_csv = request.content_type == "text/csv"
-    if is_csv:
-        headers = [escape_formula(each.header) for each in request.columns]
-        yield format_rows([headers], request.notation.separator or ","), 0
     async with aclosing(_records(run, model, record_reader, request)) as record_stream:
+        # Read first, so that an error of the read comes before any part of the text.
+        first = await anext(record_stream, None)
+        if is_csv:
+            headers = [escape_formula(each.header) for each in request.columns]
+            yield format_rows([headers], request.notation.separator or ","), 0
+        if first is not None:
+            yield (_csv(request, first) if is_csv else _lines(request, first)), len(first)
         async for records in record_stream:
             yield (_csv(request, records) if is_csv else _lines(request, records)), len(records)
 
@@ -162,7 +166,7 @@ async def _records(
 ) -> AsyncGenerator[_Records]:
     statement, count = _statement(run, model, request), len(record_reader.names)
     positions = [record_reader.names.index(cast(str, each.name)) for each in request.columns]
-    async with aclosing(run.engine.records.database.stream(statement.text, *statement.values)) as row_batches:
+    async with aclosing(run.stream(record_reader, statement)) as row_batches:
         async for rows in row_batches:
             records: list[Record] = await mask_output.masked_records(run, record_reader, [row[:count] for row in rows])
             names = await _names(run, request.named, [row[count:] for row in rows])

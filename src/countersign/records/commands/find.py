@@ -53,7 +53,8 @@ def _read(body: Body) -> tuple[str, int]:
 
 def _is_searched(run: Run, view: ModelView) -> bool:
     is_own = run.engine.registry.module_of[view.model.name].name == BASE and view.model.name != "user"
-    return not is_own and ("search" in view.commands or "list" in view.commands) and bool(_searched_fields(view))
+    is_listed = "search" in view.commands or "list" in view.commands
+    return not is_own and view.model.table is None and is_listed and bool(_searched_fields(view))
 
 
 def _searched_fields(view: ModelView) -> list[Field]:

@@ -41,11 +41,12 @@ _AUDIT = "audit_entry"
 def is_deep(run: Run, model: str, query: Query) -> bool:
     """Return whether the page is so far down the list that it is worth caching positions.
 
-    Built-in models except the audit are excluded, because some of their columns change without an audit entry,
-    and only an audit entry invalidates the cached positions.
+    Built-in models except the audit, and models with a table of an existing database, are excluded: they change without
+    an audit entry, and only an audit entry invalidates the cached positions.
     """
     is_built_in = run.engine.registry.module_of[model].name == BASE and model != _AUDIT
-    return query.offset >= MIN_CACHED_OFFSET and not is_built_in
+    is_adopted = run.engine.registry.models[model].table is not None
+    return query.offset >= MIN_CACHED_OFFSET and not is_built_in and not is_adopted
 
 
 class DataChanged(Exception):
@@ -127,7 +128,6 @@ class PageSeeker:
         return [row[1:] for row in rows]
 
 
-SHORT_PAGE = 100
 """The maximum number of records that are read in one piece. More records are read in several pieces, up to the size
 limit."""
 MAX_PAGE_BYTES = 16 << 20
@@ -218,16 +218,15 @@ async def _rows(
     Raises:
         BadInput: the rows contain too much text.
     """
-    database = run.engine.records.database
     if not record_reader.has_long_texts:
-        return await database.scan(select_statement.text, *select_statement.values)
-    if query.limit is not None and query.limit <= SHORT_PAGE:
-        rows = await database.scan(select_statement.text, *select_statement.values)
+        return await run.scan(record_reader, select_statement, start)
+    if query.limit is not None and query.limit <= record_reader.short_page:
+        rows = await run.scan(record_reader, select_statement, start)
         _require_short(record_reader.length(rows, start))
         return rows
     found_rows: list[Row] = []
     size = 0
-    async with aclosing(database.stream(select_statement.text, *select_statement.values)) as pieces:
+    async with aclosing(run.stream(record_reader, select_statement, start)) as pieces:
         async for rows in pieces:
             found_rows += rows
             size += record_reader.length(rows, start)
@@ -245,9 +244,7 @@ async def stream(run: Run, model: str, query: Query, command: str = "list") -> A
     `contextlib.aclosing`."""
     select_statement = statement(run, model, query, command)
     record_reader = run.engine.reading(run.caller, run.view_of(model))
-    async with aclosing(
-        run.engine.records.database.stream(select_statement.text, *select_statement.values)
-    ) as row_batches:
+    async with aclosing(run.stream(record_reader, select_statement)) as row_batches:
         async for rows in row_batches:
             yield await mask_output.masked_records(run, record_reader, rows)
 
@@ -324,10 +321,14 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     query = read_query(run, model, "count_by", query_members)
     record_reader = run.engine.reading(run.caller, view)
     statement = _count_statement(record_reader, view.reach("count_by"), name, query)
-    rows = await run.engine.records.database.scan(statement.text, *statement.values)
+    store = run.engine.adopted.get(model)
+    if store is not None:
+        rows = await store.groups(record_reader, statement)
+    else:
+        rows = await run.engine.records.database.scan(statement.text, *statement.values)
     if len(rows) > MAX_GROUPS:
         raise BadInput(f"{model}.{name} has more than {MAX_GROUPS} different values")
-    return [Group(None if value is None else field.show(value), count) for value, count in rows]
+    return [Group(value, count) for value, count in record_reader.groups(field, rows)]
 
 
 def _count_statement(
@@ -336,12 +337,12 @@ def _count_statement(
     parameters = Parameters()
     scope = record_reader.scope(parameters)
     field = record_reader.view.model.fields[name]
-    value = scope.value_of(field)
+    value = scope.group_of(field)
     clauses = [*queries.filter_clauses(scope, record_reader.view, query.filter)]
     clauses.append(queries.any_of(scope, record_reader.view.model, rows))
     text = (
         f"SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count "
-        f'FROM "{record_reader.view.model.name}" AS t '
+        f"FROM {record_reader.relation} AS t "
         f"WHERE {all_of(clauses)} GROUP BY 1) AS g ORDER BY {field.ordered('g.value')} NULLS LAST "
         f"LIMIT {MAX_GROUPS + 1}"
     )

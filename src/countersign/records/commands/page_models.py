@@ -11,7 +11,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.fields.kinds import is_record_id
 from countersign.declare.rules.modules import is_name
 from countersign.kernel.database.port import Dialect, Value
-from countersign.records.access.view import READING, Caller, Rows, View
+from countersign.records.access.view import READING, Caller, ModelView, Rows, View
 from countersign.records.commands import queries, unmask_input
 from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
 from countersign.records.commands.queries import DelegatedParameters, Scope, any_of
@@ -108,10 +108,15 @@ async def check_comment(run: Run, values: Mapping[str, Stored]) -> None:
     model, record_id = str(values.get("model")), str(values.get("record"))
     view = run.caller.view.models.get(model)
     # When the service itself writes records, for example demonstration data, the caller has no views.
-    if run.caller.view.models and (view is None or not is_record_id(record_id)):
+    if run.caller.view.models and (view is None or not _may_be_id(view, record_id)):
         raise no_such_record()
     if view is not None and not await unmask_input.exists(run, model, record_id):
         raise no_such_record()
+
+
+def _may_be_id(view: ModelView, record_id: str) -> bool:
+    """Return whether the text has the format of an id. The ids of an existing database have other lengths."""
+    return view.model.table is not None or is_record_id(record_id)
 
 
 def _require_name(values: Mapping[str, Stored], key: str) -> None:
@@ -141,6 +146,9 @@ class CommentVisibility:
 
     def _of_model(self, alias: str, name: str, add_parameter: Callable[[Value], str]) -> str:
         view = self.view.models[name]
+        if view.model.table is not None:
+            # The records are in another database. Its comments are for those who see all records of the model.
+            return f"({alias}.model = {add_parameter(name)})" if view.visible is None else "1 = 0"
         visible_condition = any_of(
             Scope(self.dialect, DelegatedParameters(add_parameter), "subject"), view.model, view.visible
         )

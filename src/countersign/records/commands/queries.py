@@ -239,6 +239,45 @@ class Scope:
         self.view = view
         self.scattered: frozenset[str] = frozenset()
 
+    def without_view(self) -> "Scope":
+        """Return the same table with all stored values, including values that are hidden from the caller."""
+        return Scope(self.dialect, self.parameters, self.alias)
+
+    def id_columns(self) -> list[str]:
+        """Return the SQL expressions that identify a record."""
+        return [f"{self.alias}.id"]
+
+    def ordered(self, field: Field) -> list[str]:
+        """Return the SQL expressions that order records by the field.
+
+        Raises:
+            BadInput: records cannot be ordered by the field.
+        """
+        return [field.ordered(self.value_of(field))]
+
+    def group_of(self, field: Field) -> str:
+        """Return the SQL expression by which `count_by` groups records."""
+        return self.value_of(field)
+
+    def comparison(self, name: str, field: Field, operator: Operator, value: object) -> str | None:
+        """Return a comparison that this table needs instead of the general one, or None. `name` is the model and the
+        field.
+
+        Raises:
+            BadInput: the field cannot be compared in this way, or the value is malformed.
+        """
+        return None
+
+    def name_of(self, ref: Ref, target: ModelView) -> str:
+        """Return the SQL expression for the name of the referenced record, which is NULL if the caller does not see the
+        record."""
+        inner = Scope(self.dialect, self.parameters, f"{self.alias}_{ref.name}_name")
+        visible_condition = any_of(inner, target.model, target.visible)
+        return (
+            f'(SELECT {inner.alias}."{target.model.shown_as}" FROM "{ref.target}" AS {inner.alias} '
+            f'WHERE {inner.alias}.id = {self.alias}."{ref.name}" AND {visible_condition})'
+        )
+
     def value_of(self, field: Field) -> str:
         """Return the SQL expression for the value of the field as a caller who reads the field in clear sees it."""
         plain_column = column(self.alias, field.name)
@@ -267,7 +306,7 @@ def any_of(scope: Scope, model: Declared, rows: Rows) -> str:
         return "1 = 1"
     if not rows:
         return "1 = 0"
-    plain_scope = Scope(scope.dialect, scope.parameters, scope.alias)
+    plain_scope = scope.without_view()
     alternatives = [all_of([_row_condition(plain_scope, model, each) for each in alternative]) for alternative in rows]
     return f"({' OR '.join(f'({each})' for each in alternatives)})"
 
@@ -322,17 +361,20 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
     name = f"{model}.{field.name}"
     if operator not in field.operators:
         raise BadInput(f"op {operator} does not fit {name}, a {field.kind} field")
+    special = scope.comparison(name, field, operator, value)
+    if special is not None:
+        return special
     expression = column(scope.alias, "id") if field is ID else scope.value_of(field)
     if field.name in scope.scattered:
         # The plus sign does not change the value, but it prevents SQLite from using the index of the field.
         expression = f"+{expression}"
     add_parameter = scope.parameters.put
     if operator == "is_null":
-        return f"{expression} IS {_null_keyword(name, value)}"
+        return f"{expression} IS {null_keyword(name, value)}"
     if operator == "in":
-        values = dict.fromkeys(_operand(field, name, each) for each in _array_of(name, value))
+        values = dict.fromkeys(operand_of(field, name, each) for each in array_of(name, value))
         return _is_one_of(scope, field, expression, list(values))
-    operand = _operand(field, name, value)
+    operand = operand_of(field, name, value)
     if isinstance(field, Moment):
         return _compared_instants(expression, operator, add_parameter, cast(int, operand))
     if operator == "contains":
@@ -366,13 +408,23 @@ def _compared_instants(expression: str, operator: Operator, add_parameter: Calla
     return f"{expression} {'>=' if operator in ('gt', 'gte') else '<'} {add_parameter(bound_instant)}"
 
 
-def _null_keyword(name: str, value: object) -> str:
+def null_keyword(name: str, value: object) -> str:
+    """Return NULL or NOT NULL for the value of an `is_null` condition.
+
+    Raises:
+        BadInput: the value is not a boolean.
+    """
     if not isinstance(value, bool):
         raise BadInput(f"value of is_null on {name} must be true or false")
     return "NULL" if value else "NOT NULL"
 
 
-def _array_of(name: str, value: object) -> list[object]:
+def array_of(name: str, value: object) -> list[object]:
+    """Return the values of an `in` condition.
+
+    Raises:
+        BadInput: the value is not an array of 1 to 1,000 values.
+    """
     if not isinstance(value, list | tuple):
         raise BadInput(f"value of in on {name} must be an array")
     values = list(cast("Sequence[object]", value))
@@ -399,7 +451,12 @@ def _is_one_of(scope: Scope, field: Field, expression: str, values: Sequence[Sto
     return f"{expression} = ANY (ARRAY(SELECT {elements}))"
 
 
-def _operand(field: Field, name: str, value: object) -> Stored:
+def operand_of(field: Field, name: str, value: object) -> Stored:
+    """Return the value of a condition in its stored form.
+
+    Raises:
+        BadInput: the value does not fit the kind of the field.
+    """
     try:
         return field.operand(value)
     except BadValue as error:

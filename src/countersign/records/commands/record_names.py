@@ -42,9 +42,7 @@ def line_fields(view: ModelView) -> tuple[str, ...]:
 def narrow_reader(run: Run, view: ModelView, names: Collection[str]) -> RecordReader:
     """Return a reader of a few fields of the caller's view."""
     fields = {name: sight for name, sight in view.fields.items() if name in names}
-    bits = run.engine.records.bits.get(view.model.name, {})
-    narrowed_view = replace(view, fields=fields)
-    return RecordReader(run.caller.view, narrowed_view, run.engine.dialect, bits, run.caller.domain)
+    return run.engine.new_reader(run.caller, replace(view, fields=fields))
 
 
 async def values_of(
@@ -57,7 +55,7 @@ async def values_of(
     for start in range(0, len(distinct_ids), queries.MAX_VALUES):
         condition = Condition("id", "in", distinct_ids[start : start + queries.MAX_VALUES])
         statement = select.page(record_reader, view.visible, Query(filter=(condition,)))
-        rows = await run.reader.fetch(statement.text, *statement.values)
+        rows = await run.read_all(record_reader, statement)
         for record in await mask_output.masked_records(run, record_reader, rows):
             values = dict(zip(record_reader.names, msgspec.structs.astuple(record), strict=True))
             values_by_id[values["id"]] = values

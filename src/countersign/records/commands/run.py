@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
-from countersign.kernel.database.port import Dialect, Reader, Transaction
+from countersign.kernel.database.port import Dialect, Reader, Row, Transaction
 from countersign.records.access.view import Caller, Domain, ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.audit.chain import Chain
 from countersign.records.commands.call_log import CallLog
 from countersign.records.commands.prepared_command import PreparedCommand
 from countersign.records.commands.seek_pagination import KnownPositions
-from countersign.records.commands.select import Masks, RecordReader
+from countersign.records.commands.select import Masks, RecordReader, SelectStatement
 from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.context import Records
 from countersign.records.masking.placeholder_tokens import Grammar, MaskStore
@@ -27,6 +27,44 @@ class Rendering(Protocol):
 
     async def __call__(self, run: "Run", record_reader: RecordReader, values: list[list[Any]]) -> None:
         """Replace each structure with the parts of it that the viewer may see."""
+        ...
+
+
+class RecordStore(Protocol):
+    """Reads the records of models that are not stored in the tables of modules."""
+
+    def reader(self, caller: Caller, view: ModelView) -> RecordReader:
+        """Return a reader of the view."""
+        ...
+
+    async def scan(
+        self, run: "Run", record_reader: RecordReader, select_statement: SelectStatement, start: int
+    ) -> list[Row]:
+        """Return the rows of a statement. In each row the record's columns begin at `start`, and are those of a stored
+        record.
+
+        Raises:
+            Unavailable: the database cannot answer now.
+        """
+        ...
+
+    def stream(
+        self, run: "Run", record_reader: RecordReader, select_statement: SelectStatement, start: int
+    ) -> AsyncGenerator[list[Row]]:
+        """Yield the rows of a statement in batches, in constant memory. Use `contextlib.aclosing`. The rows are
+        those of `scan`.
+
+        Raises:
+            Unavailable: the database cannot answer now.
+        """
+        ...
+
+    async def groups(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
+        """Return the rows of a statement of `count_by`.
+
+        Raises:
+            Unavailable: the database cannot answer now.
+        """
         ...
 
 
@@ -46,6 +84,8 @@ class Engine:
     The last three members are caches. `readers` holds the readers of views. `frequent_filters` maps a filter that
     matches many records to the number of remaining uses of this result (see `sqlite_index_hints`). `positions` holds
     known positions in long lists (see `seek_pagination`).
+
+    `adopted` maps the models with a table of an existing database to the store that reads their records.
     """
 
     records: Records
@@ -63,6 +103,7 @@ class Engine:
     )
     frequent_filters: dict[bytes, int] = field(default_factory=dict[bytes, int])
     positions: dict[bytes, KnownPositions] = field(default_factory=dict[bytes, KnownPositions])
+    adopted: Mapping[str, RecordStore] = field(default_factory=dict[str, RecordStore])
 
     @property
     def registry(self) -> Registry:
@@ -86,10 +127,17 @@ class Engine:
             return cached[1]
         if len(self.readers) >= MAX_READERS:
             self.readers.clear()
-        bits = self.records.bits.get(view.model.name, {})
-        reader = RecordReader(caller.view, view, self.dialect, bits, caller.domain)
+        reader = self.new_reader(caller, view)
         self.readers[key] = (view, reader)
         return reader
+
+    def new_reader(self, caller: Caller, view: ModelView) -> RecordReader:
+        """Return a new reader of the view, which is not cached."""
+        store = self.adopted.get(view.model.name)
+        if store is not None:
+            return store.reader(caller, view)
+        bits = self.records.bits.get(view.model.name, {})
+        return RecordReader(caller.view, view, self.dialect, bits, caller.domain)
 
 
 MAX_READERS = 10_000
@@ -149,6 +197,51 @@ class Run:
     def view_of(self, model: str) -> ModelView:
         """Return the caller's view of a model that the caller may use."""
         return self.caller.view.models[model]
+
+    async def scan(self, record_reader: RecordReader, select_statement: SelectStatement, start: int = 0) -> list[Row]:
+        """Return the rows of a statement. In each row the record's columns begin at `start`.
+
+        Raises:
+            Unavailable: the database cannot answer now.
+        """
+        store = self.engine.adopted.get(record_reader.view.model.name)
+        if store is not None:
+            return await store.scan(self, record_reader, select_statement, start)
+        return await self.engine.records.database.scan(select_statement.text, *select_statement.values)
+
+    async def read_one(self, record_reader: RecordReader, select_statement: SelectStatement) -> Row | None:
+        """Return the first row of a statement that an index bounds, or None.
+
+        Raises:
+            Unavailable: the database cannot answer now.
+        """
+        if record_reader.view.model.table is not None:
+            return next(iter(await self.scan(record_reader, select_statement)), None)
+        return await self.reader.fetch_one(select_statement.text, *select_statement.values)
+
+    async def read_all(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
+        """Return the rows of a statement that an index bounds.
+
+        Raises:
+            Unavailable: the database cannot answer now.
+        """
+        if record_reader.view.model.table is not None:
+            return await self.scan(record_reader, select_statement)
+        return await self.reader.fetch(select_statement.text, *select_statement.values)
+
+    def stream(
+        self, record_reader: RecordReader, select_statement: SelectStatement, start: int = 0
+    ) -> AsyncGenerator[list[Row]]:
+        """Yield the rows of a statement in batches. In each row the record's columns begin at `start`. Use
+        `contextlib.aclosing`.
+
+        Raises:
+            Unavailable: the database cannot answer now.
+        """
+        store = self.engine.adopted.get(record_reader.view.model.name)
+        if store is not None:
+            return store.stream(self, record_reader, select_statement, start)
+        return self.engine.records.database.stream(select_statement.text, *select_statement.values)
 
     def is_touched(self, record_id: str | None) -> bool:
         """Return whether an earlier step of the same plan changes the record or refers to it. If so, the record's

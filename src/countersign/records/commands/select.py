@@ -14,7 +14,7 @@ from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.records.access.people import folded
 from countersign.records.access.view import Domain, ModelView, Rows, View
 from countersign.records.commands import queries
-from countersign.records.commands.queries import Parameters, Query, Scope, all_of, column
+from countersign.records.commands.queries import Condition, Parameters, Query, Scope, all_of, column
 from countersign.records.schema.checks import sum_columns
 from countersign.records.schema.snapshot import ALIASED
 
@@ -118,6 +118,10 @@ class CachedStatement(NamedTuple):
     values: list[Value]
 
 
+SHORT_PAGE = 100
+"""The number of records with long texts that are read at once. More records are read in batches."""
+
+
 class RecordReader:
     """Reads the records of one model for one view. The engine creates one reader per view and reuses it."""
 
@@ -126,7 +130,7 @@ class RecordReader:
     ) -> None:
         model = model_view.model
         self.view = model_view
-        self._caller_view = view
+        self.caller_view = view
         self._dialect: Dialect = dialect
         self._domain = domain
         self._bits = bits
@@ -134,18 +138,24 @@ class RecordReader:
         self.cached: CachedStatement | None = None
         self.shape: Any = _shape(model.name, self.names)
         positions = [(index, model.fields[name]) for index, name in enumerate(model_view.fields, 2)]
-        self._masked = tuple((index, field) for index, field in positions if model_view.fields[field.name] == "masked")
-        clear = [each for each in positions if each not in self._masked]
+        self.masked = tuple((index, field) for index, field in positions if model_view.fields[field.name] == "masked")
+        clear = [each for each in positions if each not in self.masked]
         self._conversions = _conversions(clear)
         self.texts = tuple(index for index, field in clear if field.is_folded)
         self.structures = tuple((index, field.name) for index, field in positions if isinstance(field, Structure))
         self.has_long_texts = _has_long_texts(model_view)
+        self.short_page = SHORT_PAGE
         self._text_places = _text_places(model_view, clear)
+
+    @property
+    def relation(self) -> str:
+        """Return the table of the records as SQL."""
+        return f'"{self.view.model.name}"'
 
     @property
     def is_plain(self) -> bool:
         """Return whether rows can be sent as the database returns them."""
-        return not (self._masked or self._conversions or self.structures)
+        return not (self.masked or self._conversions or self.structures)
 
     def columns(self, scope: Scope) -> list[str]:
         """Return the expressions to select, in the order of `names`."""
@@ -185,7 +195,11 @@ class RecordReader:
 
     def scope(self, parameters: Parameters) -> Scope:
         """Return the model's table as part of a statement for this view."""
-        return Scope(self._dialect, parameters, "t", self._caller_view)
+        return Scope(self._dialect, parameters, "t", self.caller_view)
+
+    def groups(self, field: Field, rows: Sequence[Row]) -> list[tuple[object, int]]:
+        """Return the groups of `count_by` with the value of each as displayed."""
+        return [(None if value is None else field.show(value), count) for value, count in rows]
 
     def length(self, rows: Sequence[Row], start: int = 0) -> int:
         """Return the number of characters of all texts in the rows. The columns of the record begin at the column
@@ -203,10 +217,10 @@ class RecordReader:
             for values in converted_rows:
                 if values[index] is not None:
                     values[index] = show(values[index])
-        if self._masked:
+        if self.masked:
             if masks is None:
                 raise LookupError("masked fields need a token domain")
-            _mask(converted_rows, self._masked, masks)
+            _mask(converted_rows, self.masked, masks)
         for index, _ in self.structures:
             for values in converted_rows:
                 if values[index] is not None:
@@ -271,6 +285,7 @@ class Term(NamedTuple):
 
     expression: str
     is_descending: bool
+    is_key: bool = False
 
 
 class SelectStatement:
@@ -307,7 +322,7 @@ def _page(
     columns = ", ".join([*record_reader.columns(scope), *(more_columns(scope) if more_columns is not None else ())])
     where_text = where_clause(scope, record_reader, rows, query)
     order = order_clause(order_terms(scope, record_reader, query))
-    text = f'SELECT {columns} FROM "{record_reader.view.model.name}" AS t WHERE {where_text} ORDER BY {order}'
+    text = f"SELECT {columns} FROM {record_reader.relation} AS t WHERE {where_text} ORDER BY {order}"
     if query.limit is not None:
         text += f" LIMIT {parameters.put(query.limit)}"
     elif scope.dialect == "sqlite":
@@ -337,7 +352,7 @@ def page_with_total(
     columns = ["count(*)", *(column for field in sums for column in summed(scope, field))]
     named_columns = ", ".join(f"{column} AS n{index}" for index, column in enumerate(columns))
     counts = ", ".join(f"n.n{index}" for index in range(len(columns)))
-    total_statement = f'SELECT {named_columns} FROM "{record_reader.view.model.name}" AS t WHERE ' + where_clause(
+    total_statement = f"SELECT {named_columns} FROM {record_reader.relation} AS t WHERE " + where_clause(
         scope, record_reader, rows, replace(query, scattered=frozenset())
     )
     # The left side has a single row, so every join method preserves the order of the page.
@@ -351,6 +366,8 @@ def page_with_total(
 
 def one(record_reader: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
     """Return the statement for the record with this id, if the caller may see it."""
+    if record_reader.view.model.table is not None:
+        return page(record_reader, rows, Query(filter=(Condition("id", "eq", record_id),)))
     is_cacheable, day = rows is record_reader.view.visible, clock.now() // clock.DAY
     if is_cacheable and record_reader.cached is not None and record_reader.cached.day == day:
         return SelectStatement(record_reader.cached.text, [record_id, *record_reader.cached.values])
@@ -413,12 +430,20 @@ def order_terms(scope: queries.Scope, record_reader: RecordReader, query: Query)
         if is_by_id or (key.field in fixed and key.field != "id"):
             continue
         is_by_id = key.field == "id"
-        expression = f"{scope.alias}.id" if is_by_id else field.ordered(scope.value_of(field))
-        terms.append(Term(expression, key.is_descending))
-    return terms if is_by_id else [*terms, Term(f"{scope.alias}.id", False)]
+        if is_by_id:
+            terms += _id_terms(scope, key.is_descending)
+        else:
+            terms += [Term(each, key.is_descending) for each in scope.ordered(field)]
+    return terms if is_by_id else [*terms, *_id_terms(scope, False)]
+
+
+def _id_terms(scope: queries.Scope, is_descending: bool) -> list[Term]:
+    return [Term(each, is_descending, is_key=True) for each in scope.id_columns()]
 
 
 def order_clause(terms: Sequence[Term]) -> str:
-    """Return the terms of an ORDER BY clause. The last term, the id, is never NULL."""
-    keys = [f"{each.expression} {'DESC' if each.is_descending else 'ASC'} NULLS LAST" for each in terms[:-1]]
-    return ", ".join([*keys, f"{terms[-1].expression} {'DESC' if terms[-1].is_descending else 'ASC'}"])
+    """Return the terms of an ORDER BY clause. The last terms, which identify a record, are never NULL."""
+    return ", ".join(
+        f"{each.expression} {'DESC' if each.is_descending else 'ASC'}{'' if each.is_key else ' NULLS LAST'}"
+        for each in terms
+    )

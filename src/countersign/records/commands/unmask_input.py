@@ -10,7 +10,7 @@ from countersign.declare.fields.field import LITERAL, Stored
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
 from countersign.kernel import ids
 from countersign.records.access.view import ModelView
-from countersign.records.commands import queries
+from countersign.records.commands import queries, select
 from countersign.records.commands.errors import BadInput, unknown_field
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.queries import Parameters
@@ -167,6 +167,9 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
     view = run.caller.view.models.get(model)
     if view is None or not view.is_readable or not record_id:
         return False
+    if view.model.table is not None:
+        record_reader = run.engine.reading(run.caller, view)
+        return await run.read_one(record_reader, select.one(record_reader, view.visible, record_id)) is not None
     if record_id in run.created:
         return run.created[record_id] == model
     parameters = Parameters(record_id)
@@ -345,7 +348,7 @@ def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
     """Return the models and fields that have the label and that the caller sees."""
     return [
         (view.model.name, name)
-        for view in run.caller.view.models.values()
+        for view in run.caller.view.stored.values()
         for name in view.fields
         if view.model.fields[name].personal == label and view.model.fields[name].is_maskable
     ]

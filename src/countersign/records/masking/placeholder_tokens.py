@@ -1,9 +1,10 @@
 """Finds and replaces placeholder tokens in texts, and converts value ids to token numbers and back with a keyed
 permutation.
 
-The permutation is a balanced Feistel network of 8 rounds over two halves of 24 bits, like FF1 (NIST SP 800-38G). Four
-rounds suffice for a strong pseudorandom permutation (Luby and Rackoff 1988). The round function encrypts a half and the
-number of the round with AES-256. All numbers of a batch are encrypted together, in 128-bit lanes of one long integer.
+The permutation is a balanced Feistel network of 8 rounds over two halves (of 24 bits for tokens), like FF1 (NIST SP
+800-38G). Four rounds suffice for a strong pseudorandom permutation (Luby and Rackoff 1988). The round function encrypts
+a half and the number of the round with AES-256. All numbers of a batch are encrypted together, in 128-bit lanes of one
+long integer.
 """
 
 import re
@@ -100,18 +101,18 @@ MAX_BATCH = 1_024
 
 _HALF = 24
 _LANE = 128
-_MASK = (1 << _HALF) - 1
 
 
 class Permutation:
-    """The permutation for one key of 32 bytes."""
+    """The permutation for one key of 32 bytes, of numbers with two halves of `half` bits (48 at most)."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, half: int = _HALF) -> None:
+        self._half = half
         # One encryptor serves all calls, because ECB keeps no state between blocks and every block is complete.
         self._encrypt = Cipher(AES(key), ECB()).encryptor().update
 
     def encode(self, ids: Sequence[int]) -> list[int]:
-        """Return the token numbers of the ids, in the same order. Each id must be below 2^48."""
+        """Return the token numbers of the ids, in the same order. Each id must be below 2^48, or fit the two halves."""
         return self._permute(ids, range(ROUNDS), swapped=False)
 
     def decode(self, numbers: Sequence[int]) -> list[int]:
@@ -128,9 +129,10 @@ class Permutation:
         count = len(numbers)
         size = count * _LANE // 8
         ones = _ones(count)
-        lanes = int.from_bytes(struct.pack(f">{2 * count}Q", *_padded(numbers)))
-        mask = ones * _MASK
-        left, right = lanes >> _HALF & mask, lanes & mask
+        half = self._half
+        lanes = int.from_bytes(struct.pack(f">{2 * count}Q", *_padded(numbers, half)))
+        mask = ones * ((1 << half) - 1)
+        left, right = lanes >> half & mask, lanes & mask
         if swapped:
             left, right = right, left
         for number in rounds:
@@ -138,13 +140,27 @@ class Permutation:
             left, right = right, left ^ (int.from_bytes(self._encrypt(block)) & mask)
         if swapped:
             left, right = right, left
-        return list(struct.unpack(f">{2 * count}Q", (left << _HALF | right).to_bytes(size))[1::2])
+        words = struct.unpack(f">{2 * count}Q", (left << half | right).to_bytes(size))
+        if half == _HALF:
+            return list(words[1::2])
+        return [high << _WORD | low for high, low in zip(words[::2], words[1::2], strict=True)]
 
 
-def _padded(numbers: Sequence[int]) -> list[int]:
+_WORD = 64
+
+
+def _padded(numbers: Sequence[int], half: int) -> list[int]:
+    """Return the two words of each number."""
     padded = [0] * (2 * len(numbers))
-    padded[1::2] = numbers
+    if half == _HALF:
+        padded[1::2] = numbers
+        return padded
+    padded[1::2] = [each & _WORD_MASK for each in numbers]
+    padded[::2] = [each >> _WORD for each in numbers]
     return padded
+
+
+_WORD_MASK = (1 << _WORD) - 1
 
 
 @lru_cache(maxsize=2 * MAX_BATCH)

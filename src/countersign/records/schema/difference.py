@@ -16,10 +16,10 @@ from countersign.records.schema.snapshot import (
     VALUE,
     Column,
     Index,
+    ModelTable,
     RowTask,
     Snapshot,
     Step,
-    Table,
     Unique,
     table,
 )
@@ -102,7 +102,7 @@ Kinds: TypeAlias = Iterable[type[Field]]
 
 
 def desired_snapshot(registry: Registry, before_snapshot: Snapshot, dialect: Dialect) -> Snapshot:
-    """Return the schema that the declarations require.
+    """Return the schema that the declarations require. Models with a table of an existing database have no table here.
 
     Raises:
         DeclarationError: see `snapshot.table`.
@@ -117,6 +117,7 @@ def desired_snapshot(registry: Registry, before_snapshot: Snapshot, dialect: Dia
             dialect,
         )
         for name, model in registry.models.items()
+        if model.table is None
     }
     return Snapshot(tables, {module.name: module.version for module in registry.modules})
 
@@ -175,12 +176,14 @@ class _Planner:
         self._after: Snapshot = after_snapshot
         self._added: set[tuple[str, str]] = set()
 
-    def _step(self, sentence: str, statement: str, state_after: Table | Snapshot, work: RowTask | None = None) -> None:
+    def _step(
+        self, sentence: str, statement: str, state_after: ModelTable | Snapshot, work: RowTask | None = None
+    ) -> None:
         """Add a step that does not delete data."""
         self._append(Step(sentence, (statement,) if statement else (), self._whole(state_after), work=work))
 
     def _destroy(
-        self, sentence: str, statements: Iterable[str], state_after: Table | Snapshot, work: RowTask | None
+        self, sentence: str, statements: Iterable[str], state_after: ModelTable | Snapshot, work: RowTask | None
     ) -> None:
         self._append(Step(sentence, tuple(statements), self._whole(state_after), is_destructive=True, work=work))
 
@@ -188,7 +191,7 @@ class _Planner:
         self.now = step.after
         self.steps.append(step)
 
-    def _whole(self, state_after: Table | Snapshot) -> Snapshot:
+    def _whole(self, state_after: ModelTable | Snapshot) -> Snapshot:
         return state_after if isinstance(state_after, Snapshot) else _with(self.now, state_after)
 
     def create(self, name: str) -> None:
@@ -382,11 +385,11 @@ def _words(column: Column) -> str:
     return f"a computed {column.kind}" if column.indirect_sources else f"a {column.kind}"
 
 
-def _with(snapshot: Snapshot, table: Table) -> Snapshot:
+def _with(snapshot: Snapshot, table: ModelTable) -> Snapshot:
     return Snapshot({**snapshot.tables, table.name: table}, snapshot.versions)
 
 
-def _renamed(table: Table, column: Column, new_name: str) -> Table:
+def _renamed(table: ModelTable, column: Column, new_name: str) -> ModelTable:
     def name(each: str) -> str:
         return new_name if each == column.name else each
 
@@ -398,7 +401,7 @@ def _renamed(table: Table, column: Column, new_name: str) -> Table:
     )
 
 
-def _replaced(now: Table, new_column: Column) -> list[Column]:
+def _replaced(now: ModelTable, new_column: Column) -> list[Column]:
     return [new_column if column.name == new_column.name else column for column in now.columns]
 
 

@@ -73,7 +73,7 @@ class Index(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"({self.terms})" + (f" WHERE {self.holding}" if self.holding else "")
 
 
-class Table(msgspec.Struct, frozen=True):
+class ModelTable(msgspec.Struct, frozen=True):
     """The table of one model. `unfilled` are the columns that are not yet filled in existing records."""
 
     name: str
@@ -92,14 +92,16 @@ class Table(msgspec.Struct, frozen=True):
 class Snapshot(msgspec.Struct, frozen=True):
     """The installed schema: the tables keyed by name, and the version of each module."""
 
-    tables: dict[str, Table]
+    tables: dict[str, ModelTable]
     versions: dict[str, str]
 
 
 EMPTY = Snapshot({}, {})
 
 
-def table(model: Declared, module: str, totals: Iterable[Total], before_table: Table | None, dialect: Dialect) -> Table:
+def table(
+    model: Declared, module: str, totals: Iterable[Total], before_table: ModelTable | None, dialect: Dialect
+) -> ModelTable:
     """Return the table of a model with these totals. Existing fields keep their bits, and no bit is reused.
 
     Raises:
@@ -119,9 +121,8 @@ def table(model: Declared, module: str, totals: Iterable[Total], before_table: T
     if bits_before > MAX_BITS:
         text = f"{model.source}: {model.name} has had more than {MAX_BITS} fields: make a second model"
         raise DeclarationError(text)
-    return Table(
-        model.name, module, list(_columns(model, tuple(totals))), list(_indexes(model, dialect)), bit_of, bits_before
-    )
+    columns = list(_columns(model, tuple(totals)))
+    return ModelTable(model.name, module, columns, list(_indexes(model, dialect)), bit_of, bits_before)
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,431 @@
+"""The draft of a module text for an existing database: a model for each table with a key, a field for each column that
+has a kind, and a comment with the reason for everything that is left out."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from countersign.connect import names
+from countersign.connect.guess import FREE_TEXT, Guess, guess, is_about_people
+from countersign.connect.schema import Database, ForeignKey, Relation, RelationId, Samples, TableColumn, UniqueKey
+from countersign.declare.fields.field import LINKED
+from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
+from countersign.declare.model import READ_COMMANDS
+from countersign.declare.table import relation_of
+from countersign.declare.text import (
+    Call,
+    Comment,
+    Dictionary,
+    FieldText,
+    ModelText,
+    ModuleText,
+    Name,
+    Value,
+    printable,
+)
+
+MAX_SORTED_ROWS = 50_000
+"""Ordering by text without an index is offered for tables with at most this many rows."""
+MAX_MONEY_SCALE = 4
+UUID_LENGTH = 36
+
+_MIGRATION_TABLES = frozenset(
+    {
+        *("schema_migrations", "schema_migration", "ar_internal_metadata", "django_migrations", "alembic_version"),
+        *("flyway_schema_history", "databasechangelog", "databasechangeloglock", "knex_migrations", "migrations"),
+        *("_prisma_migrations", "__efmigrationshistory", "goose_db_version", "spatial_ref_sys", "sqlite_sequence"),
+    }
+)
+_REASONS = {
+    "view": "a view: name it with --table",
+    "materialized": "a materialized view: name it with --table",
+    "partition": "a partition of another table",
+    "extension": "a table of an extension",
+    "inherited": "a parent of other tables: its key is not unique over their rows",
+    "undecodable": "its name is not valid UTF-8",
+    "undecodable_part": "a name in it is not valid UTF-8",
+    "unknown": "a kind of relation that is not known",
+}
+LOOK = "look: "
+"""The beginning of the comment on a column that a person has to decide on."""
+NO_KEY = "no key: it has no primary key, and no unique index over required columns"
+
+_MONEY_WORDS = frozenset(
+    {
+        *("amount", "price", "cost", "total", "subtotal", "fee", "fees", "revenue", "balance", "budget", "payment"),
+        *("betrag", "preis", "kosten", "summe", "umsatz", "gebuehr", "discount", "tax", "due", "paid", "charge"),
+    }
+)
+_LONG_WORDS = frozenset(
+    {
+        *("note", "notes", "description", "comment", "comments", "body", "content", "text", "message", "summary"),
+        *("notiz", "notizen", "bemerkung", "bemerkungen", "beschreibung", "biography", "bio", "remarks", "resume"),
+    }
+)
+_KEY_TYPES = frozenset(
+    {"text", "citext", "integer", "bigint", "numeric", "date", "moment", "local_moment", "enum", "uuid", "bytes"}
+)
+_OPTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
+_TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9]*[_-]{1,2}[0-9]+", re.ASCII)
+_LEFT_OUT = {
+    "money": "its text depends on the locale of the server: show it through a view as numeric",
+    "time": "the type has no kind: show it through a view as text",
+    "interval": "the type has no kind: show it through a view as text",
+    "json": "documents are not offered",
+    "bytes": "binary data is not offered",
+    "array": "lists are not offered",
+}
+
+
+@dataclass(slots=True)
+class Report:
+    """What the draft contains and leaves out, for the person who runs the command."""
+
+    models: list[str] = field(default_factory=list[str])
+    left_out: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    personal: Counter[str] = field(default_factory=Counter[str])
+    secret: list[str] = field(default_factory=list[str])
+    look: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A module text with its report."""
+
+    text: ModuleText
+    report: Report
+
+
+def draft(
+    database: Database, samples: Samples, *, name: str, origin: str, tables: Collection[str] = (),
+    reserved: Collection[str] = (),
+) -> Draft:
+    """Return the module text for the database.
+
+    `origin` describes the database and the day. `tables` are the only tables and views to adopt; without them, all
+    tables are adopted. `reserved` are names that models cannot have.
+    """
+    return _Drafter(database, samples, tables).draft(name, origin, reserved)
+
+
+def adopted(database: Database, tables: Collection[str] = ()) -> tuple[Relation, ...]:
+    """Return the relations that a draft with these tables may adopt: those with a key that no rule leaves out."""
+    return tuple(each for each in database.relations if not _refusal(each, tables) and _key(each) is not None)
+
+
+class _Drafter:
+    """Writes the draft, table by table."""
+
+    def __init__(self, database: Database, samples: Samples, tables: Collection[str]) -> None:
+        self._database = database
+        self._samples = samples
+        self._report = Report()
+        self._keys: dict[RelationId, UniqueKey] = {}
+        for relation in database.relations:
+            key = _key(relation)
+            reason = _refusal(relation, tables) or (NO_KEY if key is None else "")
+            if reason:
+                self._report.left_out.append((relation.place, reason))
+            elif key is not None:
+                self._keys[relation.id] = key
+        self._people = _tables_of_people(database.relations)
+        self._models: dict[RelationId, str] = {}
+
+    def draft(self, name: str, origin: str, reserved: Collection[str]) -> Draft:
+        """Return the draft of the module with this name."""
+        adopted = [each for each in self._database.relations if each.id in self._keys]
+        adopted = self._with_fields(adopted)
+        taken = set(reserved)
+        for relation in adopted:
+            self._models[relation.id] = names.model_name(relation.name, taken, name)
+            taken.add(self._models[relation.id])
+        models = self._class_names(adopted)
+        body: list[ModelText | Comment] = [self._model(each, models[each.id]) for each in adopted]
+        body += [Comment(printable(f"{place}: left out: {reason}")) for place, reason in self._report.left_out]
+        return Draft(ModuleText(self._summary(name, origin), tuple(body), self._module(name, models)), self._report)
+
+    def _with_fields(self, relations: Sequence[Relation]) -> list[Relation]:
+        """Return the relations with at least one field. Leaving out one relation can remove the last field, a ref, of
+        another."""
+        found = list(relations)
+        while True:
+            empty = [each for each in found if not self._has_field(each)]
+            if not empty:
+                return found
+            for relation in empty:
+                del self._keys[relation.id]
+                self._report.left_out.append((relation.place, "no column that can be shown"))
+            found = [each for each in found if each not in empty]
+
+    def _has_field(self, relation: Relation) -> bool:
+        """Return whether a column has a kind, or is a reference. A column of the key becomes a field if no other column
+        does."""
+        is_declared = any(not isinstance(self._declared(relation, each), str) for each in relation.columns)
+        return is_declared or bool(self._references(relation))
+
+    def _class_names(self, relations: Sequence[Relation]) -> dict[RelationId, str]:
+        found: dict[RelationId, str] = {}
+        for relation in relations:
+            wanted = names.class_name(self._models[relation.id])
+            found[relation.id] = wanted if wanted not in found.values() else f"{wanted}{len(found)}"
+        return found
+
+    def _summary(self, name: str, origin: str) -> str:
+        lines = len(self._report.look)
+        return printable(f"{name}, from {origin}. {lines} {'column' if lines == 1 else 'columns'} to look at.")
+
+    def _module(self, name: str, classes: Mapping[RelationId, str]) -> Call:
+        grants = tuple(
+            Call("Grant", (), (("model", model), ("commands", READ_COMMANDS), ("masked", "*")))
+            for model in self._models.values()
+        )
+        options: list[tuple[str, Value]] = [
+            ("version", "1.0.0"),
+            ("icon", "database"),
+            ("models", tuple(map(Name, classes.values()))),
+            ("roles", (Call("Role", (f"{name}_reader", *grants)),)),
+        ]
+        path = self._database.search_path
+        return Call("Module", (name,), (*options, *((("search_path", path),) if path else ())))
+
+    def _model(self, relation: Relation, class_name: str) -> ModelText:
+        model = self._models[relation.id]
+        key = self._keys[relation.id]
+        self._report.models.append(model)
+        body: list[FieldText | Comment] = [Comment(printable(each)) for each in _remarks(relation, key)]
+        fields = _FieldNames()
+        referring = self._references(relation)
+        body += [self._ref(relation, reference, fields) for reference in referring]
+        hidden = set(key.columns).union(*(each.columns for each in referring))
+        body += [self._field(relation, column, fields) for column in relation.columns if column.name not in hidden]
+        if not fields.taken:
+            body += [self._field(relation, relation.column(column), fields) for column in key.columns]
+        options: list[tuple[str, Value]] = [("table", _table(relation, key))]
+        options += [("name", model)] if names.derived_model_name(class_name) != model else []
+        label = names.label(relation.name, model)
+        options += [("label", label), ("plural", label)] if label else []
+        summary = f"A row of {printable(relation.place)}."
+        return ModelText(class_name, tuple(options), summary, tuple(body))
+
+    def _references(self, relation: Relation) -> list[ForeignKey]:
+        """Return the foreign keys that become refs: those to the key of an adopted table."""
+        found: list[ForeignKey] = []
+        used: set[frozenset[str]] = set()
+        readable = {each.name for each in relation.columns}
+        for each in relation.foreign_keys:
+            key = self._keys.get(each.target)
+            fits = key is not None and set(key.columns) == set(each.target_columns) and readable >= set(each.columns)
+            if fits and frozenset(each.columns) not in used:
+                used.add(frozenset(each.columns))
+                found.append(each)
+        return found
+
+    def _ref(self, relation: Relation, reference: ForeignKey, fields: "_FieldNames") -> FieldText:
+        key = self._keys[reference.target]
+        target = self._models[reference.target]
+        by_target = dict(zip(reference.target_columns, reference.columns, strict=True))
+        columns = tuple(by_target[column] for column in key.columns)
+        is_required = all(relation.column(column).is_required for column in columns)
+        if len(columns) == 1:
+            parts = names.words(columns[0])
+            base = columns[0] if len(parts) < 2 or parts[-1] not in ("id", "fk") else "_".join(parts[:-1])
+        else:
+            base = target
+        options: list[tuple[str, Value]] = [("columns", columns[0] if len(columns) == 1 else columns)]
+        options += [("required", True)] if is_required else []
+        return FieldText(fields.add(base), Call("Ref", (target,), tuple(options)))
+
+    def _field(self, relation: Relation, column: TableColumn, fields: "_FieldNames") -> FieldText | Comment:
+        verdict = self._guess(relation, column)
+        declared = self._declared(relation, column)
+        self._count(f"{self._models[relation.id]}.{column.name}", verdict, declared)
+        if isinstance(declared, str):
+            return Comment(printable(f"{column.name}: left out: {declared}"))
+        suffix = "_minor" if declared.word == "Money" else ""
+        name = fields.add(column.name, suffix, fallback=f"column_{column.number}")
+        shown = names.label(column.name, name)
+        options: list[tuple[str, Value]] = [("column", column.name)] if name != column.name else []
+        options += [("label", shown)] if shown else []
+        return FieldText(
+            name, Call(declared.word, declared.arguments, (*options, *declared.options)), _comment(verdict)
+        )
+
+    def _count(self, place: str, verdict: Guess, declared: Call | str) -> None:
+        """Add the column to the report."""
+        if verdict.verdict == "secret":
+            self._report.secret.append(place)
+        elif isinstance(declared, str):
+            self._report.look += [place] if declared.startswith(LOOK) else []
+        elif verdict.verdict == "look":
+            self._report.look.append(place)
+        elif verdict.verdict == "personal":
+            self._report.personal[verdict.label] += 1
+
+    def _guess(self, relation: Relation, column: TableColumn) -> Guess:
+        values = self._samples.get((relation.id, column.name), ())
+        return guess(column, values, of_people=relation.id in self._people)
+
+    def _declared(self, relation: Relation, column: TableColumn) -> Call | str:
+        """Return the declaration of the field without its column, or the reason why the column is left out."""
+        verdict = self._guess(relation, column)
+        is_reference = any(column.name in each.columns for each in relation.foreign_keys)
+        if verdict.verdict == "secret":
+            return verdict.reason
+        if is_reference:
+            return "a reference to a table or column that is not declared"
+        if column.base in _LEFT_OUT:
+            return f"{column.type_name}: {_LEFT_OUT[column.base]}"
+        if column.base == "other":
+            return f"the type {column.type_name} has no kind: show what you need of it through a view"
+        is_text = column.base in ("text", "citext", "uuid", "address")
+        if not is_text and verdict.verdict != "clear":
+            return f"{LOOK}{verdict.reason}"
+        required: list[tuple[str, Value]] = [("required", True)] if column.is_required else []
+        if is_text:
+            values = self._samples.get((relation.id, column.name), ())
+            return _text(column, verdict, required, values, is_sorted=_is_sorted(relation, column))
+        return _value(column, required)
+
+
+class _FieldNames:
+    """The names of the fields of one model."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+
+    def add(self, column: str, suffix: str = "", *, fallback: str = "field") -> str:
+        """Return a new name for the field of the column. `fallback` is the name if the column has no Latin letters."""
+        if suffix and names.words(column)[-1:] == [suffix.strip("_")]:
+            suffix = ""
+        name = names.field_name(column, self.taken, suffix, fallback=fallback)
+        self.taken.add(name)
+        return name
+
+
+def _refusal(relation: Relation, tables: Collection[str]) -> str:
+    """Return why the relation is left out whatever its key is, or an empty text."""
+    is_named = relation.place in tables or relation.name in tables
+    if tables and not is_named:
+        return "not named with --table"
+    if relation.kind in ("view", "materialized") and is_named:
+        return ""
+    if relation.name.lower() in _MIGRATION_TABLES and not is_named:
+        return "it belongs to a migration tool"
+    return _REASONS.get(relation.kind, "")
+
+
+def _key(relation: Relation) -> UniqueKey | None:
+    """Return the primary key, or else the key with the fewest columns, integers first."""
+
+    def rank(key: UniqueKey) -> tuple[bool, int, bool]:
+        bases = [relation.column(each).base for each in key.columns]
+        return not key.is_primary, len(bases), not all(each in ("integer", "bigint") for each in bases)
+
+    readable = {each.name: each.base for each in relation.columns}
+    fitting = [key for key in relation.keys if all(readable.get(each) in _KEY_TYPES for each in key.columns)]
+    return min(fitting, key=rank, default=None)
+
+
+def _tables_of_people(relations: Sequence[Relation]) -> frozenset[RelationId]:
+    """Return the tables about people: by their name, or because their primary key refers to such a table."""
+    found = {each.id for each in relations if is_about_people(each)}
+    for _ in range(3):
+        for each in relations:
+            primary = next((set(key.columns) for key in each.keys if key.is_primary), set[str]())
+            if any(set(ref.columns) == primary and ref.target in found for ref in each.foreign_keys):
+                found.add(each.id)
+    return frozenset(found)
+
+
+def _table(relation: Relation, key: UniqueKey) -> Call:
+    place = relation_of(*([relation.schema] if relation.schema else []), relation.name)
+    columns: Value = key.columns[0] if len(key.columns) == 1 else key.columns
+    options: list[tuple[str, Value]] = [("key", columns), ("fingerprint", relation.fingerprint)]
+    return Call("Table", (place,), (*options, *((("rows_about", relation.rows),) if relation.rows > 0 else ())))
+
+
+def _remarks(relation: Relation, key: UniqueKey) -> list[str]:
+    found: list[str] = []
+    if relation.triggers:
+        count = len(relation.triggers)
+        found.append(f"{count} {'trigger' if count == 1 else 'triggers'}: {', '.join(relation.triggers)}")
+    if not key.is_primary:
+        found.append(f"the key is a unique index over {', '.join(key.columns)}")
+    if relation.has_row_rules:
+        found.append("row-level security: the role sees a part of the rows")
+    if relation.unreadable:
+        found.append(f"the role may not read {', '.join(relation.unreadable)}")
+    return found
+
+
+def _comment(verdict: Guess) -> str:
+    if verdict.verdict == "look":
+        return f"{LOOK}{verdict.reason}"
+    return verdict.reason if verdict.verdict == "personal" else ""
+
+
+def _is_sorted(relation: Relation, column: TableColumn) -> bool:
+    return relation.rows <= MAX_SORTED_ROWS or column.orders_by_index
+
+
+def _text(
+    column: TableColumn, verdict: Guess, options: list[tuple[str, Value]], values: Sequence[str], *, is_sorted: bool
+) -> Call:
+    word = "LongText" if _is_long(column, verdict, values) else "Text"
+    max_length = UUID_LENGTH if column.base == "uuid" else column.max_length
+    if 0 < max_length <= MAX_LONGTEXT_LENGTH:
+        options = [*options, ("max_length", max_length)]
+    if verdict.label:
+        options = [*options, ("personal", verdict.label)]
+        if word == "LongText" and verdict.label in LINKED:
+            options = [*options, ("linked", False)]
+    return Call(word, (), (*options, *(() if is_sorted else (("sortable", False),))))
+
+
+def _is_long(column: TableColumn, verdict: Guess, values: Sequence[str]) -> bool:
+    """Return whether the column has text of several lines: by its length, or without one by its name or its values."""
+    if column.base == "uuid":
+        return False
+    if column.max_length or verdict.label not in ("", FREE_TEXT):
+        return column.max_length > MAX_TEXT_LENGTH
+    return bool(set(names.words(column.name)) & _LONG_WORDS) or any("\n" in each for each in values)
+
+
+_KINDS = {
+    "integer": "Number", "bigint": "Number", "float": "Decimal", "bool": "Bool", "date": "Date", "moment": "Moment",
+}  # fmt: skip
+
+
+def _value(column: TableColumn, options: list[tuple[str, Value]]) -> Call:
+    if column.base == "enum":
+        return _select(column, options)
+    if column.base == "local_moment":
+        return Call("Moment", (), (*options, ("zone", "UTC")))
+    if column.base == "numeric":
+        is_money = column.scale is not None and 0 < column.scale <= MAX_MONEY_SCALE
+        is_named = bool(set(names.words(column.name)) & _MONEY_WORDS)
+        return Call("Money", (), (*options, ("scale", column.scale))) if is_money and is_named else Call(
+            "Decimal", (), tuple(options)
+        )
+    return Call(_KINDS[column.base], (), tuple(options))
+
+
+def _select(column: TableColumn, options: list[tuple[str, Value]]) -> Call:
+    """Return a select of the labels. A label that is no valid option gets one, and stays the label of the option."""
+    if all(map(_is_option, column.allowed)):
+        return Call("Select", column.allowed, tuple(options))
+    choices: list[Value] = []
+    values: list[tuple[Value, Value]] = []
+    taken: set[str] = set()
+    for label in column.allowed:
+        base = label if _is_option(label) else "_".join(names.words(label)) or "option"
+        option = names.unique(base if _is_option(base) else f"value_{base}", taken)
+        taken.add(option)
+        choices.append(option if option == label else Call("Option", (option, printable(label) or option)))
+        values.append((label, option))
+    return Call("Select", tuple(choices), (("values", Dictionary(tuple(values))), *options))
+
+
+def _is_option(label: str) -> bool:
+    return _OPTION.fullmatch(label) is not None and _TOKEN.fullmatch(label) is None

@@ -1,0 +1,87 @@
+"""Rules about models with a table of an existing database. Their records are only read."""
+
+from collections.abc import Iterator
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from countersign.declare.fields.field import Field
+from countersign.declare.fields.kinds import Moment, Money, Ref, Select
+from countersign.declare.model import READ_COMMANDS, Declared
+from countersign.declare.rules.declarations import Declarations, of_field, of_model
+from countersign.declare.table import Table, relation_names
+
+MAX_SCALE = 4
+
+
+def tables_are_named(declarations: Declarations) -> Iterator[str]:
+    """Require that a table has a valid relation and a key of different columns."""
+    for model in declarations.models.values():
+        if model.table is not None:
+            yield from (of_field(model, "table", text) for text in _table_errors(model.table))
+
+
+def _table_errors(table: Table) -> Iterator[str]:
+    try:
+        relation_names(table.relation)
+    except ValueError as error:
+        yield f'the relation {table.relation!r}: {error}: write it like "public.customer"'
+    columns = table.key_columns
+    if not columns or not all(columns) or len(set(columns)) != len(columns):
+        yield "the key must name different columns: correct it"
+
+
+def tables_are_read(declarations: Declarations) -> Iterator[str]:
+    """Require that models with a table have only reading commands, and no rule or value that the engine writes."""
+    for model in declarations.models.values():
+        if model.table is not None:
+            yield from _writing_errors(model)
+
+
+def _writing_errors(model: Declared) -> Iterator[str]:
+    for name in model.commands:
+        if name not in READ_COMMANDS:
+            text = f"a model with a table has no command {name}: name some of {', '.join(READ_COMMANDS)}"
+            yield of_field(model, "commands", text)
+    if any((model.workflow, model.locked, model.locked_with, model.rules, model.needs_approval)):
+        yield of_model(model, "a model with a table is only read: take workflow, locks, rules and approvals out")
+    for field in model.fields.values():
+        if field.computed is not None or field.sum_of is not None:
+            yield of_field(model, field.name, "a model with a table has no computed fields: take it out")
+
+
+def columns_fit(declarations: Declarations) -> Iterator[str]:
+    """Require that only models with a table have options of columns, and that these options are valid."""
+    for model, field in declarations.fields():
+        if model.table is None and _is_about_column(field):
+            text = "column, columns, values, unknown and sortable are for models with a table: take them out"
+            yield of_field(model, field.name, text)
+        if isinstance(field, Money) and not 0 <= field.scale <= MAX_SCALE:
+            yield of_field(model, field.name, f"scale must lie between 0 and {MAX_SCALE}: correct it")
+        if isinstance(field, Moment) and not _is_zone(field.zone):
+            yield of_field(model, field.name, f"there is no time zone {field.zone!r}: correct it")
+
+
+def _is_about_column(field: Field) -> bool:
+    is_select = isinstance(field, Select) and (field.values or field.unknown)
+    return bool(field.column_option or not field.sortable or (isinstance(field, Ref) and field.columns) or is_select)
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ValueError, ZoneInfoNotFoundError, OSError):
+        return False
+    return True
+
+
+def tables_refer_to_tables(declarations: Declarations) -> Iterator[str]:
+    """Require that the ref of a model with a table names a model with a table, with as many columns as its key has."""
+    for model, field in declarations.fields():
+        if not isinstance(field, Ref):
+            continue
+        target: Declared = declarations.models[field.target]
+        if (model.table is None) != (target.table is None):
+            text = f"{model.name} and {target.name} are not in one database: take the ref out"
+            yield of_field(model, field.name, text)
+        elif target.table is not None and len(field.table_columns) != len(target.table.key_columns):
+            text = f"the key of {target.name} has {len(target.table.key_columns)} columns: name as many in columns"
+            yield of_field(model, field.name, text)

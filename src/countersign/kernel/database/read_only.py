@@ -1,0 +1,137 @@
+"""Read-only access to an existing database that other applications write: the interface, and its refusals.
+
+An error of that database may quote its rows. Its text therefore reaches neither a caller nor the log, which has the
+SQLSTATE alone.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final, NoReturn, Protocol
+
+from countersign.kernel import telemetry
+from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.kernel.errors import InvalidRequest, Refused, Unavailable
+
+AWAY: Final = "The connected database cannot be reached now; try again."
+CHANGED: Final = "A table of the connected database has changed, or can no longer be read."
+SLOW: Final = "The connected database did not answer in time; narrow the search, or try again."
+SUSPENDED: Final = "A table of the connected database has changed since its review; an administrator must look at it."
+BUSY: Final = "Too many reads of the connected database are running; try again."
+REFUSED: Final = "the connected database refused this"
+
+SLOT_WAIT_S = 2.0
+MAX_VALUES = 32_000
+
+_CHANGED = frozenset({"42703", "42P01", "42883", "42804", "0A000", "42501", "3F000"})
+"""The SQLSTATEs of statements that no longer fit the tables or the privileges."""
+_AWAY = ("08", "53", "55", "57", "58", "28", "3D", "40", "25", "26")
+"""The classes of SQLSTATEs of a database that cannot answer now."""
+_CANCELLED = "57014"
+
+
+class TableChanged(Unavailable):
+    """A statement no longer fits the tables or the privileges."""
+
+
+class Busy(Refused):
+    """As many statements as may run on the existing database at a time are running."""
+
+    status = 429
+    code = "busy"
+    title = "Too many reads of the connected database"
+    resolution = "Wait for the seconds in Retry-After, then try again."
+
+
+class Slots:
+    """Limits the statements that run on an existing database at a time. Streams use at most half of the slots, so that
+    they never keep short reads waiting."""
+
+    def __init__(self, count: int) -> None:
+        self._all = asyncio.Semaphore(count)
+        self._streams = asyncio.Semaphore(max(1, count // 2))
+
+    @asynccontextmanager
+    async def one(self, *, is_stream: bool = False) -> AsyncGenerator[None]:
+        """Use a slot while the block lasts.
+
+        Raises:
+            Busy: no slot is free within SLOT_WAIT_S.
+        """
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(SLOT_WAIT_S):
+                    if is_stream:
+                        await stack.enter_async_context(self._streams)
+                    await stack.enter_async_context(self._all)
+            except TimeoutError:
+                raise Busy(BUSY, headers={"Retry-After": "2"}) from None
+            yield
+
+
+class ExistingDatabase(Protocol):
+    """An existing database, from which statements read. Statements use `$1`, `$2`, … for values."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL dialect of the engine."""
+        ...
+
+    async def scan(self, statement: str, *values: Value) -> list[Row]:
+        """Return all rows.
+
+        Raises:
+            Unavailable: the database cannot answer now, the deadline passed, or a table has changed.
+            Busy: too many statements are running.
+            InvalidRequest: the database refused the statement with these values.
+        """
+        ...
+
+    def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+        """Yield the rows of one snapshot in batches, in constant memory. Use `contextlib.aclosing`.
+
+        All rows are read before the first batch, within the deadline of reads, and then the statement is over: a caller
+        that takes the batches slowly holds no lock and no snapshot in the database.
+
+        Raises:
+            TooManyRows: the rows are larger than a process may keep.
+            Other errors as in `scan`.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close every connection."""
+        ...
+
+
+def require_few_values(values: Sequence[Value]) -> None:
+    """Refuse a statement with more values than both engines accept.
+
+    Raises:
+        InvalidRequest: there are too many values.
+    """
+    if len(values) > MAX_VALUES:
+        raise InvalidRequest(f"the conditions have more than {MAX_VALUES} values together")
+
+
+def refusal_of(state: str) -> Refused:
+    """Return the refusal for an SQLSTATE of PostgreSQL."""
+    if state == _CANCELLED:
+        return Unavailable(SLOW)
+    if state in _CHANGED:
+        return TableChanged(CHANGED)
+    return Unavailable(AWAY) if state.startswith(_AWAY) else InvalidRequest(REFUSED)
+
+
+def refuse(error: BaseException, found: Refused, state: str = "") -> NoReturn:
+    """Raise the refusal for an error of an existing database, and log the SQLSTATE and the class of the error.
+
+    Raises:
+        Unavailable: the database cannot answer now, the deadline passed, or a table has changed.
+        InvalidRequest: the database refused the statement with these values.
+    """
+    telemetry.logger("connected-database").warning(
+        "the connected database refused a read", sqlstate=state, error=type(error).__name__
+    )
+    # Leave out the cause, whose text may be logged with this error.
+    raise found from None

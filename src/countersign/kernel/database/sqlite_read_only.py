@@ -1,0 +1,134 @@
+"""Reading a SQLite file that other applications write."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias, cast
+
+import apsw
+
+from countersign.kernel.database import port, read_only, sqlite_connection
+from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.kernel.database.row_spool import NewCipher, RowSpool, TooManyRows
+from countersign.kernel.database.sqlite import SqliteReaders
+from countersign.kernel.errors import Refused, Unavailable
+
+BUSY_MS = 2_000
+
+effective_user = os.geteuid
+
+_HEADER_BYTES, _VERSIONS, _WAL = 20, slice(18, 20), 2
+"""The bytes of the header of a SQLite file, the places of the versions for writing and reading, and the version for the
+write-ahead log."""
+
+TextFunction: TypeAlias = Callable[[str | None], str | None]
+"""A function of statements that takes and returns a text."""
+
+_ERRORS = (apsw.Error, port.ConstraintViolation, port.WrittenOutsideTransaction, Refused)
+
+
+class WalOfOthers(Unavailable):
+    """The file is in WAL mode and belongs to another user."""
+
+
+class ExistingSqlite:
+    """A SQLite file, opened read-only."""
+
+    def __init__(
+        self,
+        path: Path,
+        count: int,
+        read_deadline_s: float,
+        functions: Mapping[str, TextFunction],
+        new_cipher: NewCipher,
+    ) -> None:
+        def connected() -> sqlite_connection.Connection:
+            return _open_file(path, functions)
+
+        self._new_cipher = new_cipher
+        self._slots = read_only.Slots(count)
+        try:
+            self._readers = SqliteReaders(path, count, read_deadline_s, connected)
+        except WalOfOthers:
+            raise
+        except _ERRORS as error:
+            _refuse(error)
+
+    @property
+    def dialect(self) -> Dialect:
+        """Return the dialect of SQLite."""
+        return "sqlite"
+
+    async def scan(self, statement: str, *values: Value) -> list[Row]:
+        """Return all rows, read in a thread."""
+        read_only.require_few_values(values)
+        try:
+            async with self._slots.one():
+                return await self._readers.scan(statement, values)
+        except _ERRORS as error:
+            _refuse(error)
+
+    async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+        """Yield the rows in batches. They are read in a thread."""
+        read_only.require_few_values(values)
+        with closing(RowSpool(self._new_cipher())) as spool:
+            try:
+                async with self._slots.one(is_stream=True):
+                    await self._readers.read_into(spool.add, statement, values)
+            except _ERRORS as error:
+                _refuse(error)
+            for batch in spool.batches():
+                yield batch
+                await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """Wait for running reads, then close every connection."""
+        await self._readers.close()
+
+
+def _require_own_if_wal(path: Path) -> None:
+    """Refuse a file in WAL mode that belongs to another user. SQLite creates files beside it, also to read, and the
+    application of the other user could not write them.
+
+    Raises:
+        WalOfOthers: the file is in WAL mode and belongs to another user.
+    """
+    try:
+        with path.open("rb") as file:
+            is_wal = _WAL in file.read(_HEADER_BYTES)[_VERSIONS]
+        owner = path.stat().st_uid
+    except OSError:
+        return  # Opening the file explains the error.
+    if is_wal and owner != effective_user():
+        raise WalOfOthers(
+            "The SQLite file is in WAL mode and belongs to another user. Reading it would create files beside it that "
+            "its application cannot write.",
+            resolution="Run this command as the owner of the file, or read a copy.",
+        )
+
+
+def _open_file(path: Path, functions: Mapping[str, TextFunction]) -> sqlite_connection.Connection:
+    _require_own_if_wal(path)
+    opened = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    for name, function in functions.items():
+        cast("Any", opened).create_scalar_function(name, function, 1, deterministic=True)
+    connection = cast(sqlite_connection.Connection, opened)
+    connection.set_busy_timeout(BUSY_MS)
+    connection.pragma("query_only", "ON")
+    # Opening a file reads nothing of it.
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    return connection
+
+
+def _refuse(error: BaseException) -> NoReturn:
+    if isinstance(error, read_only.Busy | TooManyRows):
+        raise error
+    if isinstance(error, Refused):
+        is_slow = "took longer" in error.detail
+        read_only.refuse(error, Unavailable(read_only.SLOW if is_slow else read_only.AWAY))
+    is_changed = type(error) is apsw.SQLError
+    read_only.refuse(
+        error, read_only.TableChanged(read_only.CHANGED) if is_changed else Unavailable(read_only.AWAY)
+    )

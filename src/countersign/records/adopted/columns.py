@@ -1,0 +1,290 @@
+"""The columns of existing tables as SQL: their values in the form that records are stored in, and their types.
+
+A statement on an existing table is built from the expressions here. All names are quoted, and tables are qualified.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from countersign.declare import Bool, Date, Decimal, Declared, Field, Moment, Money, Number, Select
+from countersign.declare.fields.kinds import LARGEST
+from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
+from countersign.declare.table import quoted, relation_names
+from countersign.kernel.database.port import Dialect
+from countersign.kernel.database.read_only import ExistingDatabase
+from countersign.kernel.database.table_fingerprints import TableId
+from countersign.records.masking.record_ids import Key, KeyKind
+
+_POSTGRES_COLUMNS = """
+SELECT n.nspname, c.relname, a.attname, tn.nspname, t.typname,
+    has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_catalog.pg_type AS d ON d.oid = a.atttypid
+JOIN pg_catalog.pg_type AS t ON t.oid = CASE WHEN d.typtype = 'd' THEN d.typbasetype ELSE d.oid END
+JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.typnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+    AND (n.nspname, c.relname) IN (
+        SELECT named.s, named.t FROM jsonb_to_recordset($1::text::jsonb) AS named (s text, t text)
+    )
+"""
+_SQLITE_COLUMNS = """
+SELECT name, type, pk = 1 AND upper(type) = 'INTEGER'
+    AND (SELECT count(*) FROM pragma_table_xinfo($1) WHERE pk > 0) = 1
+    AND NOT EXISTS (SELECT 1 FROM pragma_table_list($1) WHERE wr)
+FROM pragma_table_xinfo($1)
+"""
+_HAS_ICU = "SELECT count(*) FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu' AND collprovider = 'i'"
+_ENCODING = "SELECT current_setting('server_encoding')"
+_CURRENT_SCHEMA = "public"
+
+_INTEGERS: Final[Mapping[str, KeyKind]] = {"int2": "int2", "int4": "int4", "int8": "int8"}
+_SMALL_INTEGERS = frozenset({"int2", "int4", "oid"})
+_EXACT_TEXTS = frozenset({"text", "varchar"})
+_PLAIN = "pg_catalog"
+_SPELLED_ALIKE = frozenset({"uuid", "text", "varchar", "date", "bool", "timestamp", "timestamptz", "bytea", "oid"})
+_HEX = "t"
+"""The prefix of a text in a key, which SQLite returns in hexadecimal."""
+
+def text_length(field: Field) -> int:
+    """Return the number of characters that are read of a field. The database cuts longer texts."""
+    if field.column != "TEXT":
+        return 0
+    return 1 + (MAX_LONGTEXT_LENGTH if field.is_long else MAX_TEXT_LENGTH)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """The type of a column: its schema and name in PostgreSQL, or the declared type in SQLite. `is_row_number` is true
+    for the INTEGER PRIMARY KEY of SQLite, which alone contains nothing but integers."""
+
+    schema: str
+    name: str
+    is_row_number: bool = False
+
+    @property
+    def key_kind(self) -> KeyKind:
+        """Return how the value is packed in the id of a record."""
+        if self.schema == _PLAIN:
+            return "uuid" if self.name == "uuid" else _INTEGERS.get(self.name, "other")
+        return "int8" if self.is_row_number else "other"
+
+    @property
+    def sql(self) -> str:
+        """Return the type of PostgreSQL as SQL."""
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+
+ColumnTypes = Mapping[str, ColumnType]
+
+
+async def types_of(database: ExistingDatabase, relations: frozenset[str]) -> dict[str, dict[str, ColumnType]]:
+    """Map each existing relation to the types of the columns that may be read."""
+    if database.dialect == "sqlite":
+        return {each: await _sqlite_types(database, list(relation_names(each))[-1]) for each in relations}
+    return await _postgres_types(database, relations)
+
+
+async def _sqlite_types(database: ExistingDatabase, table: str) -> dict[str, ColumnType]:
+    rows = await database.scan(_SQLITE_COLUMNS, table)
+    return {name: ColumnType("", declared, bool(is_row_number)) for name, declared, is_row_number in rows}
+
+
+async def _postgres_types(database: ExistingDatabase, relations: frozenset[str]) -> dict[str, dict[str, ColumnType]]:
+    names = {schema_and_table(each): each for each in relations}
+    listed = msgspec.json.encode([{"s": each[0], "t": each[1]} for each in names]).decode()
+    rows = await database.scan(_POSTGRES_COLUMNS, listed)
+    types: dict[str, dict[str, ColumnType]] = {each: {} for each in relations}
+    for schema, table, column, type_schema, type_name, is_readable in rows:
+        if is_readable:
+            types[names[schema, table]][column] = ColumnType(type_schema, type_name)
+    return types
+
+
+async def folds_unicode(database: ExistingDatabase) -> bool:
+    """Return whether the database has a collation that converts all letters to lower case."""
+    return database.dialect == "sqlite" or bool((await database.scan(_HAS_ICU))[0][0])
+
+
+async def is_utf8(database: ExistingDatabase) -> bool:
+    """Return whether the encoding of the database is UTF-8."""
+    return database.dialect == "sqlite" or (await database.scan(_ENCODING))[0][0] == "UTF8"
+
+
+def schema_and_table(relation: str) -> tuple[str, str]:
+    """Return the schema and the table of a relation in PostgreSQL."""
+    names = list(relation_names(relation))
+    return (names[0], names[1]) if len(names) > 1 else (_CURRENT_SCHEMA, names[0])
+
+
+def table_id(dialect: Dialect, model: Declared) -> TableId:
+    """Return the schema and the name of the table of a model."""
+    relation = model.table.relation if model.table is not None else ""
+    return schema_and_table(relation) if dialect == "postgres" else ("", list(relation_names(relation))[-1])
+
+
+def key_value(dialect: Dialect, column: str, type_: ColumnType) -> str:
+    """Return the expression for a column of a key, as ids contain it."""
+    if dialect == "sqlite":
+        # A text may contain bytes that are not UTF-8, and a column may contain values of several types.
+        return f"(CASE typeof({column}) WHEN 'text' THEN '{_HEX}' || hex({column}) ELSE {column} END)"
+    return column if type_.key_kind in _INTEGERS else f"{column}::text"
+
+
+def key_of(dialect: Dialect, values: Sequence[Any]) -> Key | None:
+    """Return the key of the values that `key_value` selects. Return None if a value is empty, or if a
+    text is not UTF-8."""
+    if None in values:
+        return None
+    if dialect == "postgres":
+        return tuple(values)
+    try:
+        return tuple(
+            bytes.fromhex(each.removeprefix(_HEX)).decode() if isinstance(each, str) else each for each in values
+        )
+    except UnicodeDecodeError:
+        return None
+
+
+def key_length(dialect: Dialect, column: str) -> str:
+    """Return the expression for the number of bytes of a value of a key. It is NULL for an empty value."""
+    return f"octet_length({column}::text)" if dialect == "postgres" else f"length(CAST({column} AS BLOB))"
+
+
+def are_spelled_alike(dialect: Dialect, key: ColumnType, ref: ColumnType) -> bool:
+    """Return whether equal values of a key and of a ref to it always have the same spelling in ids."""
+    if dialect == "sqlite":
+        return key.is_row_number and "INT" in ref.name.upper()
+    if key.key_kind in _INTEGERS:
+        return ref.key_kind in _INTEGERS
+    return key == ref and key.schema == _PLAIN and key.name in _SPELLED_ALIKE
+
+
+def key_operand(dialect: Dialect, type_: ColumnType, placeholder: str) -> str:
+    """Return the expression for a value in an id, which is compared with a column of this type."""
+    if dialect == "sqlite":
+        return placeholder
+    if type_.key_kind in _INTEGERS:
+        return f"{placeholder}::bigint"
+    return f"{placeholder}::text::{type_.sql}"
+
+
+def stored_value(dialect: Dialect, column: str, type_: ColumnType, field: Field) -> str:
+    """Return the expression for the value of a field as records store it. A value that does not fit the kind of the
+    field is NULL."""
+    if isinstance(field, Select):
+        return _select(dialect, column, field)
+    build = _postgres_value if dialect == "postgres" else _sqlite_value
+    return build(column, type_, field)
+
+
+def shown_text(dialect: Dialect, expression: str, field: Field) -> str:
+    """Return the expression to select for a text. Texts longer than the field allows are cut. SQLite returns the bytes
+    of the text, which may not be UTF-8."""
+    length = text_length(field)
+    if not length:
+        return expression
+    if dialect == "postgres":
+        return f"left({expression}, {length})"
+    return f"CAST(substr({expression}, 1, {length}) AS BLOB)"
+
+
+def shown(value: object) -> object:
+    """Return the value of a text that `shown_text` selects. Bytes that are not UTF-8 become U+FFFD."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def text_of(dialect: Dialect, column: str) -> str:
+    """Return the expression for a value as text, which is compared by code point."""
+    return f'({column}::text COLLATE "C")' if dialect == "postgres" else f"(CAST({column} AS TEXT) COLLATE BINARY)"
+
+
+def literal(text: str) -> str:
+    """Return the text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def is_exact_text(dialect: Dialect, type_: ColumnType) -> bool:
+    """Return whether an index of the column finds equal texts."""
+    return dialect == "sqlite" or (type_.schema == _PLAIN and type_.name in _EXACT_TEXTS)
+
+
+def is_integer(type_: ColumnType) -> bool:
+    """Return whether the column has an integer type of PostgreSQL."""
+    return type_.schema == _PLAIN and type_.name in _INTEGERS
+
+
+def _select(dialect: Dialect, column: str, field: Select) -> str:
+    text = text_of(dialect, column)
+    values = {str(each): option for each, option in field.values.items()} or {
+        each: each for each in field.options if each != field.unknown
+    }
+    options = " ".join(f"WHEN {literal(each)} THEN {literal(option)}" for each, option in values.items())
+    other = literal(field.unknown) if field.unknown else "NULL"
+    chosen = f"CASE WHEN {column} IS NULL THEN NULL ELSE CASE {text} {options} ELSE {other} END END"
+    return f'({chosen} COLLATE "C")' if dialect == "postgres" else f"({chosen})"
+
+
+def _postgres_value(column: str, type_: ColumnType, field: Field) -> str:
+    if isinstance(field, Bool):
+        return f"{column}::int::bigint" if type_.name == "bool" else f"({column}::text <> '0')::int::bigint"
+    if isinstance(field, Date):
+        return _in_calendar(f"{column}::date", f"to_char({column}::date, 'YYYY-MM-DD') COLLATE \"C\"")
+    if isinstance(field, Moment):
+        instant = f"({column} AT TIME ZONE {literal(field.zone)})" if type_.name == "timestamp" else column
+        return _in_calendar(instant, f"(extract(epoch FROM {instant}) * 1000000)::bigint")
+    if isinstance(field, Money):
+        return _in_range(f"round({column}::numeric * {10**field.scale})", "::bigint")
+    if isinstance(field, Number):
+        return _in_range(column, "::bigint") if type_.name not in _SMALL_INTEGERS else f"{column}::bigint"
+    return text_of("postgres", column)
+
+
+def _in_range(number: str, cast: str = "") -> str:
+    """Return the expression for a number within ±(2^53 - 1), and NULL for others."""
+    return f"(CASE WHEN {number} BETWEEN -{LARGEST} AND {LARGEST} THEN {number}{cast} END)"
+
+
+def _in_calendar(column: str, expression: str) -> str:
+    """Return the expression for a day or instant of the years 1 to 9999, and NULL for others."""
+    is_valid = f"isfinite({column}) AND {column} >= '0001-01-01' AND {column} < '10000-01-01'"
+    return f"(CASE WHEN {is_valid} THEN {expression} END)"
+
+
+def _sqlite_value(column: str, _: ColumnType, field: Field) -> str:
+    if isinstance(field, Bool):
+        words = f"lower({column}) IN ('t', 'true', 'y', 'yes', '1')"
+        return f"(CASE typeof({column}) WHEN 'integer' THEN {column} <> 0 WHEN 'text' THEN {words} END)"
+    if isinstance(field, Date):
+        return f"(CASE WHEN {_is_date_of_sqlite(column)} THEN date({column}) END COLLATE BINARY)"
+    if isinstance(field, Moment):
+        milliseconds = f"CAST(round((julianday({column}) - 2440587.5) * 86400000) AS INTEGER)"
+        return f"(CASE WHEN {_is_date_of_sqlite(column)} THEN {milliseconds} * 1000 END)"
+    is_number = f"typeof({column}) IN ('integer', 'real')"
+    if isinstance(field, Money):
+        amount = _in_range(f"CAST(round({column} * {10**field.scale}) AS INTEGER)")
+        return f"(CASE WHEN {is_number} THEN {amount} END)"
+    if isinstance(field, Number):
+        return f"(CASE typeof({column}) WHEN 'integer' THEN {_in_range(column)} END)"
+    if isinstance(field, Decimal):
+        # A column of SQLite accepts a text in place of a number.
+        return f"(CASE WHEN {is_number} THEN {text_of('sqlite', column)} END)"
+    return text_of("sqlite", column)
+
+
+def _is_date_of_sqlite(column: str) -> str:
+    """Return the condition that a text begins with a day of the years 1 to 9999. SQLite also reads other texts, such as
+    `now` and numbers of days."""
+    is_day = f"{column} GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
+    return f"typeof({column}) = 'text' AND {is_day} AND date({column}) BETWEEN '0001-01-01' AND '9999-12-31'"
+
+
+def decimal_terms(dialect: Dialect, column: str, placeholder: str) -> tuple[str, str]:
+    """Return the expressions that compare a decimal number with a value."""
+    if dialect == "postgres":
+        return f"{column}::numeric", f"{placeholder}::text::numeric"
+    return f"CAST({column} AS REAL)", f"CAST({placeholder} AS REAL)"

@@ -1,0 +1,403 @@
+"""Statements on the table of an existing database, and the records that their rows give."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from countersign.declare import EQUALITY, RANGES, Decimal, Declared, Field, Number, Ref, Text
+from countersign.declare.condition import Operator
+from countersign.declare.fields.field import Stored
+from countersign.kernel.database.port import Dialect, Row
+from countersign.kernel.normalization import normalized
+from countersign.records.access.people import folded
+from countersign.records.access.view import Domain, ModelView, Rows, View
+from countersign.records.adopted import columns
+from countersign.records.adopted.columns import ColumnType, ColumnTypes
+from countersign.records.commands import queries
+from countersign.records.commands.errors import BadInput
+from countersign.records.commands.queries import Parameters, Scope, all_of
+from countersign.records.commands.select import SHORT_PAGE, RecordReader
+from countersign.records.masking.record_ids import Key, RecordIds
+from countersign.records.masking.seen_values import SeenValue
+
+FOLDED = "countersign_folded"
+"""The function of statements on SQLite that folds the case of a text."""
+MAX_SCANNED_CHARACTERS = 8 << 20
+"""The number of characters that a page read at once may have. Larger pages are read in batches."""
+MAX_KEY_LENGTH = 400
+"""The number of bytes of a key whose record has an id."""
+_REVISION_BYTES = 6
+_COMPARISONS = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedTable:
+    """The table of a model, with the types of its columns and the ids of its records."""
+
+    model: Declared
+    name: str
+    key: tuple[str, ...]
+    types: ColumnTypes
+    ids: RecordIds
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedTables:
+    """The tables of one existing database, by model. `folds_unicode` says whether its function `lower` with a collation
+    of ICU can be used, and `is_utf8` whether its function `normalize` can."""
+
+    dialect: Dialect
+    by_model: Mapping[str, AdoptedTable]
+    folds_unicode: bool = True
+    is_utf8: bool = True
+
+
+class AdoptedScope(Scope):
+    """A table of an existing database in a statement."""
+
+    def __init__(
+        self, tables: AdoptedTables, model: str, parameters: Parameters, alias: str, view: View | None = None
+    ) -> None:
+        super().__init__(tables.dialect, parameters, alias, view)
+        self.tables = tables
+        self.table = tables.by_model[model]
+
+    def without_view(self) -> "AdoptedScope":
+        """Return the same table with all stored values."""
+        return AdoptedScope(self.tables, self.table.model.name, self.parameters, self.alias)
+
+    def column(self, name: str) -> str:
+        """Return a column of the table as SQL."""
+        return f"{self.alias}.{columns.quoted(name)}"
+
+    def id_columns(self) -> list[str]:
+        """Return the columns of the key."""
+        return [self.column(each) for each in self.table.key]
+
+    def key_values(self) -> list[str]:
+        """Return the columns of the key as ids contain them."""
+        return [columns.key_value(self.dialect, self.column(each), self.table.types[each]) for each in self.table.key]
+
+    def value_of(self, field: Field) -> str:
+        """Return the expression for the value of a field that is not a ref."""
+        (name,) = field.table_columns
+        return columns.stored_value(self.dialect, self.column(name), self.table.types[name], field)
+
+    def ref_values(self, ref: Ref) -> list[str]:
+        """Return the columns of a ref as ids contain them. They are NULL if the caller does not see the record."""
+        types = self.table.types
+        names = ref.table_columns
+        target = self.tables.by_model[ref.target]
+        pairs = list(zip(target.key, names, strict=True))
+        if all(columns.are_spelled_alike(self.dialect, target.types[key], types[name]) for key, name in pairs):
+            plain = [columns.key_value(self.dialect, self.column(name), types[name]) for name in names]
+        else:
+            inner = self._joined(ref, "key")
+            where = self._joins(inner, ref)
+            source = f"FROM {target.name} AS {inner.alias} WHERE {where}"
+            plain = [f"(SELECT {each} {source})" for each in inner.key_values()]
+        visible = self._sees_target(ref)
+        return plain if visible is None else [f"CASE WHEN {visible} THEN {each} END" for each in plain]
+
+    def _sees_target(self, ref: Ref) -> str | None:
+        """Return the condition that the referenced record exists for the caller, or None if the caller sees all."""
+        if self.view is None:
+            return None
+        target = self.view.models.get(ref.target)
+        rows: Rows = () if target is None or not target.is_readable else target.visible
+        if rows is None:
+            return None
+        if not rows:
+            return "1 = 0"
+        inner = self._joined(ref, "seen")
+        visible = queries.any_of(inner, inner.table.model, rows)
+        where = f"{self._joins(inner, ref)} AND {visible}"
+        return f"EXISTS (SELECT 1 FROM {inner.table.name} AS {inner.alias} WHERE {where})"
+
+    def _joined(self, ref: Ref, suffix: str) -> "AdoptedScope":
+        return AdoptedScope(self.tables, ref.target, self.parameters, f"{self.alias}_{ref.name}_{suffix}")
+
+    def _joins(self, inner: "AdoptedScope", ref: Ref) -> str:
+        pairs = zip(inner.id_columns(), ref.table_columns, strict=True)
+        return all_of([f"{key} = {self.column(name)}" for key, name in pairs])
+
+    def name_of(self, ref: Ref, target: ModelView) -> str:
+        """Return the expression for the name of the referenced record."""
+        inner = self._joined(ref, "name")
+        visible = queries.any_of(inner, target.model, target.visible)
+        text = columns.shown_text(self.dialect, inner.value_of(target.model.fields[target.model.shown_as]), Text())
+        return f"(SELECT {text} FROM {inner.table.name} AS {inner.alias} WHERE {self._joins(inner, ref)} AND {visible})"
+
+    def ordered(self, field: Field) -> list[str]:
+        """Return the expressions that order records by the field.
+
+        Raises:
+            BadInput: no index of the database helps.
+        """
+        if not field.sortable:
+            name = f"{self.table.model.name}.{field.name}"
+            raise BadInput(f"{name} cannot be ordered on: no index of the connected database answers it")
+        if isinstance(field, Ref):
+            return self.ref_values(field)
+        if isinstance(field, Decimal):
+            return [self.column(*field.table_columns)]
+        return [field.ordered(self.value_of(field))]
+
+    def group_of(self, field: Field) -> str:
+        """Return the expression by which records are grouped. For a ref it is the key as JSON."""
+        if not isinstance(field, Ref):
+            return self.value_of(field)
+        values = self.ref_values(field)
+        is_set = " OR ".join(f"{each} IS NULL" for each in values)
+        function, suffix = ("jsonb_build_array", "::text") if self.dialect == "postgres" else ("json_array", "")
+        return f"CASE WHEN {is_set} THEN NULL ELSE {function}({', '.join(values)}){suffix} END"
+
+    def comparison(self, name: str, field: Field, operator: Operator, value: object) -> str | None:
+        """Return the comparisons that differ from those of stored records: of ids, refs, decimal numbers, and of texts
+        and integers, for which an index is used.
+
+        Raises:
+            BadInput: the field cannot be compared in this way, or the value is malformed.
+        """
+        if field is queries.ID or isinstance(field, Ref):
+            return self._compared_key(name, field, operator, value)
+        if operator in RANGES and not field.sortable:
+            raise BadInput(f"{name} cannot be compared with {operator}: no index of the connected database answers it")
+        if operator == "is_null":
+            return None
+        if operator == "contains":
+            return self._contains(field, cast("str", queries.operand_of(field, name, value)))
+        if isinstance(field, Decimal):
+            return self._compared_decimal(name, field, operator, value)
+        return self._compared_by_index(name, field, operator, value)
+
+    def _compared_key(self, name: str, field: Field, operator: Operator, value: object) -> str:
+        if operator not in EQUALITY:
+            raise BadInput(f"op {operator} does not fit {name}: ids of a connected database have no order")
+        is_ref = isinstance(field, Ref)
+        target = self.tables.by_model[field.target] if is_ref else self.table
+        if operator == "is_null":
+            is_null = queries.null_keyword(name, value) == "NULL"
+            return self._is_empty(field) if is_null else f"NOT {self._is_empty(field)}"
+        names = field.table_columns if is_ref else self.table.key
+        has_key = self._is_one_of_keys(names, self._operand_types(target, names), _keys(target, name, operator, value))
+        visible = self._sees_target(field) if is_ref else None
+        condition = has_key if visible is None else f"({has_key} AND {visible})"
+        return f"(NOT {condition} OR {self._is_empty(field)})" if operator == "ne" else condition
+
+    def _is_empty(self, field: Field) -> str:
+        """Return the condition that the ref is empty for the caller. The id of a record is never empty."""
+        values = self.ref_values(field) if isinstance(field, Ref) else self.key_values()
+        return f"({' OR '.join(f'{each} IS NULL' for each in values)})"
+
+    def _operand_types(self, target: AdoptedTable, names: Sequence[str]) -> list[ColumnType]:
+        """Return the types of the values of keys of the target that are compared with these columns."""
+        pairs = [(target.types[key], self.table.types[name]) for key, name in zip(target.key, names, strict=True)]
+        return [own if columns.are_spelled_alike(self.dialect, key, own) else key for key, own in pairs]
+
+    def _is_one_of_keys(self, names: Sequence[str], types: Sequence[ColumnType], keys: Sequence[Key]) -> str:
+        if not keys:
+            return "(1 = 0)"
+        add_parameter = self.parameters.put
+        operands = [
+            [
+                columns.key_operand(self.dialect, type_, add_parameter(value))
+                for type_, value in zip(types, key, strict=True)
+            ]
+            for key in keys
+        ]
+        if len(names) == 1:
+            return f"({self.column(names[0])} IN ({', '.join(each[0] for each in operands)}))"
+        tests = [
+            all_of([f"{self.column(name)} = {each}" for name, each in zip(names, key, strict=True)]) for key in operands
+        ]
+        return f"({' OR '.join(f'({each})' for each in tests)})"
+
+    def _contains(self, field: Field, needle: str) -> str:
+        (name,) = field.table_columns
+        add_parameter = self.parameters.put
+        if self.dialect == "sqlite":
+            return f"instr({FOLDED}(CAST({self.column(name)} AS TEXT)), {add_parameter(folded(needle))}) > 0"
+        text = f"{self.column(name)}::text"
+        if self.tables.is_utf8:
+            text = f"normalize({text}, NFC)"
+        text = f'lower({text} COLLATE pg_catalog."und-x-icu")' if self.tables.folds_unicode else f"lower({text})"
+        operand = add_parameter(normalized("NFC", needle).lower())
+        return f'strpos({text} COLLATE "C", {operand}::text) > 0'
+
+    def _compared_decimal(self, name: str, field: Field, operator: Operator, value: object) -> str:
+        column = self.column(*field.table_columns)
+        items = queries.array_of(name, value) if operator == "in" else [value]
+        operands = [queries.operand_of(field, name, each) for each in items]
+        terms = [columns.decimal_terms(self.dialect, column, self.parameters.put(each)) for each in operands]
+        if operator == "ne":
+            return f"({terms[0][0]} <> {terms[0][1]} OR {column} IS NULL)"
+        sign = _COMPARISONS.get(operator, "=")
+        return f"({' OR '.join(f'{left} {sign} {right}' for left, right in terms)})"
+
+    def _compared_by_index(self, name: str, field: Field, operator: Operator, value: object) -> str | None:
+        (column_name,) = field.table_columns
+        column, type_ = self.column(column_name), self.table.types[column_name]
+        items = queries.array_of(name, value) if operator == "in" else [value]
+        if operator == "ne" or len(items) > queries.MAX_SINGLE_PARAMETERS:
+            return None
+        if type(field) is Number and columns.is_integer(type_):
+            return _is_any(column, operator, self._placed(field, name, items, "::bigint"))
+        if isinstance(field, Text) and operator in ("eq", "in") and columns.is_exact_text(self.dialect, type_):
+            placeholders = self._placed(field, name, items, "::text" if self.dialect == "postgres" else "")
+            # The first comparison uses an index. The second one compares by code point.
+            exact = _is_any(columns.text_of(self.dialect, column), operator, placeholders)
+            return f"({_is_any(column, operator, placeholders)} AND {exact})"
+        return None
+
+    def _placed(self, field: Field, name: str, items: Sequence[object], suffix: str) -> list[str]:
+        """Return the placeholders of the values, with a cast to their type."""
+        return [f"{self.parameters.put(queries.operand_of(field, name, each))}{suffix}" for each in items]
+
+
+def _keys(target: AdoptedTable, name: str, operator: Operator, value: object) -> list[Key]:
+    """Return the keys of the ids in a condition, without texts that are not ids of the table."""
+    items = queries.array_of(name, value) if operator == "in" else [value]
+    keys = [target.ids.decode(str(queries.operand_of(queries.ID, name, each))) for each in items]
+    return [each for each in dict.fromkeys(keys) if each is not None]
+
+
+def _is_any(expression: str, operator: Operator, placeholders: Sequence[str]) -> str:
+    if operator == "in":
+        return f"{expression} IN ({', '.join(placeholders)})"
+    return f"{expression} {_COMPARISONS[operator]} {placeholders[0]}"
+
+
+class _Part(NamedTuple):
+    """A field of the view: its position in a record, its first column in a row, and its number of columns."""
+
+    field: Field
+    position: int
+    start: int
+    width: int
+
+
+class AdoptedReader(RecordReader):
+    """Reads the records of one model in an existing database for one view."""
+
+    def __init__(
+        self, tables: AdoptedTables, view: View, model_view: ModelView, domain: Domain | None, key: bytes
+    ) -> None:
+        """`key` is the key of revisions."""
+        super().__init__(view, model_view, tables.dialect, {}, domain)
+        self._tables = tables
+        self._table = tables.by_model[model_view.model.name]
+        self._revision_key = hashlib.blake2b(domain.id.encode() if domain else b"", key=key, digest_size=32).digest()
+        self._parts: list[_Part] = []
+        start = len(self._table.key)
+        for index, name in enumerate(model_view.fields, 2):
+            field = model_view.model.fields[name]
+            width = len(field.table_columns) if isinstance(field, Ref) else 1
+            self._parts.append(_Part(field, index, start, width))
+            start += width
+        self.width = start
+        characters = sum(columns.text_length(each.field) for each in self._parts)
+        self.has_long_texts = bool(characters)
+        self.short_page = min(SHORT_PAGE, MAX_SCANNED_CHARACTERS // max(1, characters))
+
+    @property
+    def relation(self) -> str:
+        """Return the table as SQL, without rows whose keys are too long for an id."""
+        table, dialect = self._table, self._tables.dialect
+        if all(table.types[each].key_kind != "other" for each in table.key):
+            return table.name
+        # SQLite takes a quoted name without a table, which is no column, for a text.
+        length = " + ".join(columns.key_length(dialect, f"kept.{columns.quoted(each)}") for each in table.key)
+        names = ", ".join(f"kept.{columns.quoted(each)}" for each in table.types)
+        return f"(SELECT {names} FROM {table.name} AS kept WHERE {length} <= {MAX_KEY_LENGTH})"
+
+    def scope(self, parameters: Parameters) -> AdoptedScope:
+        """Return the table as part of a statement for this view."""
+        return AdoptedScope(self._tables, self._table.model.name, parameters, "t", self.caller_view)
+
+    def columns(self, scope: Scope) -> list[str]:
+        """Return the expressions to select: the key, then the columns of each field."""
+        if not isinstance(scope, AdoptedScope):
+            raise TypeError("the table of an existing database needs a scope of its own")
+        expressions = scope.key_values()
+        for part in self._parts:
+            if isinstance(part.field, Ref):
+                expressions += scope.ref_values(part.field)
+            else:
+                expressions.append(columns.shown_text(scope.dialect, scope.value_of(part.field), part.field))
+        return expressions
+
+    def groups(self, field: Field, rows: Sequence[Row]) -> list[tuple[object, int]]:
+        """Return the groups of `count_by`. The groups of a ref are in the order of the ids."""
+        if not isinstance(field, Ref):
+            return super().groups(field, rows)
+        keys = [
+            None if value is None else columns.key_of(self._tables.dialect, msgspec.json.decode(value))
+            for value, _ in rows
+        ]
+        ids = self._ref_ids(field, keys)
+        groups = [(each, int(row[1])) for each, row in zip(ids, rows, strict=True)]
+        return sorted(groups, key=lambda each: (each[0] is None, each[0] or ""))
+
+    def _ref_ids(self, ref: Ref, keys: Sequence[Key | None]) -> list[Any]:
+        ids = iter(self._tables.by_model[ref.target].ids.encode([each for each in keys if each is not None]))
+        return [None if each is None else next(ids) for each in keys]
+
+    def decoded(self, rows: Sequence[Row], start: int) -> list[list[Any]]:
+        """Return the rows with the columns of stored records in place of those of the table. The revision is still
+        missing, and a masked field has its text. Rows without a record stay without one."""
+        size, nothing, end = len(self._table.key), [None] * len(self._parts), start + self.width
+        keys = [columns.key_of(self._tables.dialect, row[start : start + size]) for row in rows]
+        ids = iter(self._table.ids.encode([key for key in keys if key is not None]))
+        decoded_rows = [
+            [*row[:start], None if key is None else next(ids), 0, *nothing, *map(columns.shown, row[end:])]
+            for row, key in zip(rows, keys, strict=True)
+        ]
+        for part in self._parts:
+            for row, value in zip(decoded_rows, self._values(part, rows, start + part.start), strict=True):
+                row[start + part.position] = value
+        return decoded_rows
+
+    def _values(self, part: _Part, rows: Sequence[Row], first: int) -> list[Any]:
+        """Return the values of one field, whose columns begin at `first`."""
+        if isinstance(part.field, Ref):
+            end, dialect = first + part.width, self._tables.dialect
+            return self._ref_ids(part.field, [columns.key_of(dialect, row[first:end]) for row in rows])
+        if part.field.column == "TEXT":
+            return [columns.shown(row[first]) for row in rows]
+        return [row[first] for row in rows]
+
+    def seen_values(self, rows: Sequence[Sequence[Any]], start: int) -> list[SeenValue]:
+        """Return the values of masked fields in decoded rows, field by field."""
+        model = self.view.model.name
+        return [
+            SeenValue(
+                cast("str", field.personal),
+                str(row[start + index]),
+                () if field.linked else (model, str(row[start]), field.name),
+            )
+            for index, field in self.masked
+            for row in rows
+            if row[start + index] is not None
+        ]
+
+    def completed(self, rows: list[list[Any]], start: int, value_ids: Sequence[int]) -> list[Row]:
+        """Return the decoded rows with the value ids of masked fields, and with the revisions."""
+        numbers = iter(value_ids)
+        for index, _ in self.masked:
+            for row in rows:
+                if row[start + index] is not None:
+                    row[start + index] = next(numbers)
+        end = start + len(self.names)
+        for row in rows:
+            if row[start] is not None:
+                row[start + 1] = self._revision_of(row[start:end])
+        return [tuple(row) for row in rows]
+
+    def _revision_of(self, values: Sequence[Stored]) -> int:
+        """Return a number that changes with every value that the caller sees."""
+        data = msgspec.msgpack.encode([values[0], *values[2:]])
+        return int.from_bytes(hashlib.blake2b(data, key=self._revision_key, digest_size=_REVISION_BYTES).digest())

@@ -1,0 +1,187 @@
+"""The store of models with a table of an existing database. It only reads."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from typing import cast
+
+from countersign.declare import DeclarationError, Declared, Moment
+from countersign.declare.registry import Registry
+from countersign.kernel.database import port, read_only
+from countersign.kernel.database.open import open_existing
+from countersign.kernel.database.port import Row
+from countersign.kernel.database.read_only import ExistingDatabase, TableChanged
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.security.encryption import MemoryCipher, derive_key
+from countersign.records.access.people import folded
+from countersign.records.access.view import Caller, ModelView
+from countersign.records.adopted import columns, privileges
+from countersign.records.adopted.columns import ColumnType
+from countersign.records.adopted.reader import FOLDED, AdoptedReader, AdoptedTable, AdoptedTables
+from countersign.records.adopted.suspension import Suspensions
+from countersign.records.commands.run import Run
+from countersign.records.commands.select import RecordReader, SelectStatement
+from countersign.records.masking.record_ids import KeyKind, RecordIds
+from countersign.records.masking.seen_values import SeenValues
+
+MAX_STATEMENTS = 4
+"""The maximum number of statements that a process runs on an existing database at a time."""
+
+
+def adopted_models(registry: Registry) -> dict[str, Declared]:
+    """Map the names of the models with a table of an existing database to the models."""
+    return {name: model for name, model in registry.models.items() if model.table is not None}
+
+
+async def open_adopted(registry: Registry, url: str, read_deadline_s: float) -> ExistingDatabase:
+    """Open the existing database at the URL.
+
+    Raises:
+        Unavailable: the database cannot be opened or reached.
+        ValueError: the URL is not a database address.
+    """
+    path = next((each.search_path for each in registry.modules if each.search_path), ())
+    functions = {FOLDED: _folded}
+    return await open_existing(
+        url,
+        pool=MAX_STATEMENTS,
+        read_deadline_s=read_deadline_s,
+        search_path=path,
+        functions=functions,
+        new_cipher=MemoryCipher,
+    )
+
+
+def _folded(text: str | None) -> str | None:
+    return None if text is None else folded(text)
+
+
+async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) -> "dict[str, AdoptedStore]":
+    """Map each model with a table to the store that reads it. `secret` is the secret of our own database.
+
+    Raises:
+        DeclarationError: a table or a column does not exist, or may not be read.
+        Unavailable: the database cannot answer now.
+    """
+    models = adopted_models(registry)
+    relations = frozenset(each.table.relation for each in models.values() if each.table is not None)
+    types = await columns.types_of(database, relations)
+    tables_by_model = {name: _table(each, types, secret) for name, each in models.items()}
+    if database.dialect == "sqlite":
+        _require_utc(models)
+    await privileges.log_excess(database, relations)
+    tables = AdoptedTables(
+        database.dialect, tables_by_model, await columns.folds_unicode(database), await columns.is_utf8(database)
+    )
+    suspensions = Suspensions(database, models)
+    await suspensions.check()
+    store = AdoptedStore(database, tables, secret, suspensions)
+    return dict.fromkeys(tables_by_model, store)
+
+
+def _table(model: Declared, types: Mapping[str, Mapping[str, ColumnType]], secret: bytes) -> AdoptedTable:
+    table = model.table
+    if table is None:
+        raise LookupError(f"{model.name} has no table of an existing database")
+    known = types[table.relation]
+    if not known:
+        raise DeclarationError(
+            f"{model.source}: {model.name}: the connected database has no table {table.relation} that may be read: "
+            "correct the name, or grant SELECT"
+        )
+    names = {name: f"{model.name}.{each.name}" for each in model.fields.values() for name in each.table_columns}
+    for name in (*table.key_columns, *names):
+        if name not in known:
+            place = names.get(name, f"{model.name}.table")
+            raise DeclarationError(
+                f"{model.source}: {place}: the table {table.relation} has no column {name} that may be read: correct "
+                "the name, or grant SELECT"
+            )
+    kinds: list[KeyKind] = [known[each].key_kind for each in table.key_columns]
+    return AdoptedTable(model, table.name, table.key_columns, known, RecordIds(secret, table.relation, kinds))
+
+
+def _require_utc(models: Mapping[str, Declared]) -> None:
+    for model in models.values():
+        for field in model.fields.values():
+            if isinstance(field, Moment) and field.zone != "UTC":
+                raise DeclarationError(
+                    f"{model.source}: {model.name}.{field.name}: times in a SQLite file must be in UTC: take zone out"
+                )
+
+
+class AdoptedStore:
+    """Reads the records of all models with a table of one existing database."""
+
+    def __init__(
+        self, database: ExistingDatabase, tables: AdoptedTables, secret: bytes, suspensions: Suspensions
+    ) -> None:
+        self.suspensions = suspensions
+        self._database = database
+        self._tables = tables
+        self._seen = SeenValues(secret)
+        self._revision_key = derive_key(secret, b"", "adopted/revision")
+
+    def reader(self, caller: Caller, view: ModelView) -> RecordReader:
+        """Return a reader of the view."""
+        return AdoptedReader(self._tables, caller.view, view, caller.domain, self._revision_key)
+
+    async def scan(
+        self, run: Run, record_reader: RecordReader, select_statement: SelectStatement, start: int
+    ) -> list[Row]:
+        """Return the rows of a statement, with the columns of stored records from `start` on."""
+        rows = await self._scan(record_reader, select_statement)
+        completed_rows: list[Row] = []
+        for batch in port.split(rows):
+            if completed_rows:
+                await asyncio.sleep(0)
+            completed_rows += await self._completed(run, record_reader, batch, start)
+        return completed_rows
+
+    async def stream(
+        self, run: Run, record_reader: RecordReader, select_statement: SelectStatement, start: int
+    ) -> AsyncGenerator[list[Row]]:
+        """Yield the rows of `scan` in batches."""
+        self._require_reviewed(record_reader)
+        try:
+            async with aclosing(self._database.stream(select_statement.text, *select_statement.values)) as row_batches:
+                async for rows in row_batches:
+                    yield await self._completed(run, record_reader, rows, start)
+        except TableChanged:
+            await self._check_again()
+            raise
+
+    async def groups(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
+        """Return the rows of a statement of `count_by`."""
+        return await self._scan(record_reader, select_statement)
+
+    async def _scan(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
+        self._require_reviewed(record_reader)
+        try:
+            return await self._database.scan(select_statement.text, *select_statement.values)
+        except TableChanged:
+            await self._check_again()
+            raise
+
+    def _require_reviewed(self, record_reader: RecordReader) -> None:
+        """Refuse a call whose caller was authenticated before the model was suspended.
+
+        Raises:
+            Unavailable: the model is suspended.
+        """
+        if record_reader.view.model.name in self.suspensions.models:
+            raise Unavailable(read_only.SUSPENDED)
+
+    async def _check_again(self) -> None:
+        # If this check fails, the periodic one follows soon.
+        with suppress(Unavailable):
+            await self.suspensions.check()
+
+    async def _completed(self, run: Run, record_reader: RecordReader, rows: list[Row], start: int) -> list[Row]:
+        adopted = cast("AdoptedReader", record_reader)
+        decoded = adopted.decoded(rows, start)
+        values = adopted.seen_values(decoded, start)
+        value_ids = await self._seen.ids(run, values) if values else []
+        completed = adopted.completed(decoded, start, value_ids)
+        # A row without an id is not a record. A statement with a total has a row without a record if nothing matches.
+        return completed if start else [row for row in completed if row[start] is not None]

@@ -1,0 +1,111 @@
+"""The ids of records in tables of an existing database. An id is the encrypted key of the record, so no table maps ids
+to keys.
+
+Ids reveal neither numbers nor order: all ids of a table with number keys have the same length. An id that was not
+computed by this service is not accepted, or leads to a key that no record has.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+from countersign.kernel.security.encryption import derive_key
+from countersign.records.masking.placeholder_tokens import Permutation
+
+KeyKind: TypeAlias = Literal["int2", "int4", "int8", "uuid", "other"]
+KeyValue: TypeAlias = int | float | str | bytes
+Key: TypeAlias = tuple[KeyValue, ...]
+
+_BITS = {"int2": 16, "int4": 32, "int8": 64}
+_NUMBER_BITS = 64
+_ZERO_BITS = 32
+_HALF = 48
+_BLOCK_HALF = 64
+_BLOCK_NUMBER_BITS = 96
+_BLOCK = 16
+_NUMBER_DIGITS = 24
+_BLOCK_DIGITS = 32
+_MIN_SIV_DIGITS = 64
+_LENGTH_BYTES = 2
+_MAX_PACKED_BYTES = 512
+
+
+class RecordIds:
+    """Computes the ids of the records of one table, and the keys of ids."""
+
+    def __init__(self, secret: bytes, relation: str, kinds: Sequence[KeyKind]) -> None:
+        """`secret` is the secret of our database. `kinds` are the kinds of the columns of the key."""
+        self._kinds = tuple(kinds)
+        self._relation = relation.encode()
+        self._widths = [_BITS.get(kind, 0) for kind in kinds]
+        bits = sum(self._widths) if all(self._widths) else _BLOCK_NUMBER_BITS + 1
+        self._is_number = bits <= _BLOCK_NUMBER_BITS or self._kinds == ("uuid",)
+        salt = self._relation
+        half, self._digits = (_HALF, _NUMBER_DIGITS) if bits <= _NUMBER_BITS else (_BLOCK_HALF, _BLOCK_DIGITS)
+        self._permutation = Permutation(derive_key(secret, salt, "adopted/number"), half)
+        first, second = derive_key(secret, salt, "adopted/mac"), derive_key(secret, salt, "adopted/text")
+        self._siv = AESSIV(first + second)
+
+    def encode(self, keys: Sequence[Key]) -> list[str | None]:
+        """Return the id of each key, in the same order. A key that no record of the table can have has no id."""
+        if not self._is_number:
+            return [self._encrypted(key) for key in keys]
+        numbers = [self._packed(key) for key in keys]
+        encoded = iter(self._permutation.encode([each for each in numbers if each is not None]))
+        return [None if each is None else f"{next(encoded):0{self._digits}x}" for each in numbers]
+
+    def decode(self, record_id: str) -> Key | None:
+        """Return the key of an id, or None if this is not an id of the table."""
+        try:
+            raw = bytes.fromhex(record_id)
+        except ValueError:
+            return None
+        if raw.hex() != record_id:
+            return None
+        if not self._is_number:
+            return self._siv_key(raw) if len(record_id) >= _MIN_SIV_DIGITS else None
+        if len(record_id) != self._digits:
+            return None
+        (number,) = self._permutation.decode([int.from_bytes(raw)])
+        return self._unpacked(number)
+
+    def _encrypted(self, key: Key) -> str | None:
+        packed = msgspec.msgpack.encode(key)
+        if len(packed) > _MAX_PACKED_BYTES:
+            return None
+        sized = len(packed).to_bytes(_LENGTH_BYTES) + packed
+        return self._siv.encrypt(sized + bytes(-len(sized) % _BLOCK), [self._relation]).hex()
+
+    def _siv_key(self, raw: bytes) -> Key | None:
+        try:
+            padded = self._siv.decrypt(raw, [self._relation])
+        except InvalidTag:
+            return None
+        size = int.from_bytes(padded[:_LENGTH_BYTES])
+        return tuple(msgspec.msgpack.decode(padded[_LENGTH_BYTES : _LENGTH_BYTES + size]))
+
+    def _packed(self, key: Key) -> int | None:
+        """Return the numbers of the key as one number, with zero bits at the end."""
+        if self._kinds == ("uuid",):
+            return int(str(key[0]).replace("-", ""), 16)
+        packed = 0
+        for value, width in zip(key, self._widths, strict=True):
+            if not isinstance(value, int) or not -(1 << width - 1) <= value < 1 << width - 1:
+                return None
+            packed = packed << width | (value + (1 << width - 1))
+        return packed << _ZERO_BITS
+
+    def _unpacked(self, number: int) -> Key | None:
+        if self._kinds == ("uuid",):
+            return (f"{number:032x}",)
+        if number & ((1 << _ZERO_BITS) - 1):
+            return None
+        number >>= _ZERO_BITS
+        values: list[int] = []
+        for width in reversed(self._widths):
+            values.append((number & ((1 << width) - 1)) - (1 << width - 1))
+            number >>= width
+        return tuple(reversed(values)) if not number else None

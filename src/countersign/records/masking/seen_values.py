@@ -1,0 +1,114 @@
+"""The value ids of personal values in an existing database, from which placeholder tokens are computed.
+
+The database of others has no column for value ids. An id is therefore derived from a keyed hash of the value, so that
+the same value keeps its token. Only the hash is stored.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+
+from countersign.kernel import clock
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.security.encryption import derive_key
+from countersign.records.masking.vault import BATCH_SIZE, ID_BITS
+
+_HASH_BYTES = 20
+_ID_BYTES = ID_BITS // 8
+_MAX_PROBES = 8
+MAX_KNOWN = 65_536
+"""The maximum number of value ids that a process keeps. They take about 10 MB."""
+
+_FIND = "SELECT hash, id FROM seen_value WHERE hash IN ({hashes})"
+_ADD = "INSERT INTO seen_value (id, hash, label, seen_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
+
+
+class SeenValue(NamedTuple):
+    """A personal value with its label. `place` is the model, the record and the field of a value that is not linked. It
+    is empty for a linked value: equal linked values with the same label share one id."""
+
+    label: str
+    text: str
+    place: tuple[str, ...] = ()
+
+
+class OwnTables(Protocol):
+    """Our own database, as a command uses it."""
+
+    @property
+    def reader(self) -> Reader:
+        """The reader of the command."""
+        ...
+
+    def writing(self) -> AbstractAsyncContextManager["OwnTables"]:
+        """Open a transaction, or a savepoint inside of one."""
+        ...
+
+    @property
+    def transaction(self) -> Transaction:
+        """The open transaction."""
+        ...
+
+
+class SeenValues:
+    """Gives values their ids. Each process has one."""
+
+    def __init__(self, secret: bytes) -> None:
+        """Derive the key from `secret`, the secret of our database."""
+        self._key = derive_key(secret, b"", "adopted/seen")
+        self._known: dict[bytes, int] = {}
+
+    async def ids(self, tables: OwnTables, values: Sequence[SeenValue]) -> list[int]:
+        """Return the ids of the values, in the same order. The ids of new values are stored before this returns.
+
+        Raises:
+            Unavailable: the ids of too many values collide.
+        """
+        hashes = [self._hash(each) for each in values]
+        known = self._known
+        found = {each: known[each] for each in hashes if each in known}
+        new = {hashed: each.label for hashed, each in zip(hashes, values, strict=True) if hashed not in found}
+        if new:
+            found |= await self._stored(tables, new)
+            if len(known) + len(new) > MAX_KNOWN:
+                known.clear()
+            known.update(found)
+        return [found[each] for each in hashes]
+
+    def _hash(self, value: SeenValue) -> bytes:
+        data = "\0".join((value.label, *value.place, value.text)).encode("utf-8", "surrogatepass")
+        person = b"place" if value.place else b"linked"
+        return hashlib.blake2b(data, key=self._key, digest_size=_HASH_BYTES, person=person).digest()
+
+    async def _stored(self, tables: OwnTables, labels: Mapping[bytes, str]) -> dict[bytes, int]:
+        found = await _find(tables.reader, list(labels))
+        missing = [each for each in labels if each not in found]
+        if not missing:
+            return found
+        async with tables.writing() as inside:
+            for probe in range(_MAX_PROBES):
+                for each in sorted(missing):
+                    await inside.transaction.run(_ADD, _id_of(each, probe), each, labels[each], clock.now())
+                # Another process may have stored the value, and another value may have the id.
+                found |= await _find(inside.transaction, missing)
+                missing = [each for each in missing if each not in found]
+                if not missing:
+                    return found
+        raise Unavailable("No free id was found for a value.")
+
+
+def _id_of(hashed: bytes, probe: int) -> int:
+    """Return the id to try for a value. The first one consists of the first bits of the hash."""
+    source = hashed if not probe else hashlib.blake2b(hashed + bytes((probe,)), digest_size=_HASH_BYTES).digest()
+    return int.from_bytes(source[:_ID_BYTES])
+
+
+async def _find(reader: Reader, hashes: Sequence[bytes]) -> dict[bytes, int]:
+    found: dict[bytes, int] = {}
+    for start in range(0, len(hashes), BATCH_SIZE):
+        batch = hashes[start : start + BATCH_SIZE]
+        places = ", ".join(f"${number}" for number in range(1, len(batch) + 1))
+        found |= {bytes(row[0]): int(row[1]) for row in await reader.fetch(_FIND.format(hashes=places), *batch)}
+    return found

@@ -1,0 +1,251 @@
+"""A small shop in a database of others: its tables and rows, its models, and the service over it.
+
+Each personal value contains a mark. A mark in an answer to an agent, or in the log, is a leak.
+"""
+
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psycopg
+
+from countersign.declare import (
+    Bool,
+    Date,
+    Decimal,
+    Grant,
+    LongText,
+    Model,
+    Module,
+    Moment,
+    Money,
+    Number,
+    Ref,
+    Role,
+    Select,
+    Table,
+    Text,
+)
+from countersign.declare.registry import Registry
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.versions import Versions
+from countersign.kernel.http.rate_limit import SharedMemoryCounters
+from countersign.kernel.mail.transports import open_mail
+from countersign.kernel.security.masterkey import load_master_key
+from countersign.records import app, base_models, root_secret
+from countersign.records.access import agent_tokens
+from countersign.records.access.agent_tokens import TokenRequest
+from countersign.records.access.view import Caller
+from countersign.records.adopted import store
+from countersign.records.adopted.suspension import Suspensions
+from countersign.records.commands import page_models
+from countersign.records.context import Records
+from countersign.records.schema import install
+from countersign.settings import Settings
+from tests.records.inside import InProcessService
+from tests.servers.postgres import Cluster
+
+MARK = "xMARKx"
+ROOT_URL = "http://127.0.0.1"
+
+POSTGRES = """
+CREATE TYPE order_state AS ENUM ('new', 'paid', 'on hold');
+CREATE TABLE country (code varchar(10) PRIMARY KEY, title text NOT NULL);
+CREATE TABLE customer (
+    customer_id serial PRIMARY KEY,
+    first_name varchar(45) NOT NULL,
+    email text,
+    note text,
+    born date,
+    activebool boolean NOT NULL DEFAULT true,
+    country varchar(10) REFERENCES country,
+    balance numeric(10, 2),
+    rating numeric(8, 4),
+    status integer NOT NULL DEFAULT 0,
+    visits integer,
+    seen timestamptz,
+    password text
+);
+CREATE TABLE "Orders" (
+    id uuid PRIMARY KEY, customer_id integer REFERENCES customer, state order_state NOT NULL
+);
+CREATE TABLE line (
+    order_id uuid REFERENCES "Orders", number smallint, title text, PRIMARY KEY (order_id, number)
+);
+"""
+SQLITE = """
+CREATE TABLE country (code TEXT PRIMARY KEY NOT NULL, title TEXT NOT NULL);
+CREATE TABLE customer (
+    customer_id INTEGER PRIMARY KEY,
+    first_name TEXT NOT NULL COLLATE NOCASE,
+    email TEXT,
+    note TEXT,
+    born TEXT,
+    activebool INTEGER NOT NULL DEFAULT 1,
+    country TEXT REFERENCES country,
+    balance REAL,
+    rating NUMERIC,
+    status INTEGER NOT NULL DEFAULT 0,
+    visits INTEGER,
+    seen TEXT,
+    password TEXT
+);
+CREATE TABLE "Orders" (id TEXT PRIMARY KEY NOT NULL, customer_id INTEGER REFERENCES customer, state TEXT NOT NULL);
+CREATE TABLE line (order_id TEXT NOT NULL, number INTEGER NOT NULL, title TEXT, PRIMARY KEY (order_id, number));
+"""
+ORDERS = ("5b0c0b52-3a3e-4a0a-8f0e-000000000001", "5b0c0b52-3a3e-4a0a-8f0e-000000000002")
+ROWS = f"""
+INSERT INTO country VALUES ('AT', 'Austria'), ('JP', '日本');
+INSERT INTO customer VALUES
+    (1, 'Ada {MARK}', 'ada{MARK}@example.com', 'calls {MARK}', '1985-12-10', '1', 'AT', 12.34, 4.5000, 0, 7,
+        '2026-01-02T03:04:05.678Z', 'secret {MARK}'),
+    (2, 'Bob {MARK}', 'bob{MARK}@example.com', NULL, NULL, '0', 'JP', -0.05, 0.1250, 1, 10, NULL, NULL),
+    (3, 'Zoë {MARK}', 'ada{MARK}@example.com', 'Äpfel {MARK}', '2000-02-29', '1', NULL, NULL, NULL, 7,
+        NULL, NULL, NULL);
+INSERT INTO "Orders" VALUES
+    ('{ORDERS[0]}', 1, 'new'), ('{ORDERS[1]}', 2, 'on hold');
+INSERT INTO line VALUES ('{ORDERS[0]}', 1, 'Tea'), ('{ORDERS[0]}', 2, 'Éclair'), ('{ORDERS[1]}', 1, NULL);
+"""
+
+
+class Country(Model, table=Table("country", key="code")):
+    """A country."""
+
+    title = Text()
+
+
+class Customer(Model, table=Table("customer", key="customer_id", rows_about=3)):
+    """A customer."""
+
+    first_name = Text(personal="PERSON")
+    email = Text(personal="EMAIL")
+    note = LongText(personal="TEXT")
+    born = Date()
+    active = Bool(column="activebool")
+    country = Ref("country")
+    balance_minor = Money(column="balance")
+    rating = Decimal()
+    status = Select(values={0: "new", 1: "blocked"}, unknown="other")
+    visits = Number()
+    seen = Moment()
+
+
+class Order(Model, table=Table("Orders", key="id")):
+    """An order."""
+
+    customer = Ref("customer", columns="customer_id")
+    state = Select(values={"new": "new", "paid": "paid", "on hold": "on_hold"})
+
+
+class Line(Model, table=Table("line", key=("order_id", "number"))):
+    """A line of an order."""
+
+    order = Ref("order", columns="order_id")
+    title = Text(sortable=False)
+    number = Number()
+
+
+MODULE = Module(
+    "shop",
+    version="1.0.0",
+    models=(Country, Customer, Order, Line),
+    search_path=("public",),
+    roles=(Role("shop_reader", *(Grant(model=name, masked="*") for name in ("country", "customer", "order", "line"))),),
+)
+MODELS = ("country", "customer", "order", "line")
+REGISTRY = Registry([base_models.MODULE, MODULE])
+
+
+def make_sqlite(path: Path) -> str:
+    """Create the shop in a SQLite file, and return its address."""
+    with sqlite3.connect(path) as connection:
+        connection.executescript(SQLITE + ROWS)
+    connection.close()
+    return f"sqlite:///{path}"
+
+
+def make_postgres(cluster: Cluster, url: str) -> str:
+    """Create the shop in the database at the address, and return the address for a role that may only read."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute((POSTGRES + ROWS).encode())
+        name = url.rpartition("/")[2]
+        role = f"reader_{name}"
+        columns = "customer_id, first_name, email, note, born, activebool, country, balance, rating, status, visits, "
+        connection.execute(f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA public TO {role}".encode())
+        connection.execute(f"GRANT SELECT ({columns} seen) ON customer TO {role}".encode())
+        connection.execute(f'GRANT SELECT ON country, "Orders", line TO {role}'.encode())
+    return url.replace("postgres@", f"{role}@")
+
+
+@dataclass
+class Shop:
+    """The service over the shop, with an HTTP client."""
+
+    inside: InProcessService
+    http: httpx.AsyncClient
+    url: str
+
+    def change(self, statement: str) -> None:
+        """Run a statement of the other application that writes the shop."""
+        if self.url.startswith("sqlite"):
+            with sqlite3.connect(self.url.removeprefix("sqlite:///")) as connection:
+                connection.execute(statement)
+            connection.close()
+            return
+        name = self.url.rpartition("/")[2]
+        with psycopg.connect(self.url.replace(f"reader_{name}@", "postgres@"), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    @property
+    def suspensions(self) -> Suspensions:
+        """The suspended models."""
+        adopted = self.inside.service.engine.adopted["customer"]
+        assert isinstance(adopted, store.AdoptedStore)
+        return adopted.suspensions
+
+    def narrowed(self, caller: Caller) -> Caller:
+        """Return the caller with the comments that it sees, as authentication would return it."""
+        return page_models.with_comments(caller, self.inside.service.engine.dialect)
+
+    async def token_of(self, person: Caller) -> str:
+        """Return the bearer token of a new agent of the person."""
+        records = self.inside.service.records
+        async with records.database.transaction() as transaction:
+            return (await agent_tokens.issue_token(transaction, records, person, TokenRequest(("*",), "scout"))).token
+
+
+@asynccontextmanager
+async def open_shop(url: str, folder: Path, registry: Registry = REGISTRY) -> AsyncGenerator[Shop]:
+    """Open the service over the existing database at the address. Its own tables are in a SQLite file in the folder."""
+    folder = folder / "data"
+    folder.mkdir()
+    async with AsyncExitStack() as stack:
+        master = load_master_key(None, None, folder)
+        database = await open_database(f"sqlite:///{folder / 'own.sqlite'}", schema="records", reserve_bytes=0)
+        stack.push_async_callback(database.close)
+        counters = SharedMemoryCounters(folder, slots=64)
+        stack.push_async_callback(counters.close)
+        await install.upgrade(database, registry, master)
+        secret = await root_secret.secret(database, master)
+        existing = await store.open_adopted(registry, url, 5.0)
+        stack.push_async_callback(existing.close)
+        records = Records(
+            settings=Settings(data=str(folder)),
+            root_url=ROOT_URL,
+            is_loopback=True,
+            database=database,
+            registry=registry,
+            bits=await install.bits(database),
+            master=master,
+            secret=secret,
+            mail=open_mail("", "Shop <no-reply@localhost>", folder),
+            versions=Versions(database, ("access",)).current,
+            plan_version=Versions(database, ("plan",)).current,
+        )
+        service = app.assembled(records, counters, await store.stores(registry, existing, secret))
+        transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
+        client = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url=ROOT_URL))
+        yield Shop(InProcessService(service), client, url)

@@ -1,0 +1,180 @@
+"""Keys and texts that an existing database may have and our own tables never have."""
+
+import sqlite3
+import tracemalloc
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from countersign.declare import Grant, text
+from countersign.declare.registry import Registry
+from countersign.records import base_models
+from tests.adopted.shop import Shop, open_shop
+
+HEAD = '''"""Odd values."""
+
+from countersign.declare import Date, LongText, Model, Module, Moment, Ref, Table, Text
+
+'''
+
+
+def registry_of(*models: str) -> Registry:
+    """Return the modules with the models of these class statements."""
+    names = ", ".join(each.split("(")[0].removeprefix("class ") for each in models)
+    end = f'module = Module("odd", version="1.0.0", models=({names},), search_path=("public",))\n'
+    module = text.build(text.read(HEAD + "\n\n".join((*models, end))), "odd.py")
+    return Registry((base_models.MODULE, module))
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path, script: str, *models: str) -> AsyncGenerator[Shop]:
+    """Open the service over a SQLite file that the script fills."""
+    path = tmp_path / "odd.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(script)
+    connection.close()
+    async with open_shop(f"sqlite:///{path}", tmp_path, registry_of(*models)) as shop:
+        yield shop
+
+
+NOTE = 'class Note(Model, table=Table("note", key="k")):\n    title = Text()\n'
+LONG_NOTE = 'class Note(Model, table=Table("note", key="k")):\n    title = LongText(personal="TEXT")\n'
+
+
+@pytest.mark.parametrize("key", ["TEXT PRIMARY KEY NOT NULL", "INTEGER PRIMARY KEY"])
+async def test_text_of_sqlite_that_is_not_utf_8_is_shown_with_replacement_characters(tmp_path: Path, key: str) -> None:
+    script = f"CREATE TABLE note (k {key}, title TEXT); INSERT INTO note VALUES (1, CAST(x'67e96e' AS TEXT)), (2, 'b');"
+    async with opened(tmp_path, script, NOTE) as shop:
+        root = shop.inside.administrator()
+        listed = await shop.inside.value(root, "note", "list")
+        got = await shop.inside.value(root, "note", "get", id=listed[0]["id"])
+        exported = await shop.inside.value(root, "note", "export")
+
+    assert [each["title"] for each in listed] == ["g\N{REPLACEMENT CHARACTER}n", "b"]
+    assert got == listed[0]
+    assert "g\N{REPLACEMENT CHARACTER}n" in exported["text"]
+
+
+async def test_a_key_of_sqlite_may_have_any_type_and_rows_without_an_id_are_left_out(tmp_path: Path) -> None:
+    script = """
+    CREATE TABLE note (k INT PRIMARY KEY, title TEXT);
+    INSERT INTO note VALUES (5, 'int'), ('abc', 'text'), (x'00ff', 'blob'), (1.5, 'real'), (NULL, 'none'),
+        (CAST(x'67e96e' AS TEXT), 'not UTF-8');
+    """
+    async with opened(tmp_path, script, NOTE) as shop:
+        root = shop.inside.administrator()
+        listed = await shop.inside.value(root, "note", "list")
+        got = [await shop.inside.value(root, "note", "get", id=each["id"]) for each in listed]
+
+    assert got == listed
+    assert {each["title"] for each in listed} == {"int", "text", "blob", "real"}
+    assert all(each["id"] for each in listed)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_a_key_that_is_too_long_for_an_id_is_no_record(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str
+) -> None:
+    script = "CREATE TABLE note (k TEXT PRIMARY KEY NOT NULL, title TEXT); INSERT INTO note VALUES ('a', 'short'), ("
+    script += f"'{'b' * 100_000}', 'long')"
+    if engine == "postgres":
+        url: str = request.getfixturevalue("postgres_url")
+        with psycopg.connect(url, autocommit=True) as connection:
+            for each in script.split("; "):
+                connection.execute(each.encode())
+        manager = open_shop(url, tmp_path, registry_of(NOTE))
+    else:
+        manager = opened(tmp_path, script, NOTE)
+    async with manager as shop:
+        root = shop.inside.administrator()
+        listed = await shop.inside.value(root, "note", "list")
+        found = await shop.inside.value(root, "note", "search", limit=10)
+
+    assert [each["title"] for each in listed] == ["short"]
+    assert (found["total"], len(found["rows"])) == (1, 1)
+
+
+async def test_refs_have_the_ids_of_the_records_however_the_keys_are_spelled(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    models = (
+        'class Tag(Model, table=Table("tag", key="id")):\n    title = Text()\n',
+        'class Item(Model, table=Table("item", key="id")):\n    tag = Ref("tag", columns="tag")\n'
+        '    other = Ref("tag", columns="other")\n',
+    )
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE tag (id numeric PRIMARY KEY, title text)")
+        connection.execute("CREATE TABLE item (id int PRIMARY KEY, tag int, other numeric)")
+        connection.execute("INSERT INTO tag VALUES (5.0, 'five'), (1.50, 'more')")
+        connection.execute("INSERT INTO item VALUES (1, 5, 1.5)")
+    async with open_shop(postgres_url, tmp_path, registry_of(*models)) as shop:
+        root = shop.inside.administrator()
+        (item,) = await shop.inside.value(root, "item", "list")
+        tag = await shop.inside.value(root, "tag", "get", id=item["tag"])
+        other = await shop.inside.value(root, "tag", "get", id=item["other"])
+        filtered = await shop.inside.value(
+            root, "item", "list", filter=[{"field": "tag", "op": "eq", "value": tag["id"]}]
+        )
+
+    assert (tag["title"], other["title"]) == ("five", "more")
+    assert filtered == [item]
+
+
+async def test_refs_of_sqlite_find_a_key_that_ignores_case(tmp_path: Path) -> None:
+    script = """
+    CREATE TABLE tag (id TEXT PRIMARY KEY NOT NULL COLLATE NOCASE, title TEXT);
+    CREATE TABLE item (id INTEGER PRIMARY KEY, tag TEXT REFERENCES tag);
+    INSERT INTO tag VALUES ('Ada', 'a');
+    INSERT INTO item VALUES (1, 'ADA');
+    """
+    models = (
+        'class Tag(Model, table=Table("tag", key="id")):\n    title = Text()\n',
+        'class Item(Model, table=Table("item", key="id")):\n    tag = Ref("tag", columns="tag")\n',
+    )
+    async with opened(tmp_path, script, *models) as shop:
+        root = shop.inside.administrator()
+        (item,) = await shop.inside.value(root, "item", "list")
+        tag = await shop.inside.value(root, "tag", "get", id=item["tag"])
+
+    assert (tag["title"], tag["id"]) == ("a", item["tag"])
+
+
+@pytest.mark.parametrize("value", ["'now'", "'-4000-01-01'", "'12:30'", "'2026-13-45'", "20200101"])
+async def test_a_text_of_sqlite_that_is_no_date_is_empty(tmp_path: Path, value: str) -> None:
+    script = "CREATE TABLE day (id INTEGER PRIMARY KEY, d DATE, t DATETIME);"
+    script += f"INSERT INTO day VALUES (1, {value}, {value});"
+    model = 'class Day(Model, table=Table("day", key="id")):\n    d = Date()\n    t = Moment()\n'
+    async with opened(tmp_path, script, model) as shop:
+        (day,) = await shop.inside.value(shop.inside.administrator(), "day", "list")
+
+    assert (day["d"], day["t"]) == (None, None)
+
+
+async def test_texts_are_cut_and_a_page_of_long_texts_takes_little_memory(tmp_path: Path) -> None:
+    script = """
+    CREATE TABLE note (k INTEGER PRIMARY KEY, title TEXT);
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
+    INSERT INTO note SELECT i, hex(zeroblob(200000)) FROM n;
+    """
+    async with opened(tmp_path, script, LONG_NOTE) as shop:
+        agent = await shop.inside.agent("scout", Grant(model="note", commands="*", masked="*"))
+        tracemalloc.start()
+        try:
+            found = await shop.inside.value(agent, "note", "search", limit=100)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert len(found["rows"]) == 100
+    assert peak < 25 << 20, peak
+
+
+async def test_a_text_is_cut_behind_the_longest_that_its_field_may_have(tmp_path: Path) -> None:
+    script = "CREATE TABLE note (k INTEGER PRIMARY KEY, title TEXT); INSERT INTO note VALUES (1, hex(zeroblob(1000)));"
+    async with opened(tmp_path, script, NOTE) as shop:
+        (note,) = await shop.inside.value(shop.inside.administrator(), "note", "list")
+
+    assert note["title"] == "0" * 1_001

@@ -1,0 +1,73 @@
+"""The whole way: a module text, `countersign serve records --try`, an administrator and an agent."""
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.adopted.shop import MARK, make_postgres, make_sqlite
+from tests.servers.countersign import served
+
+TEXT = '''"""A shop."""
+
+from countersign.declare import Bool, Grant, Model, Module, Ref, Role, Table, Text
+
+
+class Country(Model, table=Table("country", key="code")):
+    """A country."""
+
+    title = Text()
+
+
+class Customer(Model, table=Table("customer", key="customer_id")):
+    """A customer."""
+
+    first_name = Text(personal="PERSON")
+    active = Bool(column="activebool")
+    country = Ref("country")
+
+
+module = Module(
+    "shop",
+    version="1.0.0",
+    models=(Country, Customer),
+    search_path=("public",),
+    roles=(Role("shop_reader", Grant(model="customer", masked="*")),),
+)
+'''
+PASSWORD = "a long password"
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_an_agent_reads_an_existing_database_in_a_try(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str
+) -> None:
+    if engine == "sqlite":
+        url = make_sqlite(tmp_path / "theirs.sqlite")
+    else:
+        url = make_postgres(request.getfixturevalue("postgres_cluster"), request.getfixturevalue("postgres_url"))
+    modules = tmp_path / "shop.py"
+    modules.write_text(TEXT)
+
+    settings = {"COUNTERSIGN_DATABASE_URL": url}
+    options = ("--try", "--modules", str(modules))
+    with served(tmp_path / "data", *options, service="records", settings=settings) as running:
+        link = re.search(r"/setup\?token=(\S+)", running.log.read_text())
+        assert link is not None, running.log.read_text()
+        with httpx.Client(base_url=running.url) as client:
+            form = {"token": link[1], "username": "root", "password": PASSWORD}
+            assert client.post("/setup", data=form).status_code in (200, 303)
+            signed_in = client.post("/api/auth/login", json={"username": "root", "password": PASSWORD})
+            person = {"Authorization": f"Bearer {signed_in.json()['token']}"}
+            body = {"scopes": ["*"], "label": "scout"}
+            issued = client.post("/api/auth/agent-token", json=body, headers=person)
+            agent = {"Authorization": f"Bearer {issued.json()['token']}"}
+
+            in_clear = client.post("/api/customer/search", json={"limit": 5}, headers=person).json()["value"]
+            masked = client.post("/api/customer/search", json={"expand": ["country"]}, headers=agent).json()["value"]
+
+    assert [each["first_name"] for each in in_clear["rows"]] == [f"{name} {MARK}" for name in ("Ada", "Bob", "Zoë")]
+    assert all(re.fullmatch(r"PERSON_[0-9]+", each["first_name"]) for each in masked["rows"])
+    assert sorted(masked["names"]["country"].values()) == ["Austria", "日本"]
+    assert (tmp_path / "data" / "records.sqlite").exists()

@@ -1,0 +1,191 @@
+"""A model whose table has changed since its review is hidden, because the changed table may show personal values."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from countersign.declare import text
+from countersign.declare.registry import Registry
+from countersign.kernel.errors import Refused, Unavailable
+from countersign.records import base_models
+from countersign.records.adopted import store
+from countersign.records.adopted.suspension import Suspensions
+from tests.adopted.shop import MARK, Shop
+
+SWAP = (
+    "ALTER TABLE line RENAME COLUMN title TO spare",
+    "ALTER TABLE line RENAME COLUMN secret TO title",
+    "ALTER TABLE line RENAME COLUMN spare TO secret",
+)
+"""Statements that exchange the names of two columns. Run twice, they restore the table."""
+
+TEXT = '''"""A shop."""
+
+from countersign.declare import Model, Module, Table, Text
+
+
+class Line(Model, table=Table("line", key=("order_id", "number"), fingerprint="{fingerprint}")):
+    """A line of an order."""
+
+    title = Text(sortable=False)
+
+
+module = Module("shop", version="1.0.0", models=(Line,), search_path=("public",))
+'''
+
+
+def add_secret(shop: Shop) -> None:
+    """Add a personal column, which no model declares."""
+    shop.change("ALTER TABLE line ADD COLUMN secret text")
+    shop.change(f"UPDATE line SET secret = 'Ada {MARK}'")
+
+
+def swap(shop: Shop) -> None:
+    """Exchange the names of a clear column and a personal column."""
+    for statement in SWAP:
+        shop.change(statement)
+
+
+def create_view(shop: Shop, title: str) -> None:
+    """Create a view of the lines with this expression as the title."""
+    shop.change(f"CREATE VIEW shown AS SELECT number AS order_id, number, {title} AS title FROM line")
+    if not shop.url.startswith("sqlite"):
+        shop.change("GRANT SELECT ON shown TO PUBLIC")
+
+
+async def suspended_at_start(shop: Shop, fingerprint: str) -> tuple[frozenset[str], str]:
+    """Return the models that a start with this fingerprint suspends, and the fingerprint that its log proposes."""
+    module = text.build(text.read(TEXT.format(fingerprint=fingerprint)), "shop.py")
+    registry = Registry((base_models.MODULE, module))
+    existing = await store.open_adopted(registry, shop.url, 5.0)
+    try:
+        with capture_logs() as logs:
+            stores = await store.stores(registry, existing, b"x" * 32)
+    finally:
+        await existing.close()
+    proposed = [str(each["fingerprint"]) for each in logs if each.get("model") == "line"]
+    return stores["line"].suspensions.models, proposed[0] if proposed else ""
+
+
+async def test_columns_that_exchange_their_names_show_no_personal_text(shop: Shop) -> None:
+    add_secret(shop)
+    headers = {"Authorization": f"Bearer {await shop.token_of(await shop.inside.member())}"}
+    assert "Tea" in (await shop.http.post("/api/line/list", json={}, headers=headers)).text
+    swap(shop)
+
+    with capture_logs() as logs:
+        await shop.suspensions.check()
+    listed = await shop.http.post("/api/line/list", json={}, headers=headers)
+    meta = await shop.http.get("/api/meta", headers=headers)
+    others = await shop.http.post("/api/order/search", json={"expand": ["customer"]}, headers=headers)
+
+    assert (listed.status_code, others.status_code) == (404, 200)
+    assert MARK not in listed.text + meta.text
+    assert '"line"' not in meta.text
+    assert [(each["model"], each["log_level"]) for each in logs] == [("line", "error")]
+
+    swap(shop)
+    await shop.suspensions.check()
+    assert "Tea" in (await shop.http.post("/api/line/list", json={}, headers=headers)).text
+
+
+async def test_a_caller_from_before_the_change_reads_nothing(shop: Shop) -> None:
+    add_secret(shop)
+    caller = shop.inside.administrator()
+    swap(shop)
+    await shop.suspensions.check()
+
+    for command in ("list", "search", "export"):
+        with pytest.raises(Unavailable, match="changed since its review"):
+            await shop.inside.value(caller, "line", command)
+    with pytest.raises(Unavailable, match="changed since its review"):
+        await shop.inside.value(caller, "line", "count_by", field="order")
+
+
+async def test_refs_to_a_suspended_model_are_hidden(shop: Shop) -> None:
+    headers = {"Authorization": f"Bearer {await shop.token_of(await shop.inside.member())}"}
+    shop.change("ALTER TABLE customer RENAME COLUMN email TO mail")
+    shop.change("ALTER TABLE customer RENAME COLUMN note TO email")
+
+    await shop.suspensions.check()
+    listed = await shop.http.post("/api/order/list", json={}, headers=headers)
+    expanded = await shop.http.post("/api/order/search", json={"expand": ["customer"]}, headers=headers)
+    meta = await shop.http.get("/api/meta", headers=headers)
+
+    assert listed.status_code == 200
+    assert all("customer" not in each for each in listed.json()["value"])
+    assert expanded.status_code == 400
+    assert meta.status_code == 200
+
+
+async def test_an_error_of_a_changed_table_suspends_its_model_at_once(shop: Shop) -> None:
+    shop.change("ALTER TABLE line RENAME COLUMN title TO name")
+
+    with pytest.raises(Refused):
+        await shop.inside.value(shop.inside.administrator(), "line", "list")
+
+    assert shop.suspensions.models == {"line"}
+
+
+async def test_a_start_leaves_out_a_model_whose_columns_have_exchanged_their_names(shop: Shop) -> None:
+    add_secret(shop)
+    _, fingerprint = await suspended_at_start(shop, "0" * 16)
+    assert (await suspended_at_start(shop, fingerprint))[0] == frozenset()
+    swap(shop)
+
+    suspended, proposed = await suspended_at_start(shop, fingerprint)
+
+    assert suspended == {"line"}
+    assert proposed != fingerprint
+    assert (await suspended_at_start(shop, proposed))[0] == frozenset()
+
+
+async def test_a_column_that_is_added_suspends_nothing(shop: Shop) -> None:
+    _, fingerprint = await suspended_at_start(shop, "0" * 16)
+    add_secret(shop)
+
+    await shop.suspensions.check()
+
+    assert shop.suspensions.models == frozenset()
+    assert (await suspended_at_start(shop, fingerprint))[0] == frozenset()
+
+
+async def test_another_type_or_key_of_a_table_suspends_its_model(shop: Shop) -> None:
+    if shop.url.startswith("sqlite"):
+        pytest.skip("SQLite changes neither the type nor the key of a table")
+    shop.change("ALTER TABLE line ALTER COLUMN title TYPE bytea USING title::bytea")
+    shop.change("ALTER TABLE country ENABLE ROW LEVEL SECURITY")
+    shop.change('ALTER TABLE "Orders" DROP CONSTRAINT "Orders_customer_id_fkey"')
+
+    await shop.suspensions.check()
+
+    assert shop.suspensions.models == {"line", "country", "order"}
+
+
+async def test_longer_texts_and_empty_values_suspend_nothing(shop: Shop) -> None:
+    if shop.url.startswith("sqlite"):
+        pytest.skip("SQLite changes neither the type nor the key of a table")
+    shop.change("ALTER TABLE line ALTER COLUMN title TYPE varchar(200)")
+    shop.change("ALTER TABLE country ALTER COLUMN title DROP NOT NULL")
+    await shop.suspensions.check()
+    assert shop.suspensions.models == {"line"}, "text and varchar are different types"
+    shop.change("ALTER TABLE line ALTER COLUMN title TYPE text")
+    await shop.suspensions.check()
+
+    assert shop.suspensions.models == frozenset()
+
+
+async def test_a_view_with_another_text_suspends_its_model(shop: Shop) -> None:
+    create_view(shop, "title")
+    shop_text = TEXT.replace('"line"', '"shown"')
+    registry = Registry((base_models.MODULE, text.build(text.read(shop_text.format(fingerprint="")), "shop.py")))
+    existing = await store.open_adopted(registry, shop.url, 5.0)
+    try:
+        suspensions: Suspensions = (await store.stores(registry, existing, b"x" * 32))["line"].suspensions
+        await suspensions.check()
+        assert suspensions.models == frozenset()
+        shop.change("DROP VIEW shown")
+        create_view(shop, "'Ada'")
+        await suspensions.check()
+        assert suspensions.models == {"line"}
+    finally:
+        await existing.close()

@@ -1,0 +1,62 @@
+"""Models with a table of an existing database that break a rule."""
+
+from countersign.declare import Field, Model, Moment, Money, Ref, Select, Table, Text, where
+from countersign.declare.rules import tables
+from countersign.declare.rules.declarations import Rule
+from tests.declare.planting import BrokenModules, model, models_case
+
+
+def adopted(name: str = "Plant", table: Table | None = None, **fields: Field) -> type[Model]:
+    """A model with a table."""
+    return model(name, fields or {"title": Text()}, table=table or Table("public.plant", key="id"))
+
+
+def table_case(remedy: str, table: Table) -> BrokenModules:
+    """A case of one wrong table."""
+    return models_case(tables.tables_are_named, "plant.table", remedy, adopted(table=table))
+
+
+def column_case(remedy: str, wrong: Field, rule: Rule = tables.columns_fit) -> BrokenModules:
+    """A case of one wrong field of a model with a table of its own."""
+    return models_case(rule, "plant.a", remedy, model("Plant", {"title": Text(), "a": wrong}))
+
+
+def computed(title: str) -> str:
+    """A value of a computed field."""
+    return title
+
+
+LOCKED = model(
+    "Plant", {"title": Text()}, table=Table("plant", key="id"), locked=(where("title", is_null=True),)
+)
+WRITABLE = model("Plant", {"title": Text()}, table=Table("plant", key="id"), commands=("get", "update"))
+BED = model("Bed", {"title": Text()})
+
+CASES: list[BrokenModules] = [
+    table_case("write it like", Table("a.b.c", key="id")),
+    table_case("write it like", Table('"', key="id")),
+    table_case("write it like", Table("", key="id")),
+    table_case("different columns", Table("plant", key=())),
+    table_case("different columns", Table("plant", key=("a", "a"))),
+    models_case(tables.tables_are_read, "plant.commands", "name some of get, list", WRITABLE),
+    models_case(tables.tables_are_read, "plant", "take workflow, locks", LOCKED),
+    models_case(
+        tables.tables_are_read, "plant.a", "no computed fields", adopted(title=Text(), a=Text(computed=computed))
+    ),
+    column_case("take them out", Text(column="b")),
+    column_case("take them out", Text(sortable=False)),
+    column_case("take them out", Ref("plant", columns="b")),
+    column_case("take them out", Select(values={0: "draft"})),
+    models_case(tables.columns_fit, "plant.a_minor", "scale must lie", adopted(a_minor=Money(scale=5))),
+    models_case(tables.columns_fit, "plant.a", "no time zone", adopted(a=Moment(zone="Nowhere/City"))),
+    models_case(
+        tables.tables_refer_to_tables, "plant.bed", "not in one database", adopted(bed=Ref("bed")), BED
+    ),
+    models_case(
+        tables.tables_refer_to_tables,
+        "plant.bed",
+        "the key of bed has 2 columns",
+        adopted(bed=Ref("bed", columns="bed_id")),
+        adopted("Bed", Table("bed", key=("a", "b"))),
+    ),
+]

@@ -1,0 +1,56 @@
+"""Models with a table of an existing database: names, columns and commands."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.declare import Bool, Decimal, Grant, Moment, Money, Ref, Role, Select, Table, Text
+from countersign.declare.model import READ_COMMANDS
+from countersign.declare.table import relation_names, relation_of
+from tests.declare.planting import model, registry
+
+NAMES = st.text(min_size=1).filter(lambda name: "\0" not in name)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=2))
+def test_the_names_of_a_relation_are_read_as_they_were_written(names: list[str]) -> None:
+    assert relation_names(relation_of(*names)) == tuple(names)
+
+
+def test_the_names_of_a_relation_are_quoted_in_sql() -> None:
+    assert Table("public.customer", key="id").name == '"public"."customer"'
+    assert Table(relation_of('"); import os #'), key="id").name == '"""); import os #"'
+
+
+def test_columns_have_the_name_of_the_field_unless_another_is_declared() -> None:
+    active, store, line = Bool(column="activebool"), Ref("store", columns="store_id"), Ref("line", columns=("a", "b"))
+    active.name = store.name = line.name = "field"
+
+    assert (active.table_columns, store.table_columns) == (("activebool",), ("store_id",))
+    assert line.table_columns == ("a", "b")
+    plain = Text()
+    plain.name = "title"
+    assert plain.table_columns == ("title",)
+
+
+def test_a_model_with_a_table_has_the_reading_commands_and_kinds_for_reading_alone() -> None:
+    plant = model(
+        "Plant",
+        {"title": Text(), "seen": Moment(zone="Europe/Vienna"), "height": Decimal(), "price_minor": Money(scale=3)},
+        table=Table("public.plant", key="id", fingerprint="0a", rows_about=12),
+    )
+    found = registry(plant, roles=(Role("gardener", Grant(model="plant", masked="*")),)).models["plant"]
+
+    assert found.commands == READ_COMMANDS
+    assert found.table == Table("public.plant", key="id", fingerprint="0a", rows_about=12)
+
+
+def test_the_values_of_a_column_give_the_options_of_a_select() -> None:
+    state = Select(values={0: "draft", 1: "sent", 2: "draft"}, unknown="other")
+
+    assert state.options == ("draft", "sent", "other")
+
+
+@pytest.mark.parametrize("value", ["1", "-12.3400", "0.5"])
+def test_a_decimal_is_a_text_of_digits(value: str) -> None:
+    assert Decimal().read(value) == value
